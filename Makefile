@@ -1,0 +1,95 @@
+# Every command that a person types. `make help` lists them.
+SHELL := /bin/sh
+SITE ?= local
+TIER ?= quick
+ROUNDS ?= 3
+IMAGES ?=
+CHECKS ?=
+RESUME ?=
+PYTHON := .wyeast/venv/bin/python
+# What `python3 -m venv` needs on a bare Debian machine.
+PYTHON_PACKAGES := python3 python3-venv
+
+export WYEAST_ROOT := $(CURDIR)
+export PYTHONPATH := $(CURDIR)
+
+
+.PHONY: help setup apptainer images run report test unit lint test-packages lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
+	    awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
+
+apptainer: .wyeast/venv/.for-run
+	@$(PYTHON) -m containers.apptainer --quiet
+
+images: setup ## build the images that are out of date (IMAGES=a,b; all; default)
+	@$(PYTHON) -m containers.build $(if $(IMAGES),--images $(IMAGES))
+
+run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME)
+	@. ./activate && $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
+	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
+	    $(if $(RESUME),--resume $(RESUME))
+
+report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
+	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
+
+test: lint images test-packages ## all that decides whether a change lands: linters, unit and real tests
+	@. ./activate && $(PYTHON) -m coverage erase && \
+	    $(PYTHON) -m coverage run -m pytest $(TESTS); status=$$?; \
+	$(PYTHON) -m coverage combine -q && $(PYTHON) -m coverage report; exit $$status
+
+unit: .wyeast/venv/.for-test ## the fast tests alone
+	@$(PYTHON) -m pytest -q -m "not real and not browser"
+
+lint: .wyeast/venv/.for-test ## style and types of the Python code
+	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
+
+# A compiler for the programs outside images, and a browser for the report.
+TEST_PACKAGES := gcc libc6-dev make chromium
+test-packages:
+	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
+	    [ "$$(id -u)" = 0 ] || { \
+	        echo "test: install these packages first: $(TEST_PACKAGES)" >&2; exit 1; }; \
+	    echo "installing $(TEST_PACKAGES) from the distribution"; mkdir -p .wyeast/logs; \
+	    { apt-get update -qq; apt-get install -y -qq --no-install-recommends $(TEST_PACKAGES); } \
+	        >.wyeast/logs/test-packages.log 2>&1 || { \
+	        echo "test: could not install; see .wyeast/logs/test-packages.log" >&2; exit 1; }; }
+
+lock: ## renew requirements*.lock (needs uv)
+	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
+	    requirements.in -o requirements.lock
+	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
+	    requirements-test.in -c requirements.lock -o requirements-test.lock
+
+clean: ## remove everything that was installed or built; campaigns stay
+	rm -rf .wyeast benchmarks/build
+
+# A stamp is written last, so an interrupted installation is repeated.
+.wyeast/venv/.for-run: requirements.lock
+	@$(call install_packages,requirements.lock)
+	@touch $@
+
+.wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
+	@$(call install_packages,requirements-test.lock)
+	@touch $@
+
+define install_packages
+	mkdir -p .wyeast; \
+	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	        echo "installing $(PYTHON_PACKAGES) from the distribution"; \
+	        { apt-get update -qq; apt-get install -y -qq --no-install-recommends \
+	            $(PYTHON_PACKAGES); } >.wyeast/python.log 2>&1; \
+	    fi; }; \
+	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "setup: Python 3.11 or newer with its venv module is missing;" \
+	        "install the packages: $(PYTHON_PACKAGES)" >&2; exit 1; }; \
+	echo "installing the Python packages of $(1)"; \
+	[ -x $(PYTHON) ] || python3 -m venv .wyeast/venv || exit 1; \
+	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
+	    echo "setup: the packages of $(1) could not be installed; pip's own words stand above" >&2; \
+	    exit 1; }
+endef

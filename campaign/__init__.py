@@ -1,0 +1,1 @@
+"""Campaigns: rounds of ReFrame checks on one site, written to `runs/` as they finish."""

@@ -1,0 +1,188 @@
+"""`python -m campaign`: measure a campaign of rounds on a site and report it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from campaign import folder, provenance
+from campaign.folder import CampaignError
+from campaign.progress import Progress
+from campaign.rounds import only_campaign, run_round
+from containers import images
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def arguments() -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign",
+        description="Measure every cell with every implementation, a number of rounds, in random "
+        "order, one launch at a time; keep all in a folder of runs/ and report it.",
+    )
+    parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
+    parser.add_argument("--tier", default="quick", help="quick or paper (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds (%(default)s)")
+    parser.add_argument("--name", help="the campaign's name (the tier)")
+    parser.add_argument("--images", default="", help="implementations, by comma (those built)")
+    parser.add_argument("--checks", help="only checks whose name matches this expression")
+    parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
+    parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
+    return parser.parse_args()
+
+
+def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
+    """Make the folder and the manifest of a new campaign."""
+    if options.rounds < 1:
+        raise CampaignError(f"ROUNDS={options.rounds}: a campaign has at least one round")
+    if not (ROOT / "site_configs" / options.site / "site.yaml").is_file():
+        known = sorted(path.parent.name for path in (ROOT / "site_configs").glob("*/site.yaml"))
+        raise CampaignError(f"site {options.site} is unknown; site_configs/ has {', '.join(known)}")
+    chosen = [name for name in options.images.split(",") if name]
+    implementations = chosen or images.available(ROOT) or images.default_implementations(ROOT)
+    name = options.name or options.tier
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
+    manifest = {
+        "schema": folder.MANIFEST_SCHEMA,
+        "campaign": campaign.name,
+        "name": name,
+        "site": options.site,
+        "tier": options.tier,
+        "created_utc": folder.utc_now(),
+        "finished_utc": None,
+        "rounds": options.rounds,
+        "checks": options.checks,
+        "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
+        "images": provenance.describe_images(ROOT, implementations),
+        "inputs": provenance.input_digests(ROOT, options.site),
+        "machine": provenance.machine(),
+        "software": provenance.software(ROOT),
+        "commands": [command_of(options)],
+        "rounds_done": [],
+    }
+    try:
+        campaign.mkdir(parents=True)
+        (campaign / "launches").mkdir()
+        folder.write_json(campaign / "manifest.json", manifest)
+    except OSError as error:
+        raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
+    return campaign, manifest
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """Return the command that a person would type for this campaign."""
+    given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds}
+    if options.checks:
+        given["CHECKS"] = options.checks
+    if options.resume:
+        given = {"RESUME": options.resume}
+    return "make run " + " ".join(f"{key}={value}" for key, value in given.items())
+
+
+def read_manifest(name: str) -> dict[str, Any]:
+    """Return the manifest of a campaign that is named by its folder."""
+    campaign = ROOT / "runs" / Path(name).name
+    try:
+        manifest: dict[str, Any] = json.loads((campaign / "manifest.json").read_text())
+    except (OSError, ValueError):
+        raise CampaignError(
+            f"{campaign} is no campaign: it has no readable manifest.json; see: ls runs"
+        ) from None
+    return manifest
+
+
+def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
+    """Open a campaign to go on with; refuse if its images are no longer the same."""
+    campaign = ROOT / "runs" / Path(options.resume).name
+    manifest = read_manifest(options.resume)
+    if manifest["finished_utc"]:
+        raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
+    for name, now in provenance.describe_images(ROOT, list(manifest["images"])).items():
+        if now["sha256"] != manifest["images"][name]["sha256"]:
+            raise CampaignError(
+                f"the image {name} is another than the one that {campaign.name} began with; "
+                "measure a new campaign instead"
+            )
+    manifest["commands"].append(command_of(options))
+    return campaign, manifest
+
+
+def measure(campaign: Path, manifest: dict[str, Any]) -> bool:
+    """Measure the rounds that are missing; return whether every check passed."""
+    progress = Progress(manifest["rounds"])
+    progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest['images'])}")
+    done = {entry["round"] for entry in manifest["rounds_done"]}
+    for number in range(1, manifest["rounds"] + 1):
+        if number in done:
+            continue
+        entry = run_round(ROOT, campaign, manifest, number, progress)
+        manifest["rounds_done"].append(entry)
+        folder.write_json(campaign / "manifest.json", manifest)
+    manifest["finished_utc"] = folder.utc_now()
+    folder.write_json(campaign / "manifest.json", manifest)
+    say_overhead(campaign, manifest, progress)
+    return all(entry["reframe_exit_code"] == 0 for entry in manifest["rounds_done"])
+
+
+def say_overhead(campaign: Path, manifest: dict[str, Any], progress: Progress) -> None:
+    """Print how much of the campaign's time the launches themselves took."""
+    records = [
+        json.loads(path.read_text()) for path in (campaign / "launches").glob("*/launch.json")
+    ]
+    of_launches = sum(record.get("wall_s") or 0.0 for record in records)
+    of_rounds = sum(entry["wall_s"] for entry in manifest["rounds_done"])
+    progress.say(
+        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s "
+        f"(ratio {of_rounds / max(of_launches, 1e-9):.2f})"
+    )
+
+
+def report(campaign: Path) -> bool:
+    """Make the tables and the report, print the table; return whether that went well."""
+    python = [sys.executable, "-m", "analysis"]
+    commands = (["ingest"], ["report"], ["table"])
+    codes = [
+        subprocess.run([*python, *command, str(campaign)], cwd=ROOT, check=False).returncode
+        for command in commands
+    ]
+    return not any(codes)
+
+
+def main() -> int:
+    """Measure and report; return the exit code."""
+    options = arguments()
+    os.environ.setdefault("WYEAST_ROOT", str(ROOT))
+    try:
+        if options.resume:
+            options.site = read_manifest(options.resume)["site"]
+        with only_campaign(ROOT, options.site):
+            campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
+            passed = measure(campaign, manifest)
+            passed = report(campaign) and passed
+    except (CampaignError, images.ImageError) as error:
+        print(f"campaign: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("campaign: interrupted; go on with: make run RESUME=<the folder>", file=sys.stderr)
+        return 130
+    if not passed:
+        print(
+            f"campaign: some checks failed; see {campaign / 'reframe'} and the report's list of "
+            "what was left out",
+            file=sys.stderr,
+        )
+    print(f"report: {campaign / 'report.html'}")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

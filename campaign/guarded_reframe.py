@@ -1,0 +1,88 @@
+"""ReFrame's command line with three guards; `reframe` in the activated shell is this.
+
+ReFrame itself says PASSED when it ran nothing. Here it is a failure when
+
+- a check file of the search path cannot be loaded,
+- no check was selected or every selected check was skipped (`-r` only).
+
+The third guard is reproducibility: `--exec-order=random` shuffles with the seed in
+`WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from typing import Any
+
+import reframe.core.exceptions as errors
+from reframe.frontend import cli
+from reframe.frontend.executors import Runner
+from reframe.frontend.loader import RegressionCheckLoader
+
+NOTHING_SELECTED = (
+    "no check was selected, so nothing was measured: look at `reframe -c reframe_checks -l`, "
+    "at the tier (TIER={tier}) and at the site (SITE={site})"
+)
+NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons stand above"
+
+
+class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
+    """A loader for which a check file that cannot be loaded is an error, not a warning."""
+
+    def load_from_file(self, filename: str, force: bool = False) -> list[Any]:
+        """Load the checks of a file; raise if it declares checks and gives none."""
+        checks: list[Any] = super().load_from_file(filename, force)
+        if not checks and self._validate_source(os.path.abspath(filename)):
+            raise errors.ReframeError(
+                f"the check file {filename} gave no check: the warning above says why"
+            )
+        return checks
+
+
+class CountingRunner(Runner):  # type: ignore[misc]
+    """A runner that refuses to pass having run nothing."""
+
+    def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
+        """Run the test cases; raise if there is none or all were skipped."""
+        if not testcases:
+            raise errors.ReframeError(
+                NOTHING_SELECTED.format(
+                    tier=os.environ.get("WYEAST_TIER", "quick"),
+                    site=os.environ.get("RFM_SYSTEM", "local"),
+                )
+            )
+        super().runall(testcases, restored_cases)
+        # Fixtures only prepare; a run of nothing but fixtures has measured nothing either.
+        measured = [task for task in self.stats.tasks() if not task.check.is_fixture()]
+        # A campaign that goes on may find every launch of a round done.
+        going_on = bool(os.environ.get("WYEAST_RESUMING"))
+        if all(task.skipped for task in measured) and not going_on:
+            raise errors.ReframeError(NOTHING_RAN)
+
+
+class SeededOrder:
+    """Stands in for the `random` module in ReFrame's command line."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = random.Random(seed)
+
+    def shuffle(self, testcases: list[Any]) -> None:
+        """Shuffle the test cases in place, independently of the order they were found in."""
+        testcases.sort(key=lambda case: (case.check.display_name, str(case.partition)))
+        self._random.shuffle(testcases)
+
+
+def main() -> None:
+    """Run ReFrame's command line with the guards in place."""
+    seed = os.environ.get("WYEAST_ORDER_SEED")
+    cli.random = SeededOrder(int(seed) if seed else None)
+    cli.RegressionCheckLoader = StrictLoader
+    cli.Runner = CountingRunner
+    sys.argv[0] = "reframe"
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""What every experiment has in common: ranks of one program, in an image, at a site."""
+
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import fixture, run_after, run_before, variable
+from reframe.core.exceptions import SanityError
+
+from analysis.plausibility import time_below_clock_resolution
+from analysis.records import ProgramOutput, read_program_output
+from containers import images
+from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
+from reframe_checks.mixins.launching import CannotStart, start_ranks
+from reframe_checks.mixins.recording import Recorded, Suspect
+from reframe_checks.mixins.tiers import TIER
+
+
+class Experiment(rfm.RunOnlyRegressionTest, Recorded):
+    """Ranks of one program of an image, started, judged and kept in the same way for all."""
+
+    #: The image, verified once a session.
+    image = fixture(ContainerImage, scope="session")
+
+    #: The program of the image and its arguments.
+    program = variable(str)
+    program_arguments = variable(typ.List[str], value=[])
+
+    #: How the program's output is written; see benchmarks/FORMAT.md.
+    output_format = variable(str, value="wyeast-records-1")
+
+    #: Over how many nodes the ranks must be spread.
+    nodes = variable(int, value=1)
+
+    #: The tier that fixed the parameters.
+    tier = variable(str, value=TIER, loggable=True)
+
+    valid_systems = ["+wyeast"]
+    valid_prog_environs = ["+container"]
+    num_tasks = 2
+    time_limit = "5m"
+    reference = {"$ref": "references.yaml"}
+    require_reference = True
+
+    @run_after("init")
+    def tag_tier(self) -> None:
+        """Tag the check with its tier, so that `reframe -t quick` selects it."""
+        self.tags |= {self.tier}
+
+    def implementation(self) -> str:
+        """Return the implementation's name."""
+        return str(self.image.implementation)
+
+    def site(self) -> dict[str, Any]:
+        """Return the site's data."""
+        return dict(self.current_partition.extras["site"])
+
+    @run_before("run")
+    def start_in_image(self) -> None:
+        """Have the ranks started in the image, by the site's way of starting ranks."""
+        try:
+            command = start_ranks(
+                self.image.labels,
+                self.site(),
+                self.num_tasks,
+                self.program,
+                self.program_arguments,
+            )
+            # Again, though the fixture did: an image can be replaced during a campaign.
+            path = images.verify(ROOT, self.implementation())
+        except (CannotStart, images.ImageError) as error:
+            raise SanityError(str(error)) from None
+        self.container_platform = "Apptainer"
+        self.container_platform.image = str(path)
+        self.container_platform.options = options_of_exec()
+        self.container_platform.command = command
+
+    def read_records(self) -> ProgramOutput:
+        """Return the program's records; refuse a world that is not the one asked for."""
+        output = read_program_output(self.output_path("stdout"))
+        header = output.header
+        if header.program != self.program:
+            raise SanityError(f"the output is of {header.program}, not of {self.program}")
+        if header.ranks != self.num_tasks:
+            raise SanityError(
+                f"{header.ranks} ranks formed the world, {self.num_tasks} were asked for"
+            )
+        hosts = sorted(set(header.hosts))
+        if len(hosts) != self.nodes:
+            raise SanityError(
+                f"the ranks are on {len(hosts)} node(s), {', '.join(hosts)}; "
+                f"{self.nodes} were asked for"
+            )
+        for result in output.results:
+            sentence = time_below_clock_resolution(header, result)
+            if sentence:
+                raise Suspect(sentence)
+        return output

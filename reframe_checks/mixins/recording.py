@@ -1,0 +1,157 @@
+"""Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_after, run_before, sanity_function
+from reframe.core.exceptions import SanityError
+
+from analysis.records import RecordError
+from campaign import folder
+
+CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
+ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
+STARTED = "launch_started"
+ENDED = "launch_ended"
+ASKED = "launch_asked.json"
+
+
+class Suspect(Exception):
+    """The launch gave a number that cannot be; the text is a sentence with the numbers."""
+
+
+def last_line(path: Path) -> str:
+    """Return the last line with text of a file, or the empty string."""
+    if not path.is_file():
+        return ""
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""
+
+
+class Recorded(rfm.RegressionMixin):
+    """A check whose launch is judged by `examine` and written to the campaign.
+
+    The check defines `cell_parameters()` and `examine()`; the latter returns nothing for a sound
+    launch, raises `Suspect` for an impossible number and `SanityError` or `RecordError` for a
+    failed one.
+    """
+
+    #: Launches of this process so far: the realised order in the round.
+    position = [0]
+
+    @run_after("init")
+    def leave_out_what_is_done(self) -> None:
+        """When a campaign goes on, skip the launches that it already has."""
+        if CAMPAIGN and (Path(CAMPAIGN) / "launches" / self.launch_name() / "launch.json").exists():
+            self.skip("this launch is already in the campaign")
+
+    @run_before("run")
+    def time_the_launch(self) -> None:
+        """Note the launch's own beginning and end, and keep the program's exit code."""
+        self.prerun_cmds += [f"date +%s.%N >{STARTED}"]
+        self.postrun_cmds += [
+            "launch_exit_code=$?",
+            f"date +%s.%N >{ENDED}",
+            "exit $launch_exit_code",
+        ]
+
+    @run_before("run", always_last=True)
+    def write_what_is_asked(self) -> None:
+        """Leave word of the launch in its stage folder, should it never get to be judged."""
+        folder.write_json(Path(self.stagedir) / ASKED, self.asked())
+
+    def cell(self) -> str:
+        """Return the cell: the experiment with all parameters fixed but the implementation."""
+        named = [f"{name}={value}" for name, value in self.cell_parameters().items()]
+        return " ".join([type(self).__name__, *named])
+
+    def launch_name(self) -> str:
+        """Return the name of the launch in the campaign."""
+        return folder.launch_name(ROUND, self.cell(), self.implementation())
+
+    @sanity_function
+    def launch_is_sound(self) -> object:
+        """Judge the launch, keep it, and fail the check with a sentence unless it is sound."""
+        outcome, sentence = "sound", None
+        try:
+            self.judge()
+        except Suspect as suspicion:
+            outcome, sentence = "suspect", f"suspect: {suspicion}"
+        except (RecordError, SanityError) as error:
+            outcome, sentence = "failed", str(error)
+        if CAMPAIGN:
+            try:
+                self.keep(Path(CAMPAIGN), outcome, sentence)
+            except folder.CampaignError as error:
+                sentence = str(error)
+        if sentence:
+            raise SanityError(sentence)
+        return sn.assert_true(True)
+
+    def judge(self) -> None:
+        """Raise unless the launch ended well and its output is what was asked for."""
+        code = self.job.exitcode
+        if code != 0:
+            complaint = last_line(self.output_path("stderr")) or "it said nothing on stderr"
+            raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+        self.examine()
+
+    def output_path(self, stream: str) -> Path:
+        """Return where the launch's stdout or stderr is."""
+        return Path(self.stagedir) / str(sn.evaluate(getattr(self, stream)))
+
+    def launch_seconds(self) -> tuple[float, float]:
+        """Return when the launch began and ended, in seconds since the epoch."""
+        stage = Path(self.stagedir)
+        try:
+            return float((stage / STARTED).read_text()), float((stage / ENDED).read_text())
+        except (OSError, ValueError):
+            raise SanityError(
+                f"the job left no {STARTED} and {ENDED} in {stage}: it did not get to its end"
+            ) from None
+
+    def asked(self) -> dict[str, Any]:
+        """Return what is known of the launch before it starts."""
+        return {
+            "launch": self.launch_name(),
+            "round": ROUND,
+            "experiment": type(self).__name__,
+            "parameters": self.cell_parameters(),
+            "cell": self.cell(),
+            "implementation": self.implementation(),
+            "image_sha256": self.image.sha256,
+            "program": self.program,
+            "output_format": self.output_format,
+            "ranks": self.num_tasks,
+            "nodes": self.nodes,
+            "site": self.current_system.name,
+            "partition": self.current_partition.fullname,
+            "tier": self.tier,
+            "command": self.container_platform.command,
+            "reframe": {"name": self.display_name, "hash": self.hashcode},
+            "started_utc": folder.utc_now(),
+        }
+
+    def keep(self, campaign: Path, outcome: str, sentence: str | None) -> None:
+        """Write the launch to the campaign folder."""
+        self.position[0] += 1
+        started, ended = self.launch_seconds()
+        record = self.asked() | {
+            "position": self.position[0],
+            "started_utc": folder.utc_of(started),
+            "ended_utc": folder.utc_of(ended),
+            "wall_s": ended - started,
+            "exit_code": self.job.exitcode,
+            "outcome": outcome,
+            "sentence": sentence,
+        }
+        stage = Path(self.stagedir)
+        files = {
+            "stdout": self.output_path("stdout"),
+            "stderr": self.output_path("stderr"),
+            "job.sh": stage / self.job.script_filename,
+        }
+        folder.write_launch(campaign, record, files)

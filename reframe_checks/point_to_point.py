@@ -1,0 +1,114 @@
+"""Point-to-point bandwidth of the eight send/receive pairs (Kearns 2003, section 4.3)."""
+
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.builtins import parameter, performance_function, run_after, variable
+from reframe.core.exceptions import SanityError
+
+from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import TIER, of_tier
+
+
+@dataclass(frozen=True)
+class MessageRange:
+    """Message sizes in bytes, first to last by step, and how often each is timed."""
+
+    first: int
+    last: int
+    step: int
+    iterations: int
+    warmup: int
+
+    def sizes(self) -> list[int]:
+        """Return the message sizes in bytes."""
+        return list(range(self.first, self.last + 1, self.step))
+
+
+# Section 4.3.1: three ranges, one hundred iterations. Tier `quick` keeps each range's ends and
+# takes fewer sizes between them; where a message is short, more iterations cost nothing.
+RANGES = of_tier(
+    quick={
+        "short": MessageRange(300, 4_800, 1_500, iterations=1000, warmup=100),
+        "medium": MessageRange(5_000, 100_000, 19_000, iterations=300, warmup=30),
+        "long": MessageRange(200_000, 2_000_000, 600_000, iterations=50, warmup=5),
+    },
+    paper={
+        "short": MessageRange(300, 4_800, 300, iterations=100, warmup=10),
+        "medium": MessageRange(5_000, 100_000, 5_000, iterations=100, warmup=10),
+        "long": MessageRange(200_000, 2_000_000, 100_000, iterations=100, warmup=10),
+    },
+)
+# Table 10.
+PAIRS = [f"{send}/{receive}" for send in ("Send", "Isend", "Ssend", "Issend")
+         for receive in ("Recv", "Irecv")]  # fmt: skip
+
+
+@rfm.simple_test
+class PointToPoint(Experiment):
+    """Ping-pong of one send/receive pair over one range of message sizes."""
+
+    descr = "ping-pong of one send/receive pair over a range of message sizes"
+    program = "pingpong"
+    pair = parameter(PAIRS, loggable=True)
+    message_range = parameter(RANGES, loggable=True)
+
+    #: `modified` waits for the receive before it echoes; `original`, on request
+    #: (`-S PointToPoint.order=original`), is the thesis' first program, which overstates.
+    order = variable(str, value="modified", loggable=True)
+
+    @run_after("init")
+    def describe_sweep(self) -> None:
+        """Pass the range to the program, with every iteration's time in the output."""
+        sweep = RANGES[self.message_range]
+        self.program_arguments = [
+            "--pair", self.pair,
+            "--order", self.order,
+            "--sizes", f"{sweep.first}:{sweep.last}:{sweep.step}",
+            "--iterations", str(sweep.iterations),
+            "--warmup", str(sweep.warmup),
+            "--raw",
+        ]  # fmt: skip
+        if TIER == "paper":
+            self.time_limit = "30m"
+
+    def cell_parameters(self) -> dict[str, str]:
+        """Return what identifies the cell."""
+        parameters = {"pair": self.pair, "message_range": self.message_range}
+        return parameters if self.order == "modified" else {**parameters, "order": self.order}
+
+    def examine(self) -> None:
+        """Refuse results other than those asked for, and bandwidths that cannot be."""
+        output = self.read_records()
+        sweep = RANGES[self.message_range]
+        found = [(r.pair, r.order, r.message_bytes, r.iterations) for r in output.results]
+        asked = [(self.pair, self.order, size, sweep.iterations) for size in sweep.sizes()]
+        if found != asked:
+            missing = [size for _, _, size, _ in asked if size not in {f[2] for f in found}]
+            raise SanityError(
+                f"the output has {len(found)} results, not the {len(asked)} asked for "
+                f"(message sizes missing: {missing or 'none, but other parameters differ'})"
+            )
+        if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(asked):
+            raise SanityError("the output lacks the times of single iterations")
+        link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
+        for result in output.results:
+            sentence = (
+                bandwidth_above_link(result, link) if link else message_faster_than_memory(result)
+            )
+            if sentence:
+                raise Suspect(sentence)
+        self.measured = output.results
+
+    @performance_function("B/s")
+    def bandwidth(self) -> float:
+        """Return the bandwidth at the largest message: two messages a round trip."""
+        last = self.measured[-1]
+        return float(2 * last.message_bytes / last.time_s.median)
+
+    @performance_function("s")
+    def latency(self) -> float:
+        """Return half the median round trip of the smallest message."""
+        return float(self.measured[0].time_s.median / 2)

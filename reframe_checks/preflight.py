@@ -1,0 +1,50 @@
+"""Preflight: the ranks form one world on the asked nodes, before anything is timed."""
+
+import reframe as rfm
+from reframe.core.builtins import performance_function, run_after
+from reframe.core.exceptions import SanityError
+
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.tiers import TIERS
+
+
+@rfm.simple_test
+class Preflight(Experiment):
+    """One world of the asked size and spread, its library, transport and rough latency."""
+
+    descr = "one world, its library, transport and rough latency"
+    program = "preflight"
+    # A rough latency is not compared with anything; PointToPoint measures it properly.
+    require_reference = False
+
+    @run_after("init")
+    def say_what_is_asked(self) -> None:
+        """Let the program itself refuse a world of another size or spread."""
+        self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
+        self.tags |= set(TIERS)
+
+    def cell_parameters(self) -> dict[str, int]:
+        """Return what identifies the cell."""
+        return {"ranks": self.num_tasks, "nodes": self.nodes}
+
+    def examine(self) -> None:
+        """Refuse a library that is not the image's, and a world without a latency."""
+        output = self.read_records()
+        family = self.image.labels["org.wyeast.family"]
+        version = self.image.labels["org.wyeast.version"]
+        if version not in output.header.library:
+            raise SanityError(
+                f"the image holds {family} {version}, but the library that ran says: "
+                f"{output.header.library}"
+            )
+        round_trips = [r.time_s.median for r in output.results if r.operation == "latency"]
+        if len(round_trips) != self.num_tasks - 1:
+            raise SanityError(
+                f"{len(round_trips)} latencies were reported for {self.num_tasks} ranks"
+            )
+        self.slowest_round_trip = max(round_trips)
+
+    @performance_function("s")
+    def latency(self) -> float:
+        """Return half the slowest median round trip between rank 0 and another rank."""
+        return float(self.slowest_round_trip / 2)
