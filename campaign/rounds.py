@@ -67,6 +67,7 @@ def run_round(
     environment = {
         **os.environ,
         "RFM_SYSTEM": manifest["site"],
+        "RFM_COLORIZE": "no",
         "WYEAST_TIER": manifest["tier"],
         "WYEAST_IMAGES": ",".join(manifest["images"]),
         "WYEAST_CAMPAIGN": str(campaign),

@@ -14,6 +14,7 @@ class Preflight(Experiment):
 
     descr = "one world, its library, transport and rough latency"
     program = "preflight"
+    needs_preflight = False
     # A rough latency is not compared with anything; PointToPoint measures it properly.
     require_reference = False
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
+import reframe.utility.udeps as udeps
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
@@ -32,6 +33,9 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     #: Over how many nodes the ranks must be spread.
     nodes = variable(int, value=1)
 
+    #: Whether the launch waits for the image's preflight to have passed.
+    needs_preflight = variable(bool, value=True)
+
     #: The tier that fixed the parameters.
     tier = variable(str, value=TIER, loggable=True)
 
@@ -39,13 +43,30 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     valid_prog_environs = ["+container"]
     num_tasks = 2
     time_limit = "5m"
-    reference = {"$ref": "references.yaml"}
     require_reference = True
+
+    @run_after("init")
+    def look_up_references(self) -> None:
+        """Take the references of the site that the checks run on."""
+        site = ROOT / "site_configs" / self.current_system.name
+        self.reference = {"$ref": str(site / "references.yaml")}
 
     @run_after("init")
     def tag_tier(self) -> None:
         """Tag the check with its tier, so that `reframe -t quick` selects it."""
         self.tags |= {self.tier}
+
+    @run_after("init")
+    def wait_for_preflight(self) -> None:
+        """Time nothing in an image whose ranks do not form the world that is asked for."""
+        from reframe_checks.preflight import Preflight
+
+        if not self.needs_preflight:
+            return
+        for variant in range(Preflight.num_variants):
+            image = Preflight.get_variant_info(variant, recurse=True)["fixtures"]["image"]
+            if image["params"]["implementation"] == self.implementation():
+                self.depends_on(Preflight.variant_name(variant), udeps.by_env)
 
     def implementation(self) -> str:
         """Return the implementation's name."""

@@ -1,0 +1,209 @@
+"""Each way to pass having measured nothing, or something impossible, is closed."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.reframe_checks.conftest import PREFLIGHT, StandIn, header, lines, pingpong
+
+HPL = """\
+T/V                N    NB     P     Q               Time             Gflops
+----------------------------------------------------------------------------
+WR11C2R4        {n}   192     1     2               {time}              {rate}
+----------------------------------------------------------------------------
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        {residual} ...... {verdict}
+============================================================================
+
+Finished      1 tests with the following results:
+              {passed} tests completed and passed residual checks,
+              {failed} tests completed and failed residual checks,
+              0 tests skipped because of illegal input values.
+----------------------------------------------------------------------------
+
+End of Tests.
+"""
+LINPACK = "Linpack.*=1x2 .*n=2000 "
+
+
+def hpl(rate: str = "4.000e+01", residual: str = "0.0031", n: int = 2000) -> str:
+    sound = float(residual) < 16
+    return HPL.format(
+        n=n, time="0.13", rate=rate, residual=residual, verdict="PASSED" if sound else "FAILED",
+        passed=int(sound), failed=int(not sound),
+    )  # fmt: skip
+
+
+def test_sound_launch_passes_and_is_kept(stand_in: StandIn) -> None:
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound" and launch["sentence"] is None
+    assert launch["cell"] == "PointToPoint pair=Send/Recv message_range=short"
+    assert launch["wall_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "only"), [(["-t", "no-such-tag"], "."), ([], "NoSuchCheck"), (["-t", "paper"], "P2")]
+)
+def test_no_check_selected(stand_in: StandIn, options: list[str], only: str) -> None:
+    outcome = stand_in.run(*options, only=only)
+    assert outcome.code != 0
+    assert "no check was selected, so nothing was measured" in outcome.text
+
+
+def test_every_check_skipped(stand_in: StandIn) -> None:
+    first, again = stand_in.run(), stand_in.run()
+    assert first.code == 0
+    # The launch is in the campaign already; the preflight that runs again measures nothing.
+    assert "this launch is already in the campaign" in again.text
+    assert again.code != 0 and "nothing was measured" in again.text
+
+
+def test_host_that_matches_no_site(stand_in: StandIn) -> None:
+    outcome = stand_in.run("--system=generic")
+    assert outcome.code != 0 and "nothing was measured" in outcome.text
+
+
+def test_missing_image(stand_in: StandIn) -> None:
+    next((stand_in.root / ".wyeast" / "images").iterdir()).unlink()
+    outcome = stand_in.run()
+    assert outcome.code != 0 and not outcome.launches
+    assert "make images" in outcome.reason()
+
+
+def test_wrong_digest(stand_in: StandIn, relock: Callable[[str], None]) -> None:
+    relock("f" * 64)
+    outcome = stand_in.run()
+    assert outcome.code != 0 and not outcome.launches
+    assert "images.lock" in outcome.reason() and "sha256" in outcome.reason().lower()
+
+
+def test_image_that_holds_something_else(stand_in: StandIn) -> None:
+    labels = {"org.wyeast.implementation": "openmpi-5.0.11"}
+    (stand_in.root / "labels.json").write_text(
+        json.dumps({"data": {"attributes": {"labels": labels}}})
+    )
+    outcome = stand_in.run()
+    assert outcome.code != 0 and "holds openmpi-5.0.11, not mpich-5.0.2" in outcome.reason()
+
+
+SINGLETONS = lines(header("preflight", ranks=1), header("preflight", ranks=1))
+
+
+@pytest.mark.parametrize(
+    ("preflight", "sentence"),
+    [
+        (SINGLETONS, "one world"),
+        (PREFLIGHT.replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
+        (PREFLIGHT.replace("MPICH Version: 5.0.2", "Open MPI v4.1.4"), "the library that ran says"),
+        (PREFLIGHT.replace('"preflight"', '"pingpong"', 1), "not of preflight"),
+    ],
+)
+def test_world_that_is_not_as_asked(stand_in: StandIn, preflight: str, sentence: str) -> None:
+    (stand_in.root / "preflight.out").write_text(preflight)
+    outcome = stand_in.run()
+    assert outcome.code != 0
+    assert sentence in outcome.reason()
+    assert not outcome.launches, "nothing is timed in an image that failed its preflight"
+
+
+GOOD = pingpong()
+HALF = GOOD[: len(GOOD) // 2]
+
+
+@pytest.mark.parametrize(
+    ("stdout", "sentence"),
+    [
+        ("", "empty"),
+        (HALF, "rfm_job.out:"),
+        (HALF[: HALF.rindex("\n") + 1], "truncated"),
+        ("a warning of some library\n" + GOOD, "rfm_job.out:1"),
+        (GOOD + "Segmentation fault\n", "rfm_job.out:"),
+        (GOOD + GOOD, "rfm_job.out:"),
+        (GOOD.replace("1e-05", "NaN", 3), "rfm_job.out:2"),
+        (pingpong(sizes=(300, 1800, 3300)), "not the 4 asked for"),
+        (pingpong(iterations=10), "other parameters differ"),
+    ],
+    ids=["empty", "truncated inside a line", "truncated between lines", "garbage before",
+         "garbage after", "two worlds", "not a number", "unmatched metric", "fewer iterations"],
+)  # fmt: skip
+def test_output_that_is_not_whole(stand_in: StandIn, stdout: str, sentence: str) -> None:
+    stand_in.write(stdout)
+    outcome = stand_in.run()
+    assert outcome.code != 0
+    assert sentence in outcome.reason()
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed" and sentence in str(launch["sentence"])
+
+
+def test_program_that_fails_is_quoted(stand_in: StandIn) -> None:
+    stand_in.write(GOOD, stderr="pingpong: rank 1 received byte 17 wrong\n", code=1)
+    outcome = stand_in.run()
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["sentence"] == (
+        "pingpong ended with exit code 1: pingpong: rank 1 received byte 17 wrong"
+    )
+    assert launch["exit_code"] == 1
+
+
+def test_bandwidth_above_memory(stand_in: StandIn) -> None:
+    stand_in.write(pingpong(seconds=1e-6, memory_copy=2e-6))
+    outcome = stand_in.run()
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["outcome"] == "suspect" and "suspect: " in outcome.reason()
+
+
+def test_time_below_the_clock(stand_in: StandIn) -> None:
+    stand_in.write(pingpong(seconds=1e-9, memory_copy=1e-10))
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert outcome.code != 0 and launch["outcome"] == "suspect"
+
+
+def test_bandwidth_below_the_reference(stand_in: StandIn) -> None:
+    stand_in.write(pingpong(seconds=1e-2))
+    outcome = stand_in.run()
+    assert outcome.code != 0 and "bandwidth" in outcome.reason()
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound", "slow is a finding, not a fault of the launch"
+
+
+def test_linpack_passes(stand_in: StandIn) -> None:
+    stand_in.write(hpl())
+    outcome = stand_in.run(only=LINPACK)
+    assert outcome.code == 0, outcome.text
+
+
+@pytest.mark.parametrize(
+    ("stdout", "kind", "sentence"),
+    [
+        (hpl(residual="17.5"), "failed", "17.5"),
+        (hpl(rate="9.000e+06"), "suspect", "peak"),
+        (hpl(n=1000), "failed", "asked was [(1, 2, 2000, 192)]"),
+        (hpl()[:300], "failed", "rfm_job.out"),
+        ("", "failed", "rfm_job.out"),
+    ],
+    ids=["residual", "above peak", "other N", "truncated", "empty"],
+)
+def test_linpack_that_is_not_right(
+    stand_in: StandIn, stdout: str, kind: str, sentence: str
+) -> None:
+    stand_in.write(stdout)
+    outcome = stand_in.run(only=LINPACK)
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["outcome"] == kind and sentence in str(launch["sentence"])
+
+
+def test_check_file_that_cannot_be_loaded(stand_in: StandIn) -> None:
+    broken = stand_in.root / "checks"
+    broken.mkdir()
+    (broken / "broken.py").write_text(
+        "import reframe as rfm\nimport no_such_module\n\n"
+        "@rfm.simple_test\nclass Broken(rfm.RunOnlyRegressionTest):\n    pass\n"
+    )
+    outcome = stand_in.run("-c", str(broken))
+    assert outcome.code != 0 and "gave no check" in outcome.text
