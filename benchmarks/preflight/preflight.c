@@ -1,0 +1,244 @@
+/* preflight: do the ranks form one world of the asked size and spread, and how do they talk?
+ * Output: benchmarks/FORMAT.md. */
+#include <getopt.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../common/arguments.h"
+#include "../common/leaving.h"
+#include "../common/records.h"
+
+#define PROGRAM "preflight"
+#define TAG 1
+#define SHORT_BYTES 8
+#define LONG_BYTES 1000000
+#define HOST_LENGTH 256
+/* A one-way time that no path through a network card has been seen to undercut by far, and that
+ * shared memory stays under even on a slow machine. */
+#define SHARED_MEMORY_LATENCY 5e-6
+
+static const char help[] =
+    "preflight: see that the ranks form one world, where they are, and how they talk\n"
+    "\n"
+    "usage: mpiexec -n N preflight [options]\n"
+    "\n"
+    "  --ranks N          fail unless the world has N ranks\n"
+    "  --hosts N          fail unless the ranks are on N hosts\n"
+    "  --iterations N     round trips from rank 0 to each other rank (default 100)\n"
+    "  --version, --help\n"
+    "\n"
+    "Output is JSON Lines, in seconds and bytes. The latency is right in its order of magnitude;\n"
+    "pingpong measures it properly.\n"
+    "\n"
+    "example: mpiexec -n 2 preflight --ranks 2 --hosts 1\n";
+
+typedef struct {
+    long long ranks, hosts, iterations;
+    int help, version;
+} options;
+
+static int parse(int argc, char **argv, options *chosen, complaint *about)
+{
+    enum { RANKS = 256, HOSTS, ITERATIONS, HELP, VERSION };
+    static const struct option known[] = {
+        {"ranks", required_argument, NULL, RANKS},
+        {"hosts", required_argument, NULL, HOSTS},
+        {"iterations", required_argument, NULL, ITERATIONS},
+        {"help", no_argument, NULL, HELP},
+        {"version", no_argument, NULL, VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    *chosen = (options){.iterations = 100};
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        int status = 0;
+        switch (option) {
+        case RANKS:
+            status = parse_number("--ranks", optarg, 1, INT_MAX, &chosen->ranks, about);
+            break;
+        case HOSTS:
+            status = parse_number("--hosts", optarg, 1, INT_MAX, &chosen->hosts, about);
+            break;
+        case ITERATIONS:
+            status = parse_number("--iterations", optarg, 1, 1000000, &chosen->iterations, about);
+            break;
+        case HELP:
+            chosen->help = 1;
+            break;
+        case VERSION:
+            chosen->version = 1;
+            break;
+        default:
+            status = complain(about, "%.80s: unknown option or missing value; see preflight --help",
+                              argv[optind - 1]);
+        }
+        if (status)
+            return -1;
+    }
+    if (optind < argc)
+        return complain(about, "%.80s: unexpected argument; see preflight --help", argv[optind]);
+    return 0;
+}
+
+/* Gather every rank's host name on every rank; NULL when memory is short. */
+static char *all_hosts(int ranks)
+{
+    char own[HOST_LENGTH] = "";
+    if (gethostname(own, sizeof own - 1) != 0)
+        snprintf(own, sizeof own, "unknown");
+    char *hosts = calloc((size_t)ranks, HOST_LENGTH);
+    if (!hosts)
+        return NULL;
+    MPI_Allgather(own, HOST_LENGTH, MPI_CHAR, hosts, HOST_LENGTH, MPI_CHAR, MPI_COMM_WORLD);
+    return hosts;
+}
+
+static int count_distinct(const char *hosts, int ranks)
+{
+    int distinct = 0;
+    for (int i = 0; i < ranks; i++) {
+        int seen = 0;
+        for (int j = 0; j < i && !seen; j++)
+            seen = strcmp(hosts + (size_t)i * HOST_LENGTH, hosts + (size_t)j * HOST_LENGTH) == 0;
+        distinct += !seen;
+    }
+    return distinct;
+}
+
+/* Time round trips between rank 0 and a peer; the result is rank 0's. */
+static time_summary round_trips(int rank, int peer, char *buffer, int bytes, double *times,
+                                double *scratch, size_t iterations)
+{
+    time_summary none = {0};
+    if (rank != 0 && rank != peer)
+        return none;
+    int other = rank == 0 ? peer : 0;
+    const size_t warmup = 10;
+    for (size_t i = 0; i < warmup + iterations; i++) {
+        double began = MPI_Wtime();
+        if (rank == 0) {
+            MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
+            MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
+        }
+        if (i >= warmup)
+            times[i - warmup] = MPI_Wtime() - began;
+    }
+    return rank == 0 ? summarise(times, iterations, scratch) : none;
+}
+
+static void print_latency(int peer, int bytes, size_t iterations, const time_summary *summary)
+{
+    printf("{\"record\":\"result\",\"operation\":\"latency\",\"from\":0,\"to\":%d,"
+           "\"message_bytes\":%d,\"iterations\":%zu,\"time_s\":",
+           peer, bytes, iterations);
+    print_summary(stdout, summary);
+    fputs("}\n", stdout);
+}
+
+/* Say how rank 0 and a peer talk, as far as names and times can tell. */
+static void print_transport(const char *hosts, int peer, double short_trip, double long_trip)
+{
+    const char *own = hosts, *other = hosts + (size_t)peer * HOST_LENGTH;
+    int same = strcmp(own, other) == 0;
+    double latency = short_trip / 2, bandwidth = 2.0 * LONG_BYTES / long_trip;
+    const char *transport =
+        !same ? "network" : latency < SHARED_MEMORY_LATENCY ? "shared memory" : "unknown";
+    char evidence[3 * HOST_LENGTH];
+    snprintf(evidence, sizeof evidence,
+             "rank 0 is on %.200s, rank %d on %.200s; %d bytes take %.2f us one way, and %d bytes "
+             "pass at %.1f MB/s",
+             own, peer, other, SHORT_BYTES, latency * 1e6, LONG_BYTES, bandwidth / 1e6);
+    printf("{\"record\":\"result\",\"operation\":\"transport\",\"from\":0,\"to\":%d,"
+           "\"transport\":\"%s\",\"evidence\":",
+           peer, transport);
+    print_string(stdout, evidence);
+    fputs("}\n", stdout);
+}
+
+/* Refuse a world that is not as asked for; each rank 0 says it for its own world. */
+static void demand_world(const options *chosen, const char *hosts, int ranks)
+{
+    complaint about;
+    if (chosen->ranks && chosen->ranks != ranks) {
+        complain(&about,
+                 "%d rank(s) formed a world, %lld were asked for; several worlds of one rank mean "
+                 "that the launcher and the image's MPI do not speak the same PMI",
+                 ranks, chosen->ranks);
+        leave_together(PROGRAM, about.text, EXIT_FAILED);
+    }
+    int distinct = count_distinct(hosts, ranks);
+    if (chosen->hosts && chosen->hosts != distinct) {
+        complain(&about, "the ranks are on %d host(s), %lld were asked for", distinct,
+                 chosen->hosts);
+        leave_together(PROGRAM, about.text, EXIT_FAILED);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+
+    options chosen;
+    complaint about;
+    if (parse(argc, argv, &chosen, &about))
+        leave_together(PROGRAM, about.text, EXIT_USAGE);
+    if (chosen.help || chosen.version) {
+        if (rank == 0)
+            fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
+        leave_together(PROGRAM, NULL, EXIT_SOUND);
+    }
+
+    size_t iterations = (size_t)chosen.iterations;
+    char *hosts = all_hosts(ranks);
+    char *buffer = calloc(LONG_BYTES, 1);
+    double *times = calloc(iterations, sizeof *times);
+    double *scratch = calloc(iterations, sizeof *scratch);
+    char *parameters = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&parameters, &length);
+    if (!hosts || !buffer || !times || !scratch || !out)
+        leave_at_once(PROGRAM, "no memory");
+    demand_world(&chosen, hosts, ranks);
+    fprintf(out, "{\"ranks\":%lld,\"hosts\":%lld,\"iterations\":%lld}", chosen.ranks,
+            chosen.hosts, chosen.iterations);
+    if (fclose(out) != 0 || print_header(stdout, PROGRAM, parameters))
+        leave_at_once(PROGRAM, "no memory for the header");
+
+    size_t results = 1;
+    if (rank == 0)
+        printf("{\"record\":\"result\",\"operation\":\"world\",\"ranks\":%d,"
+               "\"distinct_hosts\":%d}\n",
+               ranks, count_distinct(hosts, ranks));
+    for (int peer = 1; peer < ranks; peer++) {
+        time_summary brief =
+            round_trips(rank, peer, buffer, SHORT_BYTES, times, scratch, iterations);
+        time_summary full =
+            round_trips(rank, peer, buffer, LONG_BYTES, times, scratch, iterations);
+        if (rank == 0) {
+            print_latency(peer, SHORT_BYTES, iterations, &brief);
+            print_latency(peer, LONG_BYTES, iterations, &full);
+            print_transport(hosts, peer, brief.median, full.median);
+        }
+        results += 3;
+    }
+
+    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    if (code)
+        fprintf(stderr, PROGRAM ": the output could not be written: the disk is full or closed\n");
+    free(parameters);
+    free(scratch);
+    free(times);
+    free(buffer);
+    free(hosts);
+    leave_with_code_of_rank_0(code);
+}
