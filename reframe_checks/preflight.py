@@ -8,6 +8,10 @@ from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.tiers import TIERS
 
 
+# The message in bytes by which the program tells the latency.
+SHORT = 8
+
+
 @rfm.simple_test
 class Preflight(Experiment):
     """One world of the asked size and spread, its library, transport and rough latency."""
@@ -38,7 +42,11 @@ class Preflight(Experiment):
                 f"the image holds {family} {version}, but the library that ran says: "
                 f"{output.header.library}"
             )
-        round_trips = [r.time_s.median for r in output.results if r.operation == "latency"]
+        round_trips = [
+            result.time_s.median
+            for result in output.results
+            if result.operation == "latency" and result.message_bytes == SHORT
+        ]
         if len(round_trips) != self.num_tasks - 1:
             raise SanityError(
                 f"{len(round_trips)} latencies were reported for {self.num_tasks} ranks"

@@ -23,12 +23,14 @@ class Suspect(Exception):
     """The launch gave a number that cannot be; the text is a sentence with the numbers."""
 
 
-def last_line(path: Path) -> str:
-    """Return the last line with text of a file, or the empty string."""
+def complaint_in(path: Path, program: str) -> str:
+    """Return the program's own sentence in a file, else the last line with text, if any."""
     if not path.is_file():
         return ""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else ""
+    # Launchers put a banner of their own after what the program said.
+    own = [line for line in lines if line.startswith(f"{program}: ")]
+    return (own or lines or [""])[-1].strip()
 
 
 class Recorded(rfm.RegressionTestPlugin):
@@ -100,7 +102,7 @@ class Recorded(rfm.RegressionTestPlugin):
         """Raise unless the launch ended well and its output is what was asked for."""
         code = self.job.exitcode
         if code != 0:
-            complaint = last_line(self.output_path("stderr")) or "it said nothing on stderr"
+            complaint = complaint_in(self.output_path("stderr"), self.program) or "it said nothing on stderr"
             raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
         self.examine()
 

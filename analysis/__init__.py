@@ -1,0 +1,1 @@
+"""From the records of launches to statistics, tables and a report."""
