@@ -9,6 +9,7 @@ from __future__ import annotations
 from analysis.hpl_output import HplRun
 from analysis.records import Header, PingPong, Result
 
+
 def one_way_bandwidth(message_bytes: int, round_trip_s: float) -> float:
     """Return the bandwidth in B/s: two messages pass in a round trip."""
     return 2 * message_bytes / round_trip_s

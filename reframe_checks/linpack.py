@@ -17,7 +17,9 @@ from reframe_checks.mixins.tiers import TIER, of_tier
 def combinations_of_the_thesis() -> list[tuple[str, int]]:
     """Return the (grid, N) of Tables 4 and 5, which left out what did not fit in memory."""
     with (ROOT / "literature" / "kearns2003_hpl.csv").open() as table:
-        rows = {(f"{row['grid_p']}x{row['grid_q']}", int(row["n"])) for row in csv.DictReader(table)}
+        rows = {
+            (f"{row['grid_p']}x{row['grid_q']}", int(row["n"])) for row in csv.DictReader(table)
+        }
     return sorted(rows, key=lambda row: (places_of(row[0]), row[1]))
 
 
@@ -103,7 +105,8 @@ class Linpack(Experiment):
         self.run_of_hpl = runs[0]
         if not self.run_of_hpl.passed:
             raise SanityError(
-                f"HPL's residual is {self.run_of_hpl.residual}, the limit is 16: the answer is wrong"
+                f"HPL's residual is {self.run_of_hpl.residual}, the limit is 16: "
+                "the answer is wrong"
             )
         site = self.site()
         peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])

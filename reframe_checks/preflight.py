@@ -7,7 +7,6 @@ from reframe.core.exceptions import SanityError
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.tiers import TIERS
 
-
 # The message in bytes by which the program tells the latency.
 SHORT = 8
 

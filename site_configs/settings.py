@@ -13,6 +13,9 @@ import yaml
 SITES = Path(__file__).resolve().parent
 STATE = SITES.parent / ".wyeast" / "reframe"
 
+# ReFrame opens its log here before it makes the folder.
+STATE.mkdir(parents=True, exist_ok=True)
+
 # Double-precision operations per cycle and core: two fused multiply-add units of that width.
 VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
@@ -84,7 +87,6 @@ site_configuration = {
         {
             "check_search_path": [str(SITES.parent / "reframe_checks")],
             "report_file": str(STATE / "reports" / "run-{sessionid}.json"),
-            "reference_prefix": str(SITES / os.environ.get("RFM_SYSTEM", "local").split(":")[0]),
             "resolve_module_conflicts": False,
             "use_login_shell": False,
             "remote_detect": False,
@@ -93,9 +95,7 @@ site_configuration = {
             "poll_rate_min": 10,
         }
     ],
-    "storage": [
-        {"enable": True, "backend": "sqlite", "sqlite_db_file": str(STATE / "results.db")}
-    ],
+    "storage": [{"enable": True, "backend": "sqlite", "sqlite_db_file": str(STATE / "results.db")}],
     "logging": [
         {
             "level": "debug",

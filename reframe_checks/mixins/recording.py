@@ -102,7 +102,10 @@ class Recorded(rfm.RegressionTestPlugin):
         """Raise unless the launch ended well and its output is what was asked for."""
         code = self.job.exitcode
         if code != 0:
-            complaint = complaint_in(self.output_path("stderr"), self.program) or "it said nothing on stderr"
+            complaint = (
+                complaint_in(self.output_path("stderr"), self.program)
+                or "it said nothing on stderr"
+            )
             raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
         self.examine()
 

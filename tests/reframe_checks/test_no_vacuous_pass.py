@@ -44,7 +44,8 @@ def test_sound_launch_passes_and_is_kept(stand_in: StandIn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "only"), [(["-t", "no-such-tag"], "."), ([], "NoSuchCheck"), (["-t", "paper"], "P2")]
+    ("options", "only"),
+    [(["-t", "no-such-tag"], "."), ([], "NoSuchCheck"), (["-t", "paper"], "PointToPoint")],
 )
 def test_no_check_selected(stand_in: StandIn, options: list[str], only: str) -> None:
     outcome = stand_in.run(*options, only=only)

@@ -1,0 +1,162 @@
+"""`python -m analysis`: from a campaign's launches to tables, answers and the report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from analysis.comparison import Comparison
+
+ROOT = Path(__file__).resolve().parent.parent
+CampaignArgument = Annotated[
+    str, typer.Argument(help="a campaign's folder, its name in runs/, or `latest`")
+]
+BaseOption = Annotated[
+    str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
+]
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+
+
+def folder_of(name: str) -> Path:
+    """Return a campaign's folder, or end with a sentence."""
+    from analysis.campaign import CampaignError, find_campaign, read_manifest
+
+    try:
+        path = find_campaign(ROOT, name)
+        read_manifest(path)
+    except CampaignError as error:
+        fail(str(error))
+    return path
+
+
+def fail(sentence: str) -> None:
+    """Print a sentence and end with 1."""
+    print(f"analysis: {sentence}", file=sys.stderr)
+    raise typer.Exit(1)
+
+
+def comparison_of(name: str, base: str | None) -> Comparison:
+    """Return the comparison of a campaign, or end with a sentence."""
+    from analysis.campaign import read_campaign
+    from analysis.comparison import compare as compare_cells
+
+    campaign = read_campaign(folder_of(name))
+    for problem in campaign.problems:
+        print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
+    try:
+        comparison = compare_cells(campaign, base)
+    except ValueError as error:
+        fail(str(error))
+    if not comparison.cells:
+        fail(f"{campaign.path.name} has no sound launch to compare")
+    return comparison
+
+
+@app.command()
+def ingest(campaign: CampaignArgument) -> None:
+    """Write the campaign's tables (Parquet) from its launches."""
+    from analysis.campaign import read_campaign
+    from analysis.tables import write_tables
+
+    found = read_campaign(folder_of(campaign))
+    rows = write_tables(found)
+    counted = ", ".join(f"{count} {name}" for name, count in rows.items())
+    print(f"tables: {found.path / 'tables'} ({counted})")
+
+
+def rich_table(comparison: Comparison, experiment: str) -> Table:
+    """Return the table of an experiment for the terminal."""
+    from rich.table import Table
+
+    from analysis.comparison import metrics
+    from analysis.figures import prefixed
+    from analysis.report import interval_text
+
+    unit = metrics()[experiment]["unit"]
+    others = [name for name in comparison.implementations if name != comparison.base]
+    table = Table(title=f"{experiment}: {metrics()[experiment]['label']}, medians over launches")
+    table.add_column("cell")
+    for name in comparison.implementations:
+        table.add_column(name, justify="right")
+    for name in others:
+        table.add_column(f"{name} /\n{comparison.base}", justify="right")
+        table.add_column("95% interval", justify="right")
+        table.add_column("verdict")
+    for cell in comparison.experiment(experiment):
+        row = [" ".join(str(value) for value in cell.parameters.values())]
+        for name in comparison.implementations:
+            estimates = cell.estimates.get(name)
+            # Of a range of sizes, the largest message: the others are in the report's figures.
+            row.append(prefixed(estimates[-1].median, unit) if estimates else "–")
+        for name in others:
+            verdict = cell.verdicts.get(name)
+            row += (
+                [
+                    f"{verdict.ratio.value:.3f}",
+                    interval_text(verdict.ratio.interval),
+                    verdict.words,
+                ]
+                if verdict
+                else ["–", "–", "not measured"]
+            )
+        table.add_row(*row)
+    return table
+
+
+@app.command()
+def table(
+    campaign: CampaignArgument,
+    experiment: Annotated[str | None, typer.Option(help="only this experiment")] = None,
+    base: BaseOption = None,
+) -> None:
+    """Print medians, ratios with intervals, and verdicts."""
+    from rich.console import Console
+
+    comparison = comparison_of(campaign, base)
+    # Wide enough for a whole row where the output is a file or a pipe.
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    names = list(dict.fromkeys(cell.experiment for cell in comparison.cells))
+    if experiment and experiment not in names:
+        fail(f"{experiment} was not measured; there is: {', '.join(names)}")
+    for name in [experiment] if experiment else names:
+        console.print(rich_table(comparison, name))
+    console.print(
+        "For a range of message sizes the median is that of the largest message, "
+        "the ratio that of all sizes."
+    )
+
+
+@app.command()
+def compare(campaign: CampaignArgument, base: BaseOption = None) -> None:
+    """Say which implementation is faster for what, in words."""
+    from analysis.report import answer
+
+    comparison = comparison_of(campaign, base)
+    for sentence in answer(comparison) or ["Only one implementation was measured."]:
+        print(sentence)
+
+
+@app.command()
+def report(
+    campaign: CampaignArgument,
+    base: BaseOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="another file")] = None,
+) -> None:
+    """Write the report, one HTML file, into the campaign's folder."""
+    from analysis.report import write_report
+
+    try:
+        print(f"report: {write_report(folder_of(campaign), base, output)}")
+    except (ValueError, OSError) as error:
+        fail(str(error))
+
+
+if __name__ == "__main__":
+    app()

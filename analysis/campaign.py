@@ -1,0 +1,163 @@
+"""Read a campaign folder: the manifest, every launch, and what is wrong with any of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from analysis.hpl_output import HplRun, read_hpl_output
+from analysis.records import ProgramOutput, RecordError, explain, read_program_output
+
+MANIFEST_SCHEMA = "wyeast-campaign-1"
+LAUNCH_SCHEMA = "wyeast-launch-1"
+
+
+class CampaignError(Exception):
+    """A folder that is no campaign; the text is a sentence."""
+
+
+class LaunchRecord(BaseModel):
+    """What a campaign says of a launch (`launch.json`); times in seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_: Literal["wyeast-launch-1"]
+    launch: str
+    round: int
+    position: int | None
+    experiment: str
+    parameters: dict[str, str | int | float]
+    cell: str
+    implementation: str
+    image_sha256: str
+    program: str
+    output_format: Literal["wyeast-records-1", "hpl"]
+    ranks: int
+    nodes: int
+    site: str
+    partition: str
+    tier: str
+    command: str
+    started_utc: str
+    ended_utc: str
+    wall_s: float | None
+    exit_code: int | None
+    outcome: Literal["sound", "suspect", "failed"]
+    sentence: str | None
+    reframe: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch with what its program printed; `output` is None unless the launch is sound."""
+
+    record: LaunchRecord
+    output: ProgramOutput | list[HplRun] | None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that was left out, and why."""
+
+    where: str
+    sentence: str
+
+
+@dataclass
+class Campaign:
+    """A campaign as far as it can be read."""
+
+    path: Path
+    manifest: dict[str, Any]
+    launches: list[Launch] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def sound(self) -> list[Launch]:
+        """Return the launches that enter statistics."""
+        return [launch for launch in self.launches if launch.output is not None]
+
+
+def find_campaign(root: Path, name: str) -> Path:
+    """Return the folder of a campaign: a path, a name in runs/, or `latest`."""
+    runs = root / "runs"
+    if name == "latest":
+        found = sorted(path.parent for path in runs.glob("*/manifest.json"))
+        if not found:
+            raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
+        return max(found, key=lambda path: path.name[:16])
+    for path in (Path(name), runs / name):
+        if (path / "manifest.json").is_file():
+            return path
+    raise CampaignError(f"{name} is no campaign: there is no manifest.json in it; see: ls runs")
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return a campaign's manifest; raise CampaignError if it cannot be used."""
+    file = path / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise CampaignError(f"{file} cannot be read: {error}") from None
+    if manifest.get("schema") != MANIFEST_SCHEMA:
+        raise CampaignError(
+            f"{file} has the schema {manifest.get('schema')!r}; this version reads "
+            f"{MANIFEST_SCHEMA!r}"
+        )
+    return manifest
+
+
+def read_launch(folder: Path) -> tuple[LaunchRecord, ProgramOutput | list[HplRun] | None]:
+    """Return a launch's record and output; raise RecordError with file and line."""
+    file = folder / "launch.json"
+    try:
+        data = json.loads(file.read_text())
+        record = LaunchRecord.model_validate({"schema_": data.pop("schema", None), **data})
+    except ValidationError as error:
+        raise RecordError(f"{file}: {explain(error)}") from None
+    except json.JSONDecodeError as error:
+        raise RecordError(f"{file}:{error.lineno}: not a JSON object ({error.msg})") from None
+    except (OSError, ValueError, AttributeError) as error:
+        raise RecordError(f"{file}: cannot be read: {error}") from None
+    if record.launch != folder.name:
+        raise RecordError(f"{file}: says that it is {record.launch}: copied or renamed")
+    if record.outcome != "sound":
+        return record, None
+    read = read_hpl_output if record.output_format == "hpl" else read_program_output
+    return record, read(folder / "stdout")
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept."""
+    campaign = Campaign(path, read_manifest(path))
+    seen: dict[tuple[int, str, str], str] = {}
+    for folder in sorted((path / "launches").glob("*")):
+        if folder.name.startswith("."):
+            # A launch in flight when the campaign was killed: never whole, never counted.
+            continue
+        try:
+            record, output = read_launch(folder)
+        except (RecordError, OSError) as error:
+            campaign.problems.append(Problem(folder.name, str(error)))
+            continue
+        key = (record.round, record.cell, record.implementation)
+        if key in seen:
+            campaign.problems.append(
+                Problem(folder.name, f"{folder}: the same launch as {seen[key]}, left out")
+            )
+            continue
+        seen[key] = folder.name
+        digest = campaign.manifest["images"].get(record.implementation, {}).get("sha256")
+        if digest != record.image_sha256:
+            campaign.problems.append(
+                Problem(folder.name, f"{folder}: ran an image that is not the manifest's")
+            )
+            continue
+        if output is None:
+            said = record.sentence or "no reason was kept"
+            campaign.problems.append(Problem(folder.name, f"{record.outcome}: {said}"))
+        campaign.launches.append(Launch(record, output))
+    return campaign

@@ -1,0 +1,141 @@
+"""The report: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from analysis.campaign import Campaign, read_campaign
+from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, values_of
+from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
+from analysis.records import PingPong, ProgramOutput
+from analysis.statistics import Interval
+
+
+def interval_text(interval: Interval | None, unit: str = "") -> str:
+    """Return an interval for people."""
+    if interval is None:
+        return "–"
+    if unit:
+        return f"{prefixed(interval.low, unit)} – {prefixed(interval.high, unit)}"
+    return f"{interval.low:.3f} – {interval.high:.3f}"
+
+
+def percentage(verdict: Verdict) -> str:
+    """Return by how much an implementation is better or worse, for people."""
+    difference = (verdict.ratio.value - 1) * 100
+    return f"{abs(difference):.1f}% {'faster' if difference > 0 else 'slower'}"
+
+
+def answer(comparison: Comparison) -> list[str]:
+    """Return the answer in words, a sentence for each implementation and experiment."""
+    sentences = []
+    for other in comparison.implementations:
+        if other == comparison.base:
+            continue
+        for experiment in metrics():
+            cells = [cell for cell in comparison.experiment(experiment) if other in cell.verdicts]
+            if not cells:
+                continue
+            count = Counter(cell.verdicts[other].words.split(" (")[0] for cell in cells)
+            parts = [
+                f"{words} in {count[words]}"
+                for words in ("faster", "slower", "no difference shown", "cannot be told")
+                if count[words]
+            ]
+            shown = [c for c in cells if c.verdicts[other].words in ("faster", "slower")]
+            sentence = (
+                f"{experiment}: {other} against {comparison.base}: {', '.join(parts)} of "
+                f"{len(cells)} cells."
+            )
+            if shown:
+                ratios = sorted(cell.verdicts[other].ratio.value for cell in shown)
+                sentence += (
+                    f" Where a difference is shown, the ratio is {ratios[0]:.2f}"
+                    + (f" to {ratios[-1]:.2f}" if len(ratios) > 1 else "")
+                    + " (above 1: faster)."
+                )
+            sentences.append(sentence)
+    return sentences
+
+
+def memory_limits(campaign: Campaign) -> list[tuple[int, float]]:
+    """Return the best plain copy in memory of any launch, as (message bytes, B/s)."""
+    best: dict[int, float] = defaultdict(float)
+    for launch in campaign.sound():
+        if isinstance(launch.output, ProgramOutput):
+            for result in launch.output.results:
+                if isinstance(result, PingPong) and result.memory_copy_s > 0:
+                    rate = result.message_bytes / result.memory_copy_s
+                    best[result.message_bytes] = max(best[result.message_bytes], rate)
+    return sorted(best.items())
+
+
+def figures(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return a figure for each send/receive pair, over all its ranges."""
+    by_pair: dict[str, list[Cell]] = defaultdict(list)
+    for cell in comparison.experiment("PointToPoint"):
+        order = cell.parameters.get("order", "modified")
+        name = str(cell.parameters["pair"]) + ("" if order == "modified" else f", {order} order")
+        by_pair[name].append(cell)
+    limit = memory_limits(comparison.campaign)
+    drawn = []
+    for pair, cells in by_pair.items():
+        curves = []
+        for style, name in enumerate(comparison.implementations):
+            estimates = sorted(
+                (e for cell in cells for e in cell.estimates.get(name, [])),
+                key=lambda estimate: estimate.message_bytes,
+            )
+            if estimates:
+                curves.append(Curve(name, style, estimates))
+        title = f"Bandwidth over message size, MPI_{pair.replace('/', ' / MPI_')}"
+        drawn.append({"pair": pair, "svg": bandwidth_figure(title, curves, limit)})
+    return drawn
+
+
+def counts(campaign: Campaign) -> dict[str, int]:
+    """Return how many launches there are of each outcome."""
+    tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
+    tally["compared"] = sum(bool(values_of(launch)) for launch in campaign.sound())
+    return dict(tally)
+
+
+def write_report(path: Path, base: str | None, out: Path | None) -> Path:
+    """Write the report of a campaign; return where it is."""
+    campaign = read_campaign(path)
+    comparison = compare(campaign, base)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(prefixed=prefixed, interval=interval_text)
+    rounds = {launch.record.round for launch in campaign.launches}
+    coverages = sorted(
+        {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
+    )
+    text = environment.get_template("report.html").render(
+        campaign=campaign,
+        manifest=campaign.manifest,
+        comparison=comparison,
+        answer=answer(comparison),
+        counts=counts(campaign),
+        rounds=len(rounds),
+        coverages=coverages,
+        metrics=metrics(),
+        figures=figures(comparison),
+        legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
+        percentage=percentage,
+    )
+    target = out or path / "report.html"
+    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    aside.write_text(text)
+    aside.rename(target)
+    return target

@@ -1,0 +1,110 @@
+"""The campaign's tables in Parquet; docs/reference/tables.md has every column with its unit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from analysis.campaign import Campaign, Launch
+from analysis.records import PingPong, ProgramOutput
+
+LAUNCHES: dict[str, Any] = {
+    "launch": pl.String, "round": pl.Int64, "position": pl.Int64, "experiment": pl.String,
+    "cell": pl.String, "implementation": pl.String, "image_sha256": pl.String,
+    "site": pl.String, "partition": pl.String, "tier": pl.String, "ranks": pl.Int64,
+    "nodes": pl.Int64, "started_utc": pl.String, "wall_s": pl.Float64, "exit_code": pl.Int64,
+    "outcome": pl.String, "sentence": pl.String, "library": pl.String,
+}  # fmt: skip
+RESULTS: dict[str, Any] = {
+    "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
+    "message_bytes": pl.Int64, "iterations": pl.Int64, "min_s": pl.Float64,
+    "quartile1_s": pl.Float64, "median_s": pl.Float64, "mean_s": pl.Float64,
+    "quartile3_s": pl.Float64, "max_s": pl.Float64, "memory_copy_s": pl.Float64,
+    "n": pl.Int64, "nb": pl.Int64, "p": pl.Int64, "q": pl.Int64, "time_s": pl.Float64,
+    "rate_flops": pl.Float64, "residual": pl.Float64,
+}  # fmt: skip
+ITERATIONS: dict[str, Any] = {
+    "launch": pl.String, "pair": pl.String, "order": pl.String, "message_bytes": pl.Int64,
+    "iteration": pl.Int64, "time_s": pl.Float64,
+}  # fmt: skip
+PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
+
+
+def launch_row(launch: Launch) -> dict[str, Any]:
+    """Return a launch's row."""
+    row = {name: getattr(launch.record, name, None) for name in LAUNCHES}
+    if isinstance(launch.output, ProgramOutput):
+        row["library"] = launch.output.header.library
+    return row
+
+
+def result_rows(launch: Launch) -> list[dict[str, Any]]:
+    """Return the rows of a launch's results."""
+    rows: list[dict[str, Any]] = []
+    if isinstance(launch.output, ProgramOutput):
+        for result in launch.output.results:
+            row: dict[str, Any] = {"launch": launch.record.launch}
+            for name in ("operation", "pair", "order", "message_bytes", "iterations"):
+                row[name] = getattr(result, name, None)
+            summary = getattr(result, "time_s", None)
+            if summary is not None:
+                row |= {f"{name}_s": value for name, value in summary.model_dump().items()}
+            if isinstance(result, PingPong):
+                row["memory_copy_s"] = result.memory_copy_s
+            rows.append(row)
+    elif launch.output is not None:
+        for run in launch.output:
+            row = {"launch": launch.record.launch, "operation": "linpack"}
+            names = ("n", "nb", "p", "q", "time_s", "rate_flops", "residual")
+            rows.append(row | {name: getattr(run, name) for name in names})
+    return rows
+
+
+def iteration_frames(launch: Launch) -> list[pl.DataFrame]:
+    """Return the iterations of a launch, a frame for each result that kept them."""
+    if not isinstance(launch.output, ProgramOutput):
+        return []
+    return [
+        pl.DataFrame(
+            {
+                "launch": launch.record.launch,
+                "pair": series.pair,
+                "order": series.order,
+                "message_bytes": series.message_bytes,
+                "iteration": range(len(series.time_s)),
+                "time_s": series.time_s,
+            },
+            schema=ITERATIONS,
+        )
+        for series in launch.output.iterations
+    ]
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Replace a table in one step."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    frame.write_parquet(aside)
+    with aside.open("rb") as file:
+        os.fsync(file.fileno())
+    aside.rename(path)
+
+
+def write_tables(campaign: Campaign) -> dict[str, int]:
+    """Write the tables of a campaign; return the number of rows of each."""
+    folder = campaign.path / "tables"
+    folder.mkdir(exist_ok=True)
+    rows = [row for launch in campaign.launches for row in result_rows(launch)]
+    frames = [frame for launch in campaign.launches for frame in iteration_frames(launch)]
+    problems = [{"where": p.where, "sentence": p.sentence} for p in campaign.problems]
+    tables = {
+        "launches": pl.DataFrame([launch_row(one) for one in campaign.launches], LAUNCHES),
+        "results": pl.DataFrame(rows, RESULTS),
+        "iterations": pl.concat(frames) if frames else pl.DataFrame(schema=ITERATIONS),
+        "problems": pl.DataFrame(problems, PROBLEMS),
+    }
+    for name, frame in tables.items():
+        write_table(frame, folder / f"{name}.parquet")
+    return {name: frame.height for name, frame in tables.items()}
