@@ -108,8 +108,9 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
         ]
         label = (
             f"{curve.name}, {estimate.message_bytes} bytes: "
-            f"median {prefixed(estimate.median, unit)} [{prefixed(estimate.interval.low, unit)}, {prefixed(estimate.interval.high, unit)}],"
-            f" {estimate.interval.coverage:.0%} interval of {len(estimate.launches)} launches"
+            f"median {prefixed(estimate.median, unit)} "
+            f"[{prefixed(estimate.interval.low, unit)}, {prefixed(estimate.interval.high, unit)}], "
+            f"{estimate.interval.coverage:.0%} interval of {len(estimate.launches)} launches"
         )
         parts.append(marker(curve.style, x, up.place(estimate.median), label))
     return (
