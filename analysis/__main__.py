@@ -21,7 +21,9 @@ BaseOption = Annotated[
     str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
 ]
 
-app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 
 
 def folder_of(name: str) -> Path:

@@ -1,0 +1,161 @@
+"""Campaigns with a known truth give the known answer, and what is broken is left out by name."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars
+import pytest
+
+from analysis.campaign import CampaignError, find_campaign, read_campaign, read_manifest
+from analysis.comparison import compare
+from analysis.report import answer
+from analysis.tables import write_tables
+from tests.analysis.synthetic import TWICE, Synthetic, Truth
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Path:
+    """Return a campaign in which beta is twice as fast at messages and the same at Linpack."""
+    return Synthetic(tmp_path / "20260101T000000Z-local-synthetic", TWICE, rounds=6).write()
+
+
+def analysis(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "analysis", *arguments],
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_known_ratio_is_found(twice: Path) -> None:
+    comparison = compare(read_campaign(twice))
+    assert comparison.base == "alpha-1.0" and len(comparison.cells) == 26
+    for cell in comparison.experiment("PointToPoint"):
+        verdict = cell.verdicts["beta-2.0"]
+        assert verdict.words == "faster" and verdict.ratio.pairs == 6
+        assert verdict.ratio.interval is not None
+        assert 1.9 < verdict.ratio.value < 2.1
+        assert cell.ranked() == ["beta-2.0", "alpha-1.0"]
+    for cell in comparison.experiment("Linpack"):
+        assert cell.verdicts["beta-2.0"].words == "no difference shown"
+
+
+def test_base_turns_the_verdict_round(twice: Path) -> None:
+    comparison = compare(read_campaign(twice), base="beta-2.0")
+    words = {cell.verdicts["alpha-1.0"].words for cell in comparison.experiment("PointToPoint")}
+    assert words == {"slower"}
+    with pytest.raises(ValueError, match=r"gamma was not measured in .*; choose one of: alpha"):
+        compare(read_campaign(twice), base="gamma")
+
+
+def test_answer_in_words(twice: Path) -> None:
+    sentences = answer(compare(read_campaign(twice)))
+    assert sentences[0].startswith(
+        "PointToPoint: beta-2.0 against alpha-1.0: faster in 24 of 24 cells."
+    )
+    assert sentences[1] == (
+        "Linpack: beta-2.0 against alpha-1.0: no difference shown in 2 of 2 cells."
+    )
+
+
+def test_one_round_cannot_tell(tmp_path: Path) -> None:
+    campaign = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=["Send/Recv"]).write()
+    verdicts = [cell.verdicts["beta-2.0"].words for cell in compare(read_campaign(campaign)).cells]
+    assert set(verdicts) == {"cannot be told (1 paired rounds)"}
+
+
+def test_tables_have_declared_columns(twice: Path) -> None:
+    campaign = read_campaign(twice)
+    rows = write_tables(campaign)
+    assert rows == {"launches": 312, "results": 792, "iterations": 768 * 11, "problems": 0}
+    frame = polars.read_parquet(twice / "tables" / "iterations.parquet")
+    assert frame.schema["time_s"] == polars.Float64 and frame["time_s"].min() > 0
+    documented = (PROJECT / "docs/reference/tables.md").read_text()
+    for table in rows:
+        for column in polars.read_parquet_schema(twice / "tables" / f"{table}.parquet"):
+            assert f"`{column}`" in documented, f"{table}.{column} is not documented"
+
+
+def breakages(launches: Path) -> dict[str, str]:
+    """Break launches in every way; return what must be said of each."""
+    names = sorted(path.name for path in launches.iterdir() if "PointToPoint" in path.name)
+
+    def change(name: str, key: str, value: object) -> None:
+        path = launches / name / "launch.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+
+    (launches / names[0] / "stdout").write_text('{"record":"header"')
+    (launches / names[1] / "launch.json").write_text('{"schema": "wyeast-')
+    (launches / names[2] / "launch.json").unlink()
+    change(names[3], "schema", "wyeast-launch-9")
+    change(names[4], "image_sha256", "f" * 64)
+    change(names[5], "outcome", "suspect")
+    change(names[5], "sentence", "suspect: faster than light <script>alert(1)</script>")
+    shutil.copytree(launches / names[6], launches / "round009_copy")
+    (launches / names[7] / "stdout").unlink()
+    (launches / ".round001_in_flight.99").mkdir()
+    return {
+        names[0]: "stdout:1: not a JSON object",
+        names[1]: "launch.json:1: not a JSON object",
+        names[2]: "cannot be read",
+        names[3]: "schema_: Input should be 'wyeast-launch-1'",
+        names[4]: "ran an image that is not the manifest's",
+        names[5]: "faster than light",
+        "round009_copy": f"says that it is {names[6]}: copied or renamed",
+        names[7]: "No such file",
+    }
+
+
+def test_what_is_broken_is_left_out_by_name(twice: Path) -> None:
+    expected = breakages(twice / "launches")
+    campaign = read_campaign(twice)
+    said = {problem.where: problem.sentence for problem in campaign.problems}
+    assert said.keys() == expected.keys()
+    for name, sentence in expected.items():
+        assert sentence in said[name]
+    assert len(campaign.sound()) == 312 - 7
+    done = analysis("table", str(twice))
+    assert done.returncode == 0 and done.stderr.count("left out: ") == len(expected)
+
+
+def test_commands(twice: Path) -> None:
+    assert "312 launches" in analysis("ingest", str(twice)).stdout
+    shown = analysis("table", str(twice), "--experiment", "Linpack").stdout
+    assert "no difference shown" in shown and "PointToPoint" not in shown
+    assert "faster in 24 of 24" in analysis("compare", str(twice)).stdout
+    made = analysis("report", str(twice), "-o", str(twice / "other.html"))
+    assert made.returncode == 0 and (twice / "other.html").stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["table", "no-such"], "no-such is no campaign"),
+        (["compare", "{}", "--base", "gamma"], "gamma was not measured"),
+        (["table", "{}", "--experiment", "Nas"], "Nas was not measured"),
+    ],
+)
+def test_mistakes_are_one_sentence(twice: Path, arguments: list[str], sentence: str) -> None:
+    done = analysis(*(word.format(twice) for word in arguments))
+    assert done.returncode == 1 and sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_foreign_folder_is_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError, match="holds no campaign yet"):
+        find_campaign(tmp_path, "latest")
+    (tmp_path / "manifest.json").write_text('{"schema": "other"}')
+    with pytest.raises(CampaignError, match="has the schema 'other'"):
+        read_manifest(tmp_path)
+
+
+def test_three_implementations_are_compared_with_the_base(tmp_path: Path) -> None:
+    truths = {**TWICE, "gamma-3.0": Truth(2e-6, 2e9, 15e9)}
+    campaign = Synthetic(tmp_path / "c", truths, rounds=6, pairs=["Send/Recv"]).write()
+    comparison = compare(read_campaign(campaign))
+    assert all(set(cell.verdicts) == {"beta-2.0", "gamma-3.0"} for cell in comparison.cells)
+    assert {cell.verdicts["gamma-3.0"].words for cell in comparison.cells} == {"slower"}

@@ -1,0 +1,114 @@
+"""Outputs are read whole or refused with file and line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.hpl_output import read_hpl_output
+from analysis.records import RecordError, read_program_output
+from tests.analysis.synthetic import HPL
+from tests.reframe_checks.conftest import PREFLIGHT, pingpong
+
+GOOD = pingpong(iterations=3)
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "out"
+    path.write_text(text)
+    with pytest.raises(RecordError) as error:
+        read_program_output(path)
+    return str(error.value).removeprefix(str(path))
+
+
+def test_whole_output_is_read(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text(GOOD)
+    output = read_program_output(tmp_path / "out")
+    assert [r.message_bytes for r in output.results] == [300, 1800, 3300, 4800]
+    assert output.header.ranks == 2 and len(output.iterations) == 4
+    (tmp_path / "out").write_text(PREFLIGHT)
+    assert [r.operation for r in read_program_output(tmp_path / "out").results] == [
+        "world", "latency", "transport",
+    ]  # fmt: skip
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_output_cut_anywhere_is_refused(data: st.DataObject) -> None:
+    import tempfile
+
+    cut = data.draw(st.integers(0, len(GOOD) - 2))
+    with tempfile.TemporaryDirectory() as folder:
+        refused(Path(folder), GOOD[:cut])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda t: "", ":1: the output is empty"),
+        (lambda t: t + t, ":11: there is more after the end record"),
+        (lambda t: t.split("\n", 1)[0] + "\n" + t, ":2: a second header: the ranks did not form"),
+        (lambda t: t.split("\n", 1)[1], ":1: the first record is not the header"),
+        (lambda t: "warning: x\n" + t, ":1: not a JSON object"),
+        (lambda t: t.replace('"results": 4', '"results": 5'), "counts 5 results, there are 4"),
+        (lambda t: t.replace('"ranks": 2', '"ranks": 3'), ":1: hosts and processors do not"),
+        (lambda t: t.replace('"min": 1e-05', '"min": 2e-05'), ":2: time_s: min, quartiles"),
+        (lambda t: t.replace('"min": 1e-05', '"min": -1.0'), ":2: time_s.min: Input should"),
+        (lambda t: t.replace('"min": 1e-05', '"min": Infinity'), ":2: Infinity is no number"),
+        (lambda t: t.replace('"warmup": 100, ', ""), ":2: warmup: Field required"),
+        (lambda t: t.replace('"warmup"', '"wramup"'), ":2: "),
+        (lambda t: t.replace('"result"', '"resutl"', 1), ":2: the record 'resutl' is unknown"),
+        (lambda t: t.replace("[1e-05, 1e-05, 1e-05]", "[1e-05]", 1), ":3: 1 times, but the result"),
+        (lambda t: t.replace("wyeast-records-1", "wyeast-records-2"), ":1: format"),
+        (lambda t: t.replace('"iterations": 3', '"iterations": "3"', 1), ":2: iterations: Input"),
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused_with_its_line(tmp_path: Path, change, sentence: str) -> None:  # type: ignore[no-untyped-def]
+    assert sentence in refused(tmp_path, change(GOOD))
+
+
+SOLVED = HPL.format(n=2000, q=2, time=0.13, gflops=40.8)
+
+
+def test_hpl_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("some banner\n" + SOLVED)
+    [run] = read_hpl_output(path)
+    assert (run.n, run.nb, run.p, run.q, run.passed) == (2000, 192, 1, 2, True)
+    assert run.rate_flops == pytest.approx(40.8e9) and run.residual == 0.0031
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "truncated or empty"),
+        (SOLVED.replace("End of Tests.", ""), "did not come to its end"),
+        (SOLVED.replace("PASSED", "FAILED"), "HPL counts"),
+        (SOLVED.replace("0.0031", "nan"), "'nan' is no time"),
+        (SOLVED.replace("4.080e+01", "inf"), "'inf' is no time"),
+        ("\n".join(SOLVED.splitlines()[:2]), "no residual"),
+        ("\n".join(line for line in SOLVED.splitlines() if "||Ax" not in line), "no residual"),
+        ("End of Tests.\n", "HPL counts"),
+    ],
+)
+def test_hpl_that_is_not_whole_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "out"
+    path.write_text(text)
+    with pytest.raises(RecordError, match=str(path)) as error:
+        read_hpl_output(path)
+    assert sentence in str(error.value)
+
+
+def test_format_is_documented() -> None:
+    """The schema in benchmarks/ and the reader know the same keys."""
+    from analysis import records
+
+    project = Path(__file__).resolve().parents[2]
+    schema = json.loads((project / "benchmarks/format.schema.json").read_text())["$defs"]
+    models = {"header": records.Header, "iterations": records.Iterations, "end": records.End,
+              "time_s": records.TimeSummary, **records.RESULTS}  # fmt: skip
+    for name, model in models.items():
+        keys = {field.alias or key for key, field in model.model_fields.items()}
+        assert keys == set(schema[name]["properties"]) == set(schema[name]["required"]), name

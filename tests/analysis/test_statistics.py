@@ -1,0 +1,102 @@
+"""Intervals cover as often as they say, and no difference is claimed where there is none."""
+
+import math
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.statistics import holm, median_interval, paired_ratio
+
+VALUES = st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=40)
+
+
+@given(VALUES)
+def test_median_interval_holds_the_median(values: list[float]) -> None:
+    interval = median_interval(values)
+    assert interval.low <= numpy.median(values) <= interval.high
+    assert 0 <= interval.coverage <= 1
+    assert {interval.low, interval.high} <= set(values)
+
+
+@pytest.mark.parametrize(("count", "coverage"), [(1, 0.0), (2, 0.5), (3, 0.75), (5, 0.9375)])
+def test_few_launches_are_not_called_95_percent(count: int, coverage: float) -> None:
+    assert median_interval(list(range(count))).coverage == coverage
+
+
+def test_narrowest_interval_that_suffices_is_taken() -> None:
+    # Of 10 values, the 2nd and 9th cover with 97.9%, the 3rd and 8th with 89.1%.
+    interval = median_interval([float(value) for value in range(1, 11)])
+    assert (interval.low, interval.high) == (2.0, 9.0)
+    assert interval.coverage == pytest.approx(0.978515625)
+
+
+@pytest.mark.parametrize("count", [3, 6, 11, 20])
+def test_median_interval_covers_as_often_as_it_says(count: int) -> None:
+    random = numpy.random.default_rng(count)
+    trials, covered, stated = 4000, 0, 0.0
+    for _ in range(trials):
+        interval = median_interval(list(numpy.exp(random.standard_t(2, count))))
+        covered += interval.low <= 1.0 <= interval.high
+        stated = interval.coverage
+    assert covered / trials == pytest.approx(stated, abs=4 * math.sqrt(0.25 / trials))
+
+
+NOISE = {
+    "normal": lambda random, n: random.standard_normal(n),
+    "heavy tails": lambda random, n: random.standard_t(3, n),
+    "bursts": lambda random, n: random.standard_normal(n) * (1 + 9 * (random.random(n) < 0.1)),
+}
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("rounds", [3, 5, 10])
+def test_ratio_interval_covers(noise: str, rounds: int) -> None:
+    """Symmetric noise on the logarithm, heavy tails included; Student's interval is then safe."""
+    random = numpy.random.default_rng(rounds)
+    trials, truth = 4000, math.log(1.3)
+    covered = 0
+    for _ in range(trials):
+        interval = paired_ratio(list(truth + 0.05 * NOISE[noise](random, rounds))).interval
+        assert interval is not None
+        covered += interval.low <= 1.3 <= interval.high
+    assert 0.94 <= covered / trials <= 0.99
+
+
+@given(st.lists(st.floats(-2, 2), min_size=2, max_size=12))
+def test_swapping_implementations_inverts_the_ratio(logarithms: list[float]) -> None:
+    one, other = paired_ratio(logarithms), paired_ratio([-value for value in logarithms])
+    assert one.value == pytest.approx(1 / other.value)
+    assert one.interval is not None and other.interval is not None
+    assert one.interval.low == pytest.approx(1 / other.interval.high, rel=1e-6)
+    assert one.p_value == pytest.approx(other.p_value, abs=1e-12)
+
+
+def test_one_pair_tells_nothing() -> None:
+    ratio = paired_ratio([0.5])
+    assert ratio.interval is None and ratio.p_value is None and ratio.pairs == 1
+    assert math.isnan(paired_ratio([]).value)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_holm_never_lowers_and_keeps_order(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert all(a >= p and a <= 1 for a, p in zip(adjusted, p_values, strict=True))
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    assert [adjusted[index] for index in order] == sorted(adjusted)
+
+
+def test_family_rarely_claims_a_difference_where_there_is_none() -> None:
+    random = numpy.random.default_rng(9)
+    families, cells = 1000, 26
+    false = 0
+    for _ in range(families):
+        p_values = [paired_ratio(list(random.standard_normal(3))).p_value for _ in range(cells)]
+        false += min(holm([p or 0.0 for p in p_values])) < 0.05
+    assert false / families <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / families)
