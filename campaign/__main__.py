@@ -17,6 +17,7 @@ from campaign.folder import CampaignError
 from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
 from containers import images
+from reframe_checks.mixins.tiers import TIERS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +47,8 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     if not (ROOT / "site_configs" / options.site / "site.yaml").is_file():
         known = sorted(path.parent.name for path in (ROOT / "site_configs").glob("*/site.yaml"))
         raise CampaignError(f"site {options.site} is unknown; site_configs/ has {', '.join(known)}")
+    if options.tier not in TIERS:
+        raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     chosen = [name for name in options.images.split(",") if name]
     implementations = chosen or images.available(ROOT) or images.default_implementations(ROOT)
     name = options.name or options.tier
