@@ -83,7 +83,8 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
     long long number;
     *chosen = (options){.iterations = 100, .warmup = 10};
     opterr = 0; /* The sentence is ours, on one rank. */
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    for (int option, at = 1; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;
+         at = optind) {
         switch (option) {
         case PAIR:
             if (add_pairs(chosen, optarg, about))
@@ -122,7 +123,7 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
             break;
         default:
             return complain(about, "%.80s: unknown option or missing value; see pingpong --help",
-                            argv[optind - 1]);
+                            argv[at]);
         }
     }
     if (optind < argc)
@@ -153,20 +154,24 @@ static unsigned char *page_aligned(size_t bytes)
     return buffer;
 }
 
-/* The byte that a direction's message has at an offset; it differs for every size. */
-static unsigned char pattern(size_t offset, int bytes, int direction)
+/* The byte that the message of a verification has at an offset. It has no period, so that a piece
+ * in the wrong place is found whatever the size of the library's pieces, and differs for every
+ * verification and sender, so that data of an earlier message is found. */
+static unsigned char pattern(size_t offset, unsigned long long verification, int sender)
 {
-    size_t mixed = (offset + 1) * 2654435761u + (size_t)bytes * 40503u + (size_t)direction * 97u;
-    return (unsigned char)((mixed >> 8) ^ mixed);
+    unsigned long long mixed = (offset + 1) * 0x9e3779b97f4a7c15ULL;
+    mixed ^= (2 * verification + (unsigned long long)sender + 1) * 0xc2b2ae3d27d4eb4fULL;
+    mixed = (mixed ^ (mixed >> 31)) * 0xbf58476d1ce4e5b9ULL;
+    return (unsigned char)(mixed >> 56);
 }
 
-/* One untimed round trip whose data both ranks compare. Collective. */
+/* One untimed round trip whose data both ranks compare, the n-th of this launch. Collective. */
 static void verify(const send_receive_pair *pair, echo_order order, const message *message,
-                   int rank)
+                   int rank, unsigned long long n)
 {
     for (size_t i = 0; i < (size_t)message->bytes; i++) {
-        message->send[i] = pattern(i, message->bytes, rank);
-        message->receive[i] = (unsigned char)~pattern(i, message->bytes, 1 - rank);
+        message->send[i] = pattern(i, n, rank);
+        message->receive[i] = (unsigned char)~pattern(i, n, 1 - rank);
     }
     if (rank == 0)
         send_and_await(pair, message);
@@ -174,7 +179,7 @@ static void verify(const send_receive_pair *pair, echo_order order, const messag
         echo(pair, order, message);
     long long wrong = -1, all[2];
     for (size_t i = 0; i < (size_t)message->bytes && wrong < 0; i++)
-        if (message->receive[i] != pattern(i, message->bytes, 1 - rank))
+        if (message->receive[i] != pattern(i, n, 1 - rank))
             wrong = (long long)i;
     MPI_Allgather(&wrong, 1, MPI_LONG_LONG_INT, all, 1, MPI_LONG_LONG_INT, MPI_COMM_WORLD);
     for (int receiver = 0; receiver < 2; receiver++)
@@ -289,7 +294,7 @@ int main(int argc, char **argv)
     for (size_t p = 0; p < chosen.pair_count; p++)
         for (size_t s = 0; s < chosen.sizes.count; s++) {
             message message = {send, receive, (int)chosen.sizes.sizes[s]};
-            verify(chosen.pairs[p], chosen.order, &message, rank);
+            verify(chosen.pairs[p], chosen.order, &message, rank, results);
             time_round_trips(chosen.pairs[p], &chosen, &message, rank, times);
             if (rank == 0)
                 print_result(chosen.pairs[p], &chosen, &message, times, scratch);
