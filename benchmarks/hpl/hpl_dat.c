@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../common/arguments.h"
+#include "node_memory.h"
 
 #define PROGRAM "hpl_dat"
 #define VERSION_TEXT "1.0.0"
@@ -23,13 +23,14 @@ static const char help[] =
     "  --n N[,N...]                problem sizes (order of the matrix)\n"
     "  --nb NB[,NB...]             block sizes\n"
     "  --nodes K                   nodes that share the matrix (default 1)\n"
-    "  --memory-bytes-per-node B   memory of a node (default: this node's)\n"
+    "  --memory-bytes-per-node B   memory of a node (default: this one's, or its control group's)\n"
     "  --memory-fraction F         share of it that the matrix may take (default 0.8)\n"
     "  --output FILE               where to write (default: stdout)\n"
     "  --version, --help\n"
     "\n"
     "The matrix takes 8 N^2 bytes; an N that does not fit is refused. All other parameters are\n"
-    "those of Kearns 2003, Appendix A; the lines that the thesis leaves off are HPL's defaults.\n"
+    "those of Kearns 2003, Appendix A, but that the output goes to stdout, and that HPL 2 also\n"
+    "asks for a process mapping: row-major, its default.\n"
     "\n"
     "example: hpl_dat --p 1 --q 2 --n 2000,4000 --nb 192 --output HPL.dat\n";
 
@@ -82,7 +83,8 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
     };
     *chosen = (options){.nodes = 1, .fraction = 0.8};
     opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    for (int option, at = 1; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;
+         at = optind) {
         int status = 0;
         switch (option) {
         case P:
@@ -119,7 +121,7 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
             break;
         default:
             status = complain(about, "%.80s: unknown option or missing value; see hpl_dat --help",
-                              argv[optind - 1]);
+                              argv[at]);
         }
         if (status)
             return -1;
@@ -133,20 +135,6 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
         return complain(about, "--p %lld --q %lld: a grid of more ranks than MPI can count",
                         chosen->p, chosen->q);
     return 0;
-}
-
-/* This node's memory in bytes: the machine's, or less where a control group allows less. */
-static double memory_of_node(void)
-{
-    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    FILE *limit = fopen("/sys/fs/cgroup/memory.max", "r");
-    if (limit) {
-        double allowed;
-        if (fscanf(limit, "%lf", &allowed) == 1 && allowed < bytes)
-            bytes = allowed;
-        fclose(limit);
-    }
-    return bytes;
 }
 
 static int demand_memory(const options *chosen, complaint *about)

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* After mpi.h, which HPL's own header expects. */
 #include "hpl.h"
 
 #define PROGRAM "xhpl"
 #define INPUT "HPL.dat"
+#define LINES_OF_INPUT 31
 
 int HPL_main(int argc, char **argv, HPL_RuntimeData *data, int *failure);
 
@@ -44,16 +44,33 @@ int HPCC_Defaults(HPL_T_test *test, int *ns, int *n, int *nbs, int *nb, HPL_T_OR
     exit(1);
 }
 
+/* Whether the input is there and whole. HPL itself reads the last line again and again where lines
+ * are missing, and would measure something that nobody asked for. */
+static int is_readable(void)
+{
+    FILE *input = fopen(INPUT, "r");
+    if (!input) {
+        fprintf(stderr, PROGRAM ": " INPUT " cannot be read in the working folder; write it with "
+                                "hpl_dat, see hpl_dat --help\n");
+        return 0;
+    }
+    int lines = 0;
+    for (int c, last = '\n'; (c = fgetc(input)) != EOF; last = c)
+        lines += last == '\n';
+    fclose(input);
+    if (lines < LINES_OF_INPUT)
+        fprintf(stderr, PROGRAM ": " INPUT " has %d lines, and HPL reads %d; write it with "
+                                "hpl_dat\n", lines, LINES_OF_INPUT);
+    return lines >= LINES_OF_INPUT;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     int rank, readable = 1, failure = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0 && access(INPUT, R_OK) != 0) {
-        fprintf(stderr, PROGRAM ": " INPUT " cannot be read in the working folder; write it with "
-                                "hpl_dat, see hpl_dat --help\n");
-        readable = 0;
-    }
+    if (rank == 0)
+        readable = is_readable();
     MPI_Bcast(&readable, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!readable) {
         MPI_Finalize();
@@ -62,6 +79,10 @@ int main(int argc, char **argv)
     HPL_RuntimeData data;
     memset(&data, 0, sizeof data);
     HPL_main(argc, argv, &data, &failure);
+    if (rank == 0 && !failure && !(data.Gflops > 0)) {
+        fprintf(stderr, PROGRAM ": nothing was solved; see N in " INPUT "\n");
+        failure = 1;
+    }
     if (rank == 0 && fflush(stdout) != 0)
         failure = 1;
     MPI_Bcast(&failure, 1, MPI_INT, 0, MPI_COMM_WORLD);
