@@ -1,0 +1,213 @@
+"""Find Apptainer or provide it: `python3 -m containers.apptainer` prints its path.
+
+In this order: on PATH; the distribution's package, if it has one and we are root; else Debian
+sid's package, unpacked into `.wyeast/apptainer` with sid's C library beside it, because the
+distributions that lack the package also have an older C library than it was linked with.
+Standard library only: this runs before the virtual environment exists.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from containers import apt, programs
+from containers.programs import ProvisionError
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+# Raised when the way in which Apptainer is unpacked changes, so that it is unpacked again.
+RECIPE = "1"
+SUITE = "sid"
+# Of sid's C library, all that Apptainer's two programs load.
+C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2")
+
+
+def state_folder() -> Path:
+    """Return `.wyeast`, where everything that is installed for the project lies."""
+    return ROOT / ".wyeast"
+
+
+def private_command() -> Path:
+    """Return where the project's own Apptainer is, if it was provided."""
+    return state_folder() / "bin" / "apptainer"
+
+
+def on_path() -> Path | None:
+    """Return the machine's own Apptainer, found on PATH, or None."""
+    own = str(state_folder() / "bin")
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    found = shutil.which("apptainer", path=os.pathsep.join(f for f in folders if f != own))
+    return Path(found) if found else None
+
+
+def apptainer_command() -> Path:
+    """Return Apptainer's path.
+
+    Raises ProvisionError where there is none yet.
+    """
+    found = on_path()
+    if found:
+        return found
+    if private_command().exists():
+        return private_command()
+    raise ProvisionError("Apptainer is missing; provide it with: make setup")
+
+
+def exec_options() -> list[str]:
+    """Return the options with which `apptainer exec` isolates a measurement.
+
+    - `--cleanenv`: no variable of the caller's reaches the ranks, so an OMPI_MCA_* or FI_* in
+      somebody's profile cannot change a result. What must pass (a scheduler's PMI variables) is
+      passed by name: Apptainer hands on APPTAINERENV_<NAME> as <NAME> even so.
+    - `--no-home`: nothing of the user's home (.openmpi/mca-params.conf, site Python) is seen.
+    - No `--contain`, `--pid` or `--ipc`: ranks of one node that a scheduler starts in separate
+      containers must share /dev/shm, /tmp and the process ids to talk through shared memory.
+    - `--userns` as root: root may lack the capabilities of the privileged way (in a container or
+      a restricted machine), and a launch then runs alike for root and for an ordinary user.
+    """
+    options = ["--cleanenv", "--no-home"]
+    return ["--userns", *options] if os.geteuid() == 0 else options
+
+
+def provide(say: bool = True) -> Path:
+    """Provide Apptainer and the programs around it, and return its path.
+
+    Takes a few milliseconds when all is there. Raises ProvisionError with a sentence.
+    """
+    state = state_folder()
+    installed = programs.ensure(state)
+    if installed and say:
+        print(f"installed {', '.join(installed)}", file=sys.stderr)
+    if programs.ensure_subordinate_ids() and say:
+        print("gave root subordinate ids in /etc/subuid and /etc/subgid", file=sys.stderr)
+    found = on_path()
+    if found:
+        # Two Apptainers would leave open which one a campaign has used.
+        private_command().unlink(missing_ok=True)
+        return found
+    if _stamp().is_file() and _stamp().read_text() == _recipe() and private_command().exists():
+        return private_command()
+    if os.geteuid() == 0 and _install_package(state):
+        found = on_path()
+        if found:
+            return found
+    if say:
+        print(f"unpacking Debian {SUITE}'s Apptainer into {state}/apptainer", file=sys.stderr)
+    _unpack(state)
+    return private_command()
+
+
+def _stamp() -> Path:
+    return state_folder() / "apptainer" / "complete"
+
+
+def _recipe() -> str:
+    # A checkout that was moved has wrong paths in its Apptainer.
+    return f"{RECIPE} {state_folder()}\n"
+
+
+def _install_package(state: Path) -> bool:
+    """Install the distribution's package, and return whether there is one."""
+    try:
+        machine = apt.of_machine(state)
+        if not machine.has("apptainer"):
+            return False
+        machine.run("install", "--no-install-recommends", "apptainer")
+    except apt.AptError as error:
+        raise ProvisionError(f"Apptainer cannot be installed: {error}") from error
+    return True
+
+
+def _unpack(state: Path) -> None:
+    """Unpack sid's Apptainer aside and move it into its place."""
+    prefix = state / "apptainer"
+    debs = state / "apptainer.debs"
+    unpacked = state / "apptainer.unpacked"
+    for folder in (prefix, debs, unpacked):
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        files = apt.of_suite(state, SUITE).download(["apptainer", "libc6"], debs)
+        for deb in files:
+            target = unpacked / deb.name.partition("_")[0]
+            target.mkdir(parents=True)
+            subprocess.run(["dpkg", "-x", deb, target], check=True)
+        _assemble(unpacked / "apptainer", unpacked / "libc6", prefix, state)
+    except apt.AptError as error:
+        raise ProvisionError(f"Apptainer cannot be downloaded: {error}") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ProvisionError(
+            f"Apptainer cannot be unpacked: {error}; remove {prefix} and try again"
+        ) from error
+    finally:
+        shutil.rmtree(debs, ignore_errors=True)
+        shutil.rmtree(unpacked, ignore_errors=True)
+    command = private_command()
+    command.parent.mkdir(parents=True, exist_ok=True)
+    # Apptainer finds squashfuse and mksquashfs on PATH.
+    paths = f'"$PATH":/usr/sbin:{shlex.quote(str(programs.tools_folder(state)))}/usr/bin'
+    program = shlex.quote(str(prefix / "bin" / "apptainer"))
+    command.write_text(f'#!/bin/sh\nPATH={paths} exec {program} "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run([command, "--version"], capture_output=True, text=True)
+    if done.returncode:
+        raise ProvisionError(f"the unpacked Apptainer does not start: {done.stderr.strip()}")
+    _stamp().write_text(_recipe())
+
+
+def _assemble(package: Path, c_library: Path, prefix: Path, state: Path) -> None:
+    """Lay the package out under one prefix, with the C library that it needs."""
+    prefix.mkdir(parents=True)
+    shutil.move(package / "usr" / "bin", prefix / "bin")
+    shutil.move(package / "usr" / "lib", prefix / "lib")
+    shutil.move(package / "etc", prefix / "etc")
+    (prefix / "var" / "lib" / "apptainer" / "mnt" / "session").mkdir(parents=True)
+    # The program finds its configuration and its helpers relative to its own path, as if it lay
+    # in lib; these links make every such path right.
+    for name in ("etc", "var", "bin"):
+        (prefix / "lib" / name).symlink_to(f"../{name}")
+    libraries = prefix / "libc"
+    libraries.mkdir()
+    loaders = [path for path in c_library.rglob("ld-linux*.so*") if path.is_file()]
+    names = {loaders[0].name, *C_LIBRARY}
+    for path in c_library.rglob("*.so*"):
+        if path.name in names and path.is_file() and not (libraries / path.name).exists():
+            shutil.copy(path, libraries / path.name)
+    for name in programs.LIBRARIES:
+        found = programs.find_library(name, state)
+        if found:
+            shutil.copy(found, libraries / name)
+    patchelf = programs.find("patchelf", state)
+    starter = next((prefix / "lib").glob("*/apptainer/bin/starter"))
+    for program in (prefix / "bin" / "apptainer", starter):
+        # RPATH, not RUNPATH: it must hold for the libraries' own dependencies too.
+        subprocess.run(
+            [str(patchelf), "--set-interpreter", libraries / loaders[0].name,
+             "--force-rpath", "--set-rpath", libraries, program],
+            check=True,
+        )  # fmt: skip
+
+
+def main() -> int:
+    """Provide Apptainer and print its path."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m containers.apptainer",
+        description="Find Apptainer, or provide it in .wyeast/apptainer, and print its path.",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing unless it fails")
+    options = parser.parse_args()
+    try:
+        command = provide(say=not options.quiet)
+    except ProvisionError as error:
+        print(f"apptainer: {error}", file=sys.stderr)
+        return 1
+    if not options.quiet:
+        print(command)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""The two Debian roots that images are made of: one to compile on, one to run on."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from containers import apt, programs, sources
+from containers.apptainer import apptainer_command
+from containers.commands import StepError, run_logged
+from containers.table import Table
+
+Bootstrap = Literal["mmdebstrap", "docker"]
+
+LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
+DEFINITION = "containers/base-docker.def"
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base as it is asked for: known by the digest of what decides its content."""
+
+    name: str
+    bootstrap: Bootstrap
+    debian: sources.Debian
+    packages: tuple[str, ...]
+    definition: str
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what the base is made from."""
+        parts = [self.name, self.bootstrap, list(self.packages)]
+        if self.bootstrap == "docker":
+            parts += [self.debian.docker, self.definition]
+        else:
+            parts += [self.debian.suite, list(LEFT_OUT)]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def path(self, state: Path) -> Path:
+        """Return where the base's file belongs."""
+        ending = "sif" if self.bootstrap == "docker" else "sqfs"
+        return state / "bases" / f"{self.name}-{self.bootstrap}-{self.digest()[:12]}.{ending}"
+
+
+def bases_of(root: Path, table: Table, debian: sources.Debian, bootstrap: Bootstrap) -> list[Base]:
+    """Return the base to build on and the base to run on."""
+    definition = (root / DEFINITION).read_text() if bootstrap == "docker" else ""
+    return [
+        Base(name, bootstrap, debian, tuple(packages), definition)
+        for name, packages in (("build", table.bases.build), ("run", table.bases.run))
+    ]
+
+
+def make_base(base: Base, root: Path, log: Path) -> Path:
+    """Make a base aside and move it into its place; raises StepError or AptError."""
+    state = root / ".wyeast"
+    path = base.path(state)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f"new-{path.name}")
+    aside.unlink(missing_ok=True)
+    try:
+        if base.bootstrap == "docker":
+            _from_registry(base, root, aside, log)
+        else:
+            _from_mirror(base, state, aside, log)
+        aside.rename(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    for old in path.parent.glob(f"{base.name}-{base.bootstrap}-*"):
+        if old != path:
+            old.unlink()
+    return path
+
+
+def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
+    """Make a base by mmdebstrap, piped into squashfs so that no tree of foreign owners is left."""
+    suite, keyring = base.debian.suite, Path("/usr/share/keyrings") / base.debian.keyring
+    found = apt.sources_of_suite(suite, apt.machine_sources(), apt.machine_codename())
+    lines = []
+    for source in found:
+        # A key that stands in the configuration itself cannot stand in a line of sources.list.
+        signed_by = source.signed_by or ""
+        key = signed_by if signed_by.startswith("/") and "\n" not in signed_by else str(keyring)
+        options = f"signed-by={key}" + (" trusted=yes" if source.trusted else "")
+        for uri in source.uris:
+            lines += [f"deb [{options}] {uri} {s} {' '.join(source.components)}"
+                      for s in source.suites]  # fmt: skip
+    command = [
+        str(programs.find("mmdebstrap", state)),
+        "--variant=apt",
+        f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
+        f"--include={','.join(base.packages)}",
+        '--aptopt=APT::Install-Recommends "false"',
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
+        suite,
+        "-",
+        *lines,
+    ]
+    # lz4: a base is read once per image, and is quick to write. Without devices: Apptainer mounts
+    # the machine's, and cannot make any when it unpacks the base in a user namespace.
+    squash = [str(programs.find("sqfstar", state)), "-comp", "lz4", "-quiet", "-no-progress", "-root-mode", "755",
+              str(target), "dev/*"]  # fmt: skip
+    with log.open("ab") as output:
+        # mmdebstrap signals its whole process group when it fails; ours must not be in it.
+        archive = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+        packed = subprocess.run(squash, stdin=archive.stdout, stdout=output, stderr=output)
+        assert archive.stdout is not None
+        archive.stdout.close()
+        if archive.wait() or packed.returncode:
+            raise StepError(f"mmdebstrap of the {base.name} base failed", log)
+
+
+def _from_registry(base: Base, root: Path, target: Path, log: Path) -> None:
+    """Make a base from an image of a container registry."""
+    scratch = root / ".wyeast" / "build" / f"base-{base.name}"
+    scratch.mkdir(parents=True, exist_ok=True)
+    insecure = ["--no-https"] if base.debian.docker.startswith("localhost:") else []
+    try:
+        run_logged(
+            [str(apptainer_command()), "build", "--fakeroot", *insecure,
+             "--mksquashfs-args", "-comp lz4",
+             "--build-arg", f"image={base.debian.docker}",
+             "--build-arg", f"packages={' '.join(base.packages)}",
+             str(target), str(root / DEFINITION)],
+            f"the {base.name} base from {base.debian.docker}",
+            log,
+            scratch,
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

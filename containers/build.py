@@ -1,0 +1,276 @@
+"""Build the images that are out of date: `python -m containers.build`."""
+
+import argparse
+import errno
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from containers import apt, images, sources, staging
+from containers.apptainer import apptainer_command, exec_options, provide
+from containers.bases import Base, Bootstrap, bases_of, make_base
+from containers.commands import StepError, run_logged
+from containers.programs import ProvisionError
+from containers.table import TableError, load_table
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+# Programs are compiled alike whatever the MPI, and for any processor: images travel.
+FLAGS = "-O2 -g"
+# zstd: half the time of gzip to write, and faster to read, at the same size.
+SQUASHFS = "-comp zstd -Xcompression-level 12"
+
+
+class BuildError(Exception):
+    """A build cannot be done; the text is a sentence with the next step."""
+
+
+class Progress:
+    """Lines on standard output, each with the seconds since the start."""
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self.start = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        print(f"[{time.monotonic() - self.start:6.1f} s] {text}", flush=True)
+
+
+def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
+    """Return what an implementation's image is made of.
+
+    Raises TableError, SourceError or BuildError for a name or an input that is not there.
+    """
+    table = load_table(root)
+    pinned = sources.load_sources(root)
+    implementation = table.resolve(name)
+    wheel = pinned.wheels.get(implementation.source)
+    if wheel is None:
+        raise BuildError(
+            f"{sources.LOCK} pins no wheel `{implementation.source}`, which {name} is made of; "
+            f"it has {', '.join(pinned.wheels)}"
+        )
+    if not (root / "containers" / implementation.definition).is_file():
+        raise BuildError(f"containers/{implementation.definition}, of {name}, does not exist")
+    bases = tuple(bases_of(root, table, pinned.debian, bootstrap))
+    return staging.Recipe(root, implementation, wheel, pinned.archives["hpcc-1.5.0"], bases)
+
+
+def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
+    """Tell whether the image in the lock is there and made of just these inputs."""
+    entry = lock["images"].get(recipe.implementation.name)
+    if not entry or entry["inputs_sha256"] != recipe.inputs_sha256():
+        return False
+    try:
+        return bool((images.folder(recipe.root) / entry["file"]).stat().st_size == entry["bytes"])
+    except OSError:
+        return False
+
+
+@contextmanager
+def only_build(root: Path) -> Iterator[None]:
+    """Keep a second build out; raises BuildError where one is under way."""
+    path = root / ".wyeast" / "locks" / "build"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise BuildError(
+                f"another build is under way (process {file.read().strip() or 'unknown'}); "
+                f"wait for it to end, then run this one again"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        # What an interrupted build has left; nobody else is at work here.
+        shutil.rmtree(root / ".wyeast" / "build", ignore_errors=True)
+        try:
+            yield
+        finally:
+            shutil.rmtree(root / ".wyeast" / "build", ignore_errors=True)
+
+
+def ensure_bases(bases: tuple[Base, ...], root: Path, progress: Progress) -> None:
+    """Make the bases that are not there, side by side: each keeps one core busy."""
+    lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
+
+    def make(base: Base) -> None:
+        path = make_base(base, root, log_path(root, f"{base.name}-base"))
+        progress.say(f"the {base.name} base is there, {path.stat().st_size / 1e6:.0f} MB")
+
+    for base in lacking:
+        progress.say(f"making the {base.name} base by {base.bootstrap}")
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(make, lacking))
+
+
+def log_path(root: Path, name: str) -> Path:
+    """Return the path of a new log of a build."""
+    folder = root / ".wyeast" / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"build-{name}.log"
+    path.unlink(missing_ok=True)
+    return path
+
+
+def build_image(recipe: staging.Recipe, progress: Progress) -> None:
+    """Build one image aside, read what it says it is, and put it into place and into the lock."""
+    root, name = recipe.root, recipe.implementation.name
+    state = root / ".wyeast"
+    wheel = sources.fetch_wheel(recipe.wheel, state)
+    hpl = sources.fetch_archive(recipe.hpl, state, recipe.bases[0].debian.suite)
+    ensure_bases(recipe.bases, root, progress)
+    build_base, run_base = (base.path(state) for base in recipe.bases)
+    inputs = recipe.inputs_sha256()
+    built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    target = images.folder(root) / f"{name}.sif"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".new-{target.name}")
+    (state / "build").mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=state / "build", prefix=f"{name}-"))
+    log = log_path(root, name)
+    progress.say(f"building {name}")
+    try:
+        staging.stage(recipe, scratch / "staging", wheel, hpl, built_utc)
+        arguments = {
+            "build_base": build_base,
+            "run_base": run_base,
+            "staging": scratch / "staging",
+            "jobs": len(os.sched_getaffinity(0)),
+            "flags": FLAGS,
+        }
+        run_logged(
+            [str(apptainer_command()), "build", "--fakeroot", "--force",
+             "--mksquashfs-args", SQUASHFS,
+             *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+             str(aside), str(recipe.definition())],
+            name,
+            log,
+            scratch,
+        )  # fmt: skip
+        labels = check_content(aside, recipe, log)
+        entry = {
+            "file": target.name,
+            "sha256": sources.sha256_of(aside),
+            "bytes": aside.stat().st_size,
+            "inputs_sha256": inputs,
+            "built_utc": built_utc,
+            "labels": labels,
+        }
+        aside.rename(target)
+        images.write_entry(root, name, entry)
+    finally:
+        aside.unlink(missing_ok=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+    progress.say(f"{name} is built, {entry['bytes'] / 1e6:.0f} MB")
+
+
+def check_content(image: Path, recipe: staging.Recipe, log: Path) -> dict[str, str]:
+    """Return a new image's labels, after its labels and manifest were found to be as asked.
+
+    Raises StepError for an image that cannot be opened or does not say what it is.
+    """
+    command = str(apptainer_command())
+    try:
+        inspected = subprocess.run(
+            [command, "inspect", "--json", "--labels", str(image)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        inner = subprocess.run(
+            [command, "exec", *exec_options(), str(image), "cat", "/opt/wyeast/manifest.json"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        labels = dict(json.loads(inspected.stdout)["data"]["attributes"]["labels"])
+        manifest = json.loads(inner.stdout)
+    except subprocess.CalledProcessError as error:
+        with log.open("a") as file:
+            file.write(error.stderr)
+        raise StepError(
+            f"the new image of {recipe.implementation.name} does not open", log
+        ) from None
+    except (ValueError, KeyError) as error:
+        raise StepError(f"the new image does not say what it is ({error})", log) from None
+    wanted = recipe.implementation.labels()
+    if wanted != {key: labels.get(key) for key in wanted}:
+        raise StepError("the new image's labels are not those of the table", log)
+    if manifest["inputs_sha256"] != recipe.inputs_sha256():
+        raise StepError("an input has changed during the build; run it again", log)
+    return labels
+
+
+def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> None:
+    """Build the named images that are out of date; with `force`, all of them, bases included.
+
+    Raises the errors of this package: each is a sentence.
+    """
+    progress = Progress()
+    recipes = [recipe_of(root, name, bootstrap) for name in names]
+
+    def stale() -> list[staging.Recipe]:
+        lock = images.load_lock(root)
+        return [recipe for recipe in recipes if force or not up_to_date(recipe, lock)]
+
+    if not stale():
+        print(f"images are up to date: {', '.join(names)}")
+        return
+    with only_build(root):
+        provide()
+        if force:
+            for base in recipes[0].bases:
+                base.path(root / ".wyeast").unlink(missing_ok=True)
+        for recipe in stale():
+            build_image(recipe, progress)
+
+
+def main() -> int:
+    """Build what is asked for, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.build",
+        description="Build the images that are out of date, and nothing else.",
+    )
+    parser.add_argument(
+        "--images", default="default", metavar="a,b|all|default",
+        help="which implementations of containers/implementations.yaml (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bootstrap", default="mmdebstrap", choices=["mmdebstrap", "docker"],
+        help="where the Debian under the images comes from: the machine's mirror, or the "
+        "container image that containers/sources.lock names (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="build even what is up to date")
+    options = parser.parse_args()
+    try:
+        names = load_table(ROOT).choose(options.images)
+        build(ROOT, names, options.bootstrap, options.force)
+    except (
+        BuildError, StepError, ProvisionError, TableError,
+        sources.SourceError, images.ImageError, apt.AptError,
+    ) as error:  # fmt: skip
+        print(f"build: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"build: the disk of {ROOT} is full; make room, then run it again", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("build: interrupted; images that were built before are as they were", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

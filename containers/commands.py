@@ -1,0 +1,38 @@
+"""A step of a build: its output goes to a log, and its failure into a sentence."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from containers import programs
+
+
+class StepError(Exception):
+    """A step has failed; the text is a sentence, the log's last lines, and the log's path."""
+
+    def __init__(self, sentence: str, log: Path) -> None:
+        """Say what failed, with the end of its log."""
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        tail = [f"    {line}" for line in lines if line.strip()][-8:]
+        if any("No space left on device" in line for line in lines[-200:]):
+            sentence += ": the disk is full, make room and run the build again"
+        super().__init__("\n".join([f"{sentence}; its log ends so:", *tail, f"log: {log}"]))
+
+
+def run_logged(command: list[str], what: str, log: Path, scratch: Path) -> None:
+    """Run Apptainer with its temporary files in `scratch`; raises StepError."""
+    state = log.parent.parent
+    environment = {
+        **os.environ,
+        "PATH": programs.search_path(state),
+        "APPTAINER_TMPDIR": str(scratch),
+        "APPTAINER_CACHEDIR": str(scratch / "cache"),
+    }
+    with log.open("ab") as output:
+        output.write(f"$ {' '.join(command)}\n".encode())
+        output.flush()
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        )
+    if done.returncode:
+        raise StepError(f"{what}: the build failed with status {done.returncode}", log)

@@ -1,0 +1,136 @@
+"""The built images: which there are, whether they are the locked ones, what they say they are."""
+
+import hashlib
+import json
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+LOCK = "containers/images.lock"
+SCHEMA = "wyeast-images-1"
+BUILD_COMMAND = "make images"
+
+
+class ImageError(Exception):
+    """An image cannot be used; the text is a sentence with the next step."""
+
+
+def folder(root: Path) -> Path:
+    """Return where images stand."""
+    return root / ".wyeast" / "images"
+
+
+def load_lock(root: Path) -> dict[str, Any]:
+    """Return images.lock: `schema` and, by implementation, `images`; empty where none was built.
+
+    Raises ImageError for a file that is not a lock.
+    """
+    path = root / LOCK
+    try:
+        lock = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {"schema": SCHEMA, "images": {}}
+    except (OSError, ValueError) as error:
+        raise ImageError(
+            f"{path} cannot be read ({error}); remove it and build again: {BUILD_COMMAND}"
+        ) from None
+    if not isinstance(lock, dict) or lock.get("schema") != SCHEMA:
+        raise ImageError(
+            f"{path} is not of the schema {SCHEMA}; remove it and build again: {BUILD_COMMAND}"
+        )
+    return lock
+
+
+def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
+    """Set one image's entry in images.lock; the file is never seen half-written."""
+    lock = load_lock(root)
+    lock["images"][implementation] = entry
+    lock["images"] = dict(sorted(lock["images"].items()))
+    path = root / LOCK
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".images.lock-")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(lock, file, indent=2)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes a file that only we may read; others run the images, too.
+        os.chmod(aside, 0o644)
+        os.replace(aside, path)
+    except BaseException:
+        os.unlink(aside)
+        raise
+
+
+def entry_of(root: Path, implementation: str) -> dict[str, Any]:
+    """Return an image's entry in images.lock; raises ImageError where it has none."""
+    found = load_lock(root)["images"].get(implementation)
+    if not isinstance(found, dict):
+        raise ImageError(
+            f"{implementation} is not in {LOCK}; build it: {BUILD_COMMAND} IMAGES={implementation}"
+        )
+    return found
+
+
+def verify(root: Path, implementation: str) -> Path:
+    """Return the path of an image that is the one in images.lock.
+
+    Raises ImageError where it is not in the lock, is missing, or has another SHA-256.
+    """
+    entry = entry_of(root, implementation)
+    path = folder(root) / entry["file"]
+    try:
+        status = path.stat()
+    except OSError:
+        raise ImageError(
+            f"{path} is missing; build it: {BUILD_COMMAND} IMAGES={implementation}"
+        ) from None
+    found = _sha256(path, status.st_size, status.st_mtime_ns, status.st_ino)
+    if found != entry["sha256"]:
+        raise ImageError(
+            f"{path} has sha256 {found}, but {LOCK} says {entry['sha256']}: it is not the image "
+            f"that was built; remove it and build it again: {BUILD_COMMAND} "
+            f"IMAGES={implementation}"
+        )
+    return path
+
+
+@cache
+def _sha256(path: Path, size: int, modified_ns: int, inode: int) -> str:
+    # Once a process and file state: checks of one campaign ask many times.
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def available(root: Path) -> list[str]:
+    """Return the implementations that are in images.lock and whose image is there, sorted."""
+    return sorted(
+        name
+        for name, entry in load_lock(root)["images"].items()
+        if (folder(root) / entry["file"]).is_file()
+    )
+
+
+def default_implementations(root: Path) -> list[str]:
+    """Return the implementations that the table calls default; raises ImageError."""
+    from containers.table import TableError, load_table
+
+    try:
+        return load_table(root).defaults()
+    except TableError as error:
+        raise ImageError(str(error)) from None
+
+
+def labels(path: Path) -> dict[str, str]:
+    """Return an image's labels, as the build has read them out of it into images.lock.
+
+    The image is known by its place: `.wyeast/images/` of the checkout whose lock is asked.
+    Raises ImageError for an image that is not in the lock.
+    """
+    root = path.resolve().parents[2]
+    for entry in load_lock(root)["images"].values():
+        if entry["file"] == path.name:
+            return dict(entry["labels"])
+    raise ImageError(f"{path} is not in {LOCK}; build it: {BUILD_COMMAND}")

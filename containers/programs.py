@@ -1,0 +1,172 @@
+"""The machine's programs that images are made and opened with, installed where they are missing.
+
+Root gets them from the distribution; an ordinary user gets the same packages unpacked into
+`.wyeast/tools`. Standard library only: this runs before the virtual environment exists.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from containers import apt
+
+#: Program -> Debian package. What only a build needs is here too: the two go together.
+PACKAGES = {
+    "mmdebstrap": "mmdebstrap",
+    "mksquashfs": "squashfs-tools",
+    "squashfuse": "squashfuse",
+    "patchelf": "patchelf",
+    "newuidmap": "uidmap",
+}
+#: Libraries that an unpacked Apptainer or tool needs beside the C library: file -> package.
+LIBRARIES = {
+    "libseccomp.so.2": "libseccomp2",
+    "libsqlite3.so.0": "libsqlite3-0",
+}
+#: What the packages above depend on and a bare machine may lack, for an ordinary user.
+LIBRARIES_OF_TOOLS = {
+    "libfuse3.so.3": "libfuse3-3",
+    "libfuseprivate": "libsquashfuse0",
+    "liblzo2.so.2": "liblzo2-2",
+}
+
+
+class ProvisionError(Exception):
+    """What is needed cannot be had; the text is a sentence with the next step."""
+
+
+def tools_folder(state: Path) -> Path:
+    """Return where an ordinary user's programs are unpacked."""
+    return state / "tools"
+
+
+def search_path(state: Path) -> str:
+    """Return the PATH on which the machine's and the unpacked programs are found."""
+    # /usr/sbin: where some distributions keep mksquashfs, and not on an ordinary user's PATH.
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:{tools_folder(state)}/usr/bin"
+
+
+def find(program: str, state: Path) -> Path | None:
+    """Return a program's path, or None where it is missing."""
+    found = shutil.which(program, path=search_path(state))
+    return Path(found) if found else None
+
+
+def missing(state: Path) -> list[str]:
+    """Return the programs that are missing."""
+    return [program for program in PACKAGES if not find(program, state)]
+
+
+def library_folders(state: Path) -> list[Path]:
+    """Return the folders in which shared libraries are looked for."""
+    folders = [*tools_folder(state).glob("usr/lib/*-linux-*"), tools_folder(state) / "lib"]
+    folders += [*Path("/usr/lib").glob("*-linux-*"), *Path("/lib").glob("*-linux-*")]
+    return [*folders, Path("/usr/lib64"), Path("/lib64")]
+
+
+def find_library(name: str, state: Path) -> Path | None:
+    """Return a shared library's path, or None where it is missing."""
+    return next((f / name for f in library_folders(state) if (f / name).exists()), None)
+
+
+def ensure(state: Path) -> list[str]:
+    """Install what is missing and return the packages installed; nothing missing costs no time.
+
+    Raises ProvisionError where a package cannot be had.
+    """
+    packages = {PACKAGES[program] for program in missing(state)}
+    packages |= {
+        package for name, package in LIBRARIES.items() if find_library(name, state) is None
+    }
+    if not packages:
+        return []
+    try:
+        if os.geteuid() == 0:
+            machine = apt.of_machine(state)
+            machine.update()
+            machine.run("install", "--no-install-recommends", *sorted(packages))
+        else:
+            unpack_as_user(packages, state)
+    except apt.AptError as error:
+        raise ProvisionError(
+            f"{', '.join(sorted(packages))} cannot be installed: {error}"
+        ) from error
+    still = missing(state)
+    if still:
+        raise ProvisionError(f"{', '.join(still)} is still missing after its installation")
+    return sorted(packages)
+
+
+def unpack_as_user(packages: set[str], state: Path) -> None:
+    """Unpack packages of the distribution into the tools folder, without root."""
+    if "uidmap" in packages:
+        raise ProvisionError(
+            "newuidmap is missing, and only root can install it since it is a setuid program; "
+            "ask an administrator for the package uidmap"
+        )
+    for name, package in LIBRARIES_OF_TOOLS.items():
+        if find_library(name, state) is None:
+            packages.add(package)
+    tools = tools_folder(state)
+    downloads = state / "tools.debs"
+    tools.mkdir(parents=True, exist_ok=True)
+    for deb in apt.of_machine(state).download(sorted(packages), downloads):
+        subprocess.run(["dpkg", "-x", deb, tools], check=True)
+    shutil.rmtree(downloads)
+    patchelf = find("patchelf", state)
+    for path in (tools / "usr" / "bin").iterdir():
+        # A program of a foreign prefix must find the libraries that came with it.
+        if patchelf and path.is_file() and path.read_bytes()[:4] == b"\x7fELF":
+            folders = ":".join(str(folder) for folder in tools.glob("usr/lib/*-linux-*"))
+            if folders and path.name != "patchelf":
+                subprocess.run([patchelf, "--set-rpath", folders, path], check=True)
+
+
+def ensure_subordinate_ids() -> bool:
+    """Give root subordinate ids where it has none, and return whether that was needed.
+
+    `apptainer build --fakeroot` and `mmdebstrap --mode=unshare` map them into a user namespace.
+    Raises ProvisionError for an ordinary user without them.
+    """
+    user = "root" if os.geteuid() == 0 else _user_name()
+    names = {user, str(os.geteuid())}
+    lacking = [path for path in ("/etc/subuid", "/etc/subgid") if not _has_range(path, names)]
+    if lacking and os.geteuid() != 0:
+        raise ProvisionError(
+            f"{user} has no range in {lacking[0]}; an administrator can add one: "
+            f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+        )
+    for path in lacking:
+        first = max([100000, *(start + count for _, start, count in _ranges(path))])
+        text = Path(path).read_text() if Path(path).exists() else ""
+        with open(path, "a") as file:
+            file.write("\n" if text and not text.endswith("\n") else "")
+            file.write(f"root:{first}:65536\n")
+    return bool(lacking)
+
+
+def _user_name() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _ranges(path: str) -> list[tuple[str, int, int]]:
+    found = []
+    try:
+        text = Path(path).read_text()
+    except OSError:
+        return []
+    for line in text.splitlines():
+        name, *numbers = line.strip().split(":")
+        if len(numbers) == 2 and all(number.isdigit() for number in numbers):
+            found.append((name, int(numbers[0]), int(numbers[1])))
+    return found
+
+
+def _has_range(path: str, names: set[str]) -> bool:
+    return any(name in names and count >= 65536 for name, _, count in _ranges(path))

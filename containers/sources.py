@@ -1,0 +1,155 @@
+"""Inputs from package registries, pinned by hash in `containers/sources.lock`."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from containers import apt
+
+LOCK = "containers/sources.lock"
+SCHEMA = "wyeast-sources-1"
+
+
+class SourceError(Exception):
+    """An input is missing or not the pinned one; the text is a sentence with the next step."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One pinned file; `bytes` is its size."""
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Debian:
+    """The Debian that images stand on: suite, keyring's file name, and the container image."""
+
+    suite: str
+    keyring: str
+    docker: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What sources.lock pins."""
+
+    debian: Debian
+    wheels: dict[str, Source]
+    archives: dict[str, Source]
+
+
+def load_sources(root: Path) -> Sources:
+    """Return what sources.lock pins; raises SourceError."""
+    path = root / LOCK
+    try:
+        data: dict[str, Any] = json.loads(path.read_text())
+        if data["schema"] != SCHEMA:
+            raise SourceError(f"{path}: schema is {data['schema']}, not {SCHEMA}")
+        return Sources(
+            Debian(**data["debian"]),
+            {key: Source(**value) for key, value in data["wheels"].items()},
+            {key: Source(**value) for key, value in data["archives"].items()},
+        )
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(f"{path} is not as it must be: {error}") from None
+
+
+def sha256_of(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch_wheel(source: Source, state: Path) -> Path:
+    """Return a pinned wheel, downloaded by pip if it is not there; raises SourceError."""
+    return _fetch(source, state, _pip_download)
+
+
+def fetch_archive(source: Source, state: Path, suite: str) -> Path:
+    """Return a pinned source archive, downloaded by apt-get if it is not there.
+
+    Raises SourceError.
+    """
+
+    def download(wanted: Source, folder: Path) -> None:
+        private = apt.of_suite(state, suite, "deb-src")
+        private.update()
+        private.run("source", "--download-only", "--tar-only", wanted.name, where=folder)
+
+    return _fetch(source, state, download)
+
+
+def _pip_download(source: Source, folder: Path) -> None:
+    requirement = folder / "requirement.txt"
+    requirement.write_text(f"{source.name}=={source.version} --hash=sha256:{source.sha256}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps",
+         "--only-binary", ":all:", "--require-hashes", "-r", requirement, "-d", folder],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        if any("DO NOT MATCH THE HASHES" in line for line in lines):
+            raise SourceError(
+                f"the wheel {source.name} {source.version} of the package index has not the "
+                f"sha256 of {LOCK}: do not use it; find out which of the two is wrong"
+            )
+        reason = lines[0].removeprefix("ERROR: ") if lines else "pip failed"
+        raise SourceError(reason)
+
+
+def _fetch(source: Source, state: Path, download: Callable[[Source, Path], None]) -> Path:
+    """Return the pinned file from the downloads folder, filled by `download` if need be."""
+    path = state / "downloads" / source.file
+    if path.exists():
+        _check(source, path)
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix="incoming-"))
+    try:
+        download(source, aside)
+        if not (aside / source.file).exists():
+            found = ", ".join(sorted(p.name for p in aside.iterdir())) or "nothing"
+            raise SourceError(f"the registry has {found} where {LOCK} names {source.file}")
+        _check(source, aside / source.file)
+        (aside / source.file).rename(path)
+    except apt.AptError as error:
+        raise SourceError(_unavailable(source, path, str(error))) from None
+    except SourceError as error:
+        if "sha256" in str(error):
+            raise
+        raise SourceError(_unavailable(source, path, str(error))) from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return path
+
+
+def _unavailable(source: Source, path: Path, reason: str) -> str:
+    return (
+        f"{source.name} {source.version} cannot be downloaded ({reason}); check the network, or "
+        f"put the file at {path}: its sha256 is checked"
+    )
+
+
+def _check(source: Source, path: Path) -> None:
+    found = sha256_of(path)
+    if found != source.sha256:
+        raise SourceError(
+            f"{path} has sha256 {found}, but {LOCK} pins {source.sha256}: remove the file and "
+            f"run the build again; if it differs again, do not use it"
+        )

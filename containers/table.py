@@ -1,0 +1,186 @@
+"""The table of implementations, `containers/implementations.yaml`, read and checked."""
+
+import difflib
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+TABLE = "containers/implementations.yaml"
+
+
+class TableError(Exception):
+    """The table is not as it must be; the text names file, entry and key."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Bases(_Strict):
+    """Debian packages of the bases."""
+
+    build: list[str]
+    run: list[str]
+
+
+class Family(_Strict):
+    """What all versions of an implementation have in common."""
+
+    pmi: Literal["pmix", "pmi2", "none"]
+    mpiexec: str
+    pinned: str
+    oversubscribed: str
+    environment: dict[str, str] = {}
+
+
+class Entry(_Strict):
+    """One implementation as the table has it; the keys of Family override the family's."""
+
+    family: str
+    version: str
+    builder: Literal["wheel"]
+    default: bool = False
+    #: The entry of sources.lock that it is made of; its own name where nothing else is said.
+    source: str | None = None
+    #: The definition, in containers/; that of the builder where nothing else is said.
+    definition: str | None = None
+    pmi: Literal["pmix", "pmi2", "none"] | None = None
+    mpiexec: str | None = None
+    pinned: str | None = None
+    oversubscribed: str | None = None
+    environment: dict[str, str] | None = None
+
+
+class Implementation(Family):
+    """One implementation with everything that an image of it needs, the family's part included."""
+
+    name: str
+    family: str
+    version: str
+    builder: str
+    default: bool
+    source: str
+    definition: str
+
+    def labels(self) -> dict[str, str]:
+        """Return the image's labels."""
+        return {
+            f"org.wyeast.{key}": value
+            for key, value in {
+                "implementation": self.name,
+                "family": self.family,
+                "version": self.version,
+                "builder": self.builder,
+                "pmi": self.pmi,
+                "mpiexec": self.mpiexec,
+                "mpiexec.pinned": self.pinned,
+                "mpiexec.oversubscribed": self.oversubscribed,
+            }.items()
+        }
+
+
+class Table(_Strict):
+    """The whole table."""
+
+    bases: Bases
+    families: dict[str, Family]
+    implementations: dict[str, Entry] = Field(min_length=1)
+
+    def resolve(self, name: str) -> Implementation:
+        """Return an implementation with its family's keys.
+
+        Raises TableError for a name that the table does not have.
+        """
+        if name not in self.implementations:
+            raise TableError(
+                f"{TABLE} has no implementation `{name}`{_nearest(name, self.implementations)}; "
+                f"it has {', '.join(self.implementations)}"
+            )
+        entry = self.implementations[name]
+        if entry.family not in self.families:
+            raise TableError(
+                f"{TABLE}: implementations.{name}: family `{entry.family}` is not among families"
+                f"{_nearest(entry.family, self.families)}"
+            )
+        own = entry.model_dump(exclude_none=True)
+        merged = {**self.families[entry.family].model_dump(), **own, "name": name}
+        merged.setdefault("source", name)
+        merged.setdefault("definition", f"{entry.builder}.def")
+        return Implementation(**merged)
+
+    def defaults(self) -> list[str]:
+        """Return the implementations that are built when nothing else is asked for."""
+        return [name for name, entry in self.implementations.items() if entry.default]
+
+    def choose(self, words: str) -> list[str]:
+        """Return the names meant by `default`, `all`, or a comma-separated list.
+
+        Raises TableError for a name that the table does not have, and for an empty choice.
+        """
+        if words == "all":
+            return list(self.implementations)
+        names = (
+            self.defaults()
+            if words == "default"
+            else [name.strip() for name in words.split(",") if name.strip()]
+        )
+        if not names:
+            raise TableError(f"no implementation is chosen by `{words}`; {TABLE} has the names")
+        for name in names:
+            self.resolve(name)
+        return list(dict.fromkeys(names))
+
+
+def _nearest(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+_MODELS: dict[str, type[BaseModel]] = {
+    "bases": Bases,
+    "families": Family,
+    "implementations": Entry,
+}
+
+
+def _sentence(error: Any, path: str) -> str:
+    """Put one of pydantic's errors in words: where it is, what is wrong, what is meant."""
+    where = [str(part) for part in error["loc"]]
+    if error["type"] != "extra_forbidden":
+        place = ".".join(where) or "the table"
+        return f"{path}: {place}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    *parents, key = where
+    model = _MODELS.get(where[0], Table) if parents else Table
+    place = f"{'.'.join(parents)}: " if parents else ""
+    return f"{path}: {place}unknown key `{key}`{_nearest(key, model.model_fields)}"
+
+
+def parse_table(text: str, path: str = TABLE) -> Table:
+    """Return the table in a YAML text.
+
+    Raises TableError that names file, entry and, for an unknown key, the nearest right one.
+    """
+    try:
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    try:
+        table = Table.model_validate(data)
+    except ValidationError as error:
+        raise TableError("\n".join(_sentence(e, path) for e in error.errors())) from None
+    for name in table.implementations:
+        table.resolve(name)
+    return table
+
+
+@cache
+def load_table(root: Path) -> Table:
+    """Return the table of a checkout; raises TableError."""
+    try:
+        text = (root / TABLE).read_text()
+    except OSError as error:
+        raise TableError(f"{root / TABLE} cannot be read: {error.strerror}") from None
+    return parse_table(text)
