@@ -31,11 +31,17 @@ class Built:
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         """Start ranks of a program; more ranks than cores yield instead of spinning."""
+        command = [str(self.build / "bin" / program), *arguments]
+        return self.run_command(command, ranks, folder, **environment)
+
+    def run_command(
+        self, command: list[str], ranks: int = 2, folder: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Start ranks of a command."""
         many = ranks > len(os.sched_getaffinity(0))
         options = ["--oversubscribe"] if many and "openmpi" in self.implementation else []
         return subprocess.run(
-            [self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks),
-             self.build / "bin" / program, *arguments],
+            [self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks), *command],
             capture_output=True, text=True, timeout=120, check=False, cwd=folder,
             env={
                 **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
