@@ -20,7 +20,7 @@ from containers.programs import ProvisionError
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 # Raised when the way in which Apptainer is unpacked changes, so that it is unpacked again.
-RECIPE = "1"
+RECIPE = "2"
 SUITE = "sid"
 # Of sid's C library, all that Apptainer's two programs load.
 C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2")
@@ -147,10 +147,16 @@ def _unpack(state: Path) -> None:
         shutil.rmtree(unpacked, ignore_errors=True)
     command = private_command()
     command.parent.mkdir(parents=True, exist_ok=True)
-    # Apptainer finds squashfuse and mksquashfs on PATH.
+    # Apptainer finds squashfuse and mksquashfs on PATH. Its remarks about programs that it does
+    # not need would stand in the standard error of every launch; its warnings still do.
     paths = f'"$PATH":/usr/sbin:{shlex.quote(str(programs.tools_folder(state)))}/usr/bin'
     program = shlex.quote(str(prefix / "bin" / "apptainer"))
-    command.write_text(f'#!/bin/sh\nPATH={paths} exec {program} "$@"\n')
+    command.write_text(
+        "#!/bin/sh\n"
+        ': "${APPTAINER_QUIET=1}"\n'
+        "export APPTAINER_QUIET\n"
+        f'PATH={paths} exec {program} "$@"\n'
+    )
     command.chmod(0o755)
     done = subprocess.run([command, "--version"], capture_output=True, text=True)
     if done.returncode:

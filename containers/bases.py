@@ -102,8 +102,8 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
     ]
     # lz4: a base is read once per image, and is quick to write. Without devices: Apptainer mounts
     # the machine's, and cannot make any when it unpacks the base in a user namespace.
-    squash = [str(programs.find("sqfstar", state)), "-comp", "lz4", "-quiet", "-no-progress", "-root-mode", "755",
-              str(target), "dev/*"]  # fmt: skip
+    squash = [str(programs.find("sqfstar", state)), "-comp", "lz4", "-quiet", "-no-progress",
+              "-root-mode", "755", str(target), "dev/*"]  # fmt: skip
     with log.open("ab") as output:
         # mmdebstrap signals its whole process group when it fails; ours must not be in it.
         archive = subprocess.Popen(

@@ -25,10 +25,6 @@ from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
-# Programs are compiled alike whatever the MPI, and for any processor: images travel.
-FLAGS = "-O2 -g"
-# zstd: half the time of gzip to write, and faster to read, at the same size.
-SQUASHFS = "-comp zstd -Xcompression-level 12"
 
 
 class BuildError(Exception):
@@ -150,22 +146,23 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
             "run_base": run_base,
             "staging": scratch / "staging",
             "jobs": len(os.sched_getaffinity(0)),
-            "flags": FLAGS,
+            "flags": staging.FLAGS,
         }
         run_logged(
             [str(apptainer_command()), "build", "--fakeroot", "--force",
-             "--mksquashfs-args", SQUASHFS,
+             "--mksquashfs-args", staging.SQUASHFS,
              *(f"--build-arg={key}={value}" for key, value in arguments.items()),
              str(aside), str(recipe.definition())],
             name,
             log,
             scratch,
         )  # fmt: skip
-        labels = check_content(aside, recipe, log)
+        labels = check_content(aside, recipe, inputs, log)
+        size = aside.stat().st_size
         entry = {
             "file": target.name,
             "sha256": sources.sha256_of(aside),
-            "bytes": aside.stat().st_size,
+            "bytes": size,
             "inputs_sha256": inputs,
             "built_utc": built_utc,
             "labels": labels,
@@ -175,10 +172,10 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     finally:
         aside.unlink(missing_ok=True)
         shutil.rmtree(scratch, ignore_errors=True)
-    progress.say(f"{name} is built, {entry['bytes'] / 1e6:.0f} MB")
+    progress.say(f"{name} is built, {size / 1e6:.0f} MB")
 
 
-def check_content(image: Path, recipe: staging.Recipe, log: Path) -> dict[str, str]:
+def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -> dict[str, str]:
     """Return a new image's labels, after its labels and manifest were found to be as asked.
 
     Raises StepError for an image that cannot be opened or does not say what it is.
@@ -206,8 +203,9 @@ def check_content(image: Path, recipe: staging.Recipe, log: Path) -> dict[str, s
     wanted = recipe.implementation.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
         raise StepError("the new image's labels are not those of the table", log)
-    if manifest["inputs_sha256"] != recipe.inputs_sha256():
-        raise StepError("an input has changed during the build; run it again", log)
+    # An input that changes later makes the image stale, not wrong.
+    if manifest["inputs_sha256"] != inputs:
+        raise StepError("an input has changed while it was copied; run the build again", log)
     return labels
 
 

@@ -25,6 +25,7 @@ def run_logged(command: list[str], what: str, log: Path, scratch: Path) -> None:
     environment = {
         **os.environ,
         "PATH": programs.search_path(state),
+        "APPTAINER_QUIET": "false",
         "APPTAINER_TMPDIR": str(scratch),
         "APPTAINER_CACHEDIR": str(scratch / "cache"),
     }

@@ -80,7 +80,7 @@ def verify(root: Path, implementation: str) -> Path:
     Raises ImageError where it is not in the lock, is missing, or has another SHA-256.
     """
     entry = entry_of(root, implementation)
-    path = folder(root) / entry["file"]
+    path = folder(root) / str(entry["file"])
     try:
         status = path.stat()
     except OSError:
