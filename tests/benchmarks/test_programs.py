@@ -233,7 +233,7 @@ def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
     # The MPI libraries keep what they allocate until the process ends; leaks are not ours to judge.
     quiet = {"ASAN_OPTIONS": "detect_leaks=0"}
     for program, arguments, code in [
-        ("pingpong", ["--pair", "all", "--sizes", "0:70000:35000", "--iterations", "3", "--raw"], 0),
+        ("pingpong", ["--pair", "all", "--sizes", "0:70000:35000", "--iterations=3", "--raw"], 0),
         ("pingpong", ["--pair", "all", "--sizes", "0:99:9", "--sizes", "5:4:1"], 2),
         ("pingpong", ["--pair", "x" * 100000], 2),
         ("pingpong", ["--sizes", "9" * 100000], 2),
