@@ -121,6 +121,8 @@ def table(
     """Print medians, ratios with intervals, and verdicts."""
     from rich.console import Console
 
+    from analysis.report import answer
+
     comparison = comparison_of(campaign, base)
     # Wide enough for a whole row where the output is a file or a pipe.
     console = Console(width=None if sys.stdout.isatty() else 140)
@@ -133,15 +135,18 @@ def table(
         "For a range of message sizes the median is that of the largest message, "
         "the ratio that of all sizes."
     )
+    for sentence in answer(comparison):
+        console.print(f"- {sentence}", highlight=False, markup=False)
 
 
 @app.command()
 def compare(campaign: CampaignArgument, base: BaseOption = None) -> None:
     """Say which implementation is faster for what, in words."""
-    from analysis.report import answer
+    from analysis.report import answer, tally
 
     comparison = comparison_of(campaign, base)
-    for sentence in answer(comparison) or ["Only one implementation was measured."]:
+    sentences = answer(comparison) + tally(comparison)
+    for sentence in sentences or ["Only one implementation was measured."]:
         print(sentence)
 
 

@@ -81,6 +81,7 @@ class Cell:
     estimates: dict[str, list[Estimate]]
     verdicts: dict[str, Verdict]
     seconds: dict[str, float]
+    log_ratios: dict[str, dict[int, float]]
 
     def ranked(self) -> list[str]:
         """Return the implementations, the best first, by the mean logarithm of their medians."""
@@ -93,6 +94,16 @@ class Cell:
 
 
 @dataclass
+class Group:
+    """Cells that belong together, and one verdict over all of them for each implementation."""
+
+    name: str
+    experiment: str
+    cells: list[Cell]
+    verdicts: dict[str, Verdict]
+
+
+@dataclass
 class Comparison:
     """All cells of a campaign that can be compared."""
 
@@ -100,28 +111,68 @@ class Comparison:
     base: str
     implementations: list[str]
     cells: list[Cell]
+    groups: list[Group]
 
     def experiment(self, name: str) -> list[Cell]:
         """Return the cells of one experiment."""
         return [cell for cell in self.cells if cell.experiment == name]
 
 
-Rounds = dict[str, dict[int, dict[int, float]]]  # implementation -> round -> size -> value
+Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
 
 
-def log_ratios(of: dict[int, dict[int, float]], base: dict[int, dict[int, float]], sign: int
-               ) -> list[float]:  # fmt: skip
+def log_ratios(of: Values, base: Values, sign: int) -> dict[int, float]:
     """Return each paired round's logarithm of the ratio, averaged over the sizes both have."""
-    ratios = []
+    ratios = {}
     for number in sorted(of.keys() & base.keys()):
         sizes = sorted(of[number].keys() & base[number].keys())
         if sizes:
             logs = [sign * math.log(of[number][size] / base[number][size]) for size in sizes]
-            ratios.append(sum(logs) / len(logs))
+            ratios[number] = sum(logs) / len(logs)
     return ratios
 
 
-def estimates_of(rounds: dict[int, dict[int, float]]) -> list[Estimate]:
+def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
+    """Return each round's mean over cells, for the rounds that have every one of the cells.
+
+    A round that lacks a cell would weigh the others more, so it is left out.
+    """
+    if not of_cells:
+        return []
+    rounds = set.intersection(*(set(ratios) for ratios in of_cells))
+    return [sum(ratios[n] for ratios in of_cells) / len(of_cells) for n in sorted(rounds)]
+
+
+def group_name(cell: Cell) -> str:
+    """Return the group that a cell belongs to."""
+    if cell.experiment == "PointToPoint":
+        order = cell.parameters.get("order", "modified")
+        name = f"{str(cell.parameters['message_range']).capitalize()} messages, all pairs"
+        return name if order == "modified" else f"{name}, {order} order"
+    return f"{cell.experiment}, all cells"
+
+
+def groups_of(cells: list[Cell], base: str) -> list[Group]:
+    """Return the groups with one verdict over their cells for each implementation."""
+    found: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        found[group_name(cell)].append(cell)
+    groups = []
+    for name, members in found.items():
+        others = sorted({other for cell in members for other in cell.verdicts})
+        verdicts = {
+            other: Verdict(
+                other,
+                base,
+                paired_ratio(over_cells([c.log_ratios.get(other, {}) for c in members])),
+            )
+            for other in others
+        }
+        groups.append(Group(name, members[0].experiment, members, verdicts))
+    return groups
+
+
+def estimates_of(rounds: Values) -> list[Estimate]:
     """Return the median and its interval at each message size."""
     by_size: dict[int, list[float]] = defaultdict(list)
     for values in rounds.values():
@@ -136,10 +187,11 @@ def estimates_of(rounds: dict[int, dict[int, float]]) -> list[Estimate]:
 def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     """Compare every implementation with the base, cell by cell.
 
-    Holm's correction is over one family per experiment: all its cells and implementations.
+    Holm's correction is over one family per experiment (all its cells and implementations), and
+    one family of all groups.
     Raises ValueError when the base is not in the campaign.
     """
-    data: dict[str, Rounds] = defaultdict(lambda: defaultdict(dict))
+    data: dict[str, dict[str, Values]] = defaultdict(lambda: defaultdict(dict))
     about: dict[str, Launch] = {}
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for launch in campaign.sound():
@@ -163,14 +215,14 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         rounds = data[name]
         record = about[name].record
         sign = 1 if metrics()[record.experiment]["better"] == "higher" else -1
-        verdicts = {
-            other: Verdict(
-                other,
-                chosen,
-                paired_ratio(log_ratios(rounds[other], rounds.get(chosen, {}), sign)),
-            )
+        logarithms = {
+            other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
             for other in rounds
             if other != chosen
+        }
+        verdicts = {
+            other: Verdict(other, chosen, paired_ratio(list(ratios.values())))
+            for other, ratios in logarithms.items()
         }
         cells.append(
             Cell(
@@ -179,26 +231,25 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
                 parameters=dict(record.parameters),
                 estimates={other: estimates_of(rounds[other]) for other in sorted(rounds)},
                 verdicts=verdicts,
+                log_ratios=logarithms,
                 seconds={
                     other: median(seconds[name, other]) for other in rounds if seconds[name, other]
                 },
             )
         )
-    comparison = Comparison(campaign, chosen, implementations, cells)
-    correct(comparison)
+    comparison = Comparison(campaign, chosen, implementations, cells, groups_of(cells, chosen))
+    for experiment in metrics():
+        correct([v for cell in comparison.experiment(experiment) for v in cell.verdicts.values()])
+    correct([verdict for group in comparison.groups for verdict in group.verdicts.values()])
     return comparison
 
 
-def correct(comparison: Comparison) -> None:
-    """Set the adjusted p values, one family per experiment."""
-    families: dict[str, list[Verdict]] = defaultdict(list)
-    for cell in comparison.cells:
-        families[cell.experiment] += cell.verdicts.values()
-    for family in families.values():
-        told = [verdict for verdict in family if verdict.ratio.p_value is not None]
-        adjusted = holm([verdict.ratio.p_value or 0.0 for verdict in told])
-        for verdict, p_value in zip(told, adjusted, strict=True):
-            verdict.adjusted_p = p_value
+def correct(family: list[Verdict]) -> None:
+    """Set the adjusted p values of a family of verdicts."""
+    told = [verdict for verdict in family if verdict.ratio.p_value is not None]
+    adjusted = holm([verdict.ratio.p_value or 0.0 for verdict in told])
+    for verdict, p_value in zip(told, adjusted, strict=True):
+        verdict.adjusted_p = p_value
 
 
 PAIR_ORDER = ["Send", "Isend", "Ssend", "Issend"]

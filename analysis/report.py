@@ -25,41 +25,42 @@ def interval_text(interval: Interval | None, unit: str = "") -> str:
     return f"{interval.low:.3f} – {interval.high:.3f}"
 
 
-def percentage(verdict: Verdict) -> str:
-    """Return by how much an implementation is better or worse, for people."""
-    difference = (verdict.ratio.value - 1) * 100
-    return f"{abs(difference):.1f}% {'faster' if difference > 0 else 'slower'}"
+def in_words(verdict: Verdict) -> str:
+    """Return a verdict over a group of cells as the end of a sentence."""
+    ratio = verdict.ratio
+    if ratio.interval is None:
+        return f"cannot be told: {ratio.pairs} rounds are complete for both."
+    numbers = f"ratio {ratio.value:.3f}, 95% interval {interval_text(ratio.interval)}"
+    if verdict.words == "no difference shown":
+        return f"no difference to {verdict.base} shown ({numbers})."
+    times = ratio.value if ratio.value > 1 else 1 / ratio.value
+    return f"{verdict.words} than {verdict.base} by a factor of {times:.2f} ({numbers})."
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """Return the answer in words, a sentence for each implementation and experiment."""
+    """Return the answer in words, a sentence for each group of cells and implementation."""
+    return [
+        f"{group.name}: {other} is {in_words(verdict)}"
+        if verdict.words in ("faster", "slower")
+        else f"{group.name}: {other}: {in_words(verdict)}"
+        for group in comparison.groups
+        for other, verdict in group.verdicts.items()
+    ]
+
+
+def tally(comparison: Comparison) -> list[str]:
+    """Return in how many single cells each verdict was reached, a sentence per experiment."""
     sentences = []
-    for other in comparison.implementations:
-        if other == comparison.base:
-            continue
-        for experiment in metrics():
+    for experiment in metrics():
+        for other in comparison.implementations:
             cells = [cell for cell in comparison.experiment(experiment) if other in cell.verdicts]
-            if not cells:
-                continue
             count = Counter(cell.verdicts[other].words.split(" (")[0] for cell in cells)
-            parts = [
-                f"{words} in {count[words]}"
-                for words in ("faster", "slower", "no difference shown", "cannot be told")
-                if count[words]
-            ]
-            shown = [c for c in cells if c.verdicts[other].words in ("faster", "slower")]
-            sentence = (
-                f"{experiment}: {other} against {comparison.base}: {', '.join(parts)} of "
-                f"{len(cells)} cells."
-            )
-            if shown:
-                ratios = sorted(cell.verdicts[other].ratio.value for cell in shown)
-                sentence += (
-                    f" Where a difference is shown, the ratio is {ratios[0]:.2f}"
-                    + (f" to {ratios[-1]:.2f}" if len(ratios) > 1 else "")
-                    + " (above 1: faster)."
+            if cells:
+                parts = ", ".join(f"{words} in {number}" for words, number in count.most_common())
+                sentences.append(
+                    f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
+                    f"{len(cells)}."
                 )
-            sentences.append(sentence)
     return sentences
 
 
@@ -126,13 +127,13 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         manifest=campaign.manifest,
         comparison=comparison,
         answer=answer(comparison),
+        tally=tally(comparison),
         counts=counts(campaign),
         rounds=len(rounds),
         coverages=coverages,
         metrics=metrics(),
         figures=figures(comparison),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
-        percentage=percentage,
     )
     target = out or path / "report.html"
     aside = target.with_name(f".{target.name}.{os.getpid()}")

@@ -46,7 +46,9 @@ class CountingRunner(Runner):  # type: ignore[misc]
 
     def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
         """Run the test cases; raise if there is none or all were skipped."""
-        if not testcases:
+        # A campaign that goes on may find every launch of a round done.
+        going_on = bool(os.environ.get("WYEAST_RESUMING"))
+        if not testcases and not going_on:
             raise errors.ReframeError(
                 NOTHING_SELECTED.format(
                     tier=os.environ.get("WYEAST_TIER", "quick"),
@@ -56,8 +58,6 @@ class CountingRunner(Runner):  # type: ignore[misc]
         super().runall(testcases, restored_cases)
         # Fixtures only prepare; a run of nothing but fixtures has measured nothing either.
         measured = [task for task in self.stats.tasks() if not task.check.is_fixture()]
-        # A campaign that goes on may find every launch of a round done.
-        going_on = bool(os.environ.get("WYEAST_RESUMING"))
         if all(task.skipped for task in measured) and not going_on:
             raise errors.ReframeError(NOTHING_RAN)
 

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.campaign import CampaignError, find_campaign, read_campaign, read_manifest
 from analysis.comparison import compare
-from analysis.report import answer
+from analysis.report import answer, tally
 from analysis.tables import write_tables
 from tests.analysis.synthetic import TWICE, Synthetic, Truth
 
@@ -53,13 +53,30 @@ def test_base_turns_the_verdict_round(twice: Path) -> None:
 
 
 def test_answer_in_words(twice: Path) -> None:
-    sentences = answer(compare(read_campaign(twice)))
-    assert sentences[0].startswith(
-        "PointToPoint: beta-2.0 against alpha-1.0: faster in 24 of 24 cells."
+    comparison = compare(read_campaign(twice))
+    sentences = answer(comparison)
+    assert len(sentences) == 4
+    for sentence, group in zip(sentences, ("Short", "Medium", "Long"), strict=False):
+        assert sentence.startswith(
+            f"{group} messages, all pairs: beta-2.0 is faster than alpha-1.0 by a factor of 2.0"
+        ) or sentence.startswith(
+            f"{group} messages, all pairs: beta-2.0 is faster than alpha-1.0 by a factor of 1.9"
+        )
+    assert sentences[3].startswith(
+        "Linpack, all cells: beta-2.0: no difference to alpha-1.0 shown (ratio "
     )
-    assert sentences[1] == (
-        "Linpack: beta-2.0 against alpha-1.0: no difference shown in 2 of 2 cells."
-    )
+    assert tally(comparison) == [
+        "PointToPoint, cell by cell: beta-2.0 against alpha-1.0: faster in 24 of 24.",
+        "Linpack, cell by cell: beta-2.0 against alpha-1.0: no difference shown in 2 of 2.",
+    ]
+
+
+def test_round_that_lacks_a_cell_does_not_weigh_in_its_group(twice: Path) -> None:
+    [lost] = (twice / "launches").glob("round006_*=Send_Recv_message_range=short_beta*")
+    shutil.rmtree(lost)
+    groups = {group.name: group for group in compare(read_campaign(twice)).groups}
+    assert groups["Short messages, all pairs"].verdicts["beta-2.0"].ratio.pairs == 5
+    assert groups["Long messages, all pairs"].verdicts["beta-2.0"].ratio.pairs == 6
 
 
 def test_one_round_cannot_tell(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class StandIn:
         (self.root / "stderr").write_text(stderr)
         (self.root / "code").write_text(str(code))
 
-    def run(self, *options: str, only: str = "PointToPoint.*=Send/Recv .*=short") -> Outcome:
+    def run(self, *options: str, only: str = "PointToPoint.*=Send/Recv.*=short") -> Outcome:
         """Run the checks whose names match `only`."""
         campaign = self.root / "runs" / "campaign"
         (campaign / "launches").mkdir(parents=True, exist_ok=True)
