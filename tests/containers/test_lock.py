@@ -1,0 +1,119 @@
+"""images.lock and sources.lock: an image or an input that differs is refused."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers import images, sources
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def place(root: Path, content: bytes = b"an image", **entry: Any) -> Path:
+    (root / "containers").mkdir(exist_ok=True)
+    path = images.folder(root) / "mpich-5.0.2.sif"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    images.write_entry(
+        root,
+        "mpich-5.0.2",
+        {"file": path.name, "sha256": hashlib.sha256(b"an image").hexdigest(),
+         "bytes": len(content), "labels": {"org.wyeast.pmi": "pmi2"}, **entry},
+    )  # fmt: skip
+    return path
+
+
+def test_the_locked_image_is_found(tmp_path: Path) -> None:
+    path = place(tmp_path)
+    assert images.verify(tmp_path, "mpich-5.0.2") == path
+    assert images.available(tmp_path) == ["mpich-5.0.2"]
+    assert images.labels(path) == {"org.wyeast.pmi": "pmi2"}
+
+
+def test_another_image_is_refused_even_after_a_good_one_was_seen(tmp_path: Path) -> None:
+    path = place(tmp_path)
+    images.verify(tmp_path, "mpich-5.0.2")
+    path.unlink()
+    path.write_bytes(b"an imagE")
+    with pytest.raises(images.ImageError, match=r"has sha256 .* remove it and build it again"):
+        images.verify(tmp_path, "mpich-5.0.2")
+
+
+def test_a_missing_image_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(images.ImageError, match=r"make images IMAGES=mpich-5.0.2"):
+        images.verify(tmp_path, "mpich-5.0.2")
+    place(tmp_path).unlink()
+    with pytest.raises(images.ImageError, match="is missing; build it: make images"):
+        images.verify(tmp_path, "mpich-5.0.2")
+    assert images.available(tmp_path) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": "other"}'])
+def test_what_is_no_lock_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "containers").mkdir()
+    (tmp_path / images.LOCK).write_text(text)
+    with pytest.raises(images.ImageError, match="remove it and build again"):
+        images.load_lock(tmp_path)
+
+
+def test_no_half_written_lock_is_left(tmp_path: Path) -> None:
+    place(tmp_path)
+    before = (tmp_path / images.LOCK).read_bytes()
+    with pytest.raises(TypeError):
+        images.write_entry(tmp_path, "x", {"not": {"JSON"}})
+    assert (tmp_path / images.LOCK).read_bytes() == before
+    assert [path.name for path in (tmp_path / "containers").iterdir()] == ["images.lock"]
+
+
+PINNED = sources.Source("hello", "1", "hello.whl", hashlib.sha256(b"right").hexdigest(), 5)
+
+
+def test_an_input_that_differs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "downloads" / PINNED.file
+    path.parent.mkdir()
+    path.write_bytes(b"wrong")
+    with pytest.raises(sources.SourceError, match=r"pins .* remove the file"):
+        sources.fetch_wheel(PINNED, tmp_path)
+
+
+def test_an_input_that_is_there_needs_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.run", None)
+    path = tmp_path / "downloads" / PINNED.file
+    path.parent.mkdir()
+    path.write_bytes(b"right")
+    assert sources.fetch_wheel(PINNED, tmp_path) == path
+
+
+def test_without_network_the_sentence_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(sources.SourceError, match="check the network, or put the file at"):
+        sources.fetch_wheel(PINNED, tmp_path)
+    assert list((tmp_path / "downloads").iterdir()) == []
+
+
+def test_the_project_s_own_lock_pins_what_the_table_names() -> None:
+    from containers.table import load_table
+
+    pinned = sources.load_sources(PROJECT)
+    table = load_table(PROJECT)
+    for name in table.implementations:
+        assert table.resolve(name).source in pinned.wheels
+    everything = [*pinned.wheels.values(), *pinned.archives.values()]
+    assert all(len(bytes.fromhex(source.sha256)) == 32 for source in everything)
+
+
+def test_a_broken_lock_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "containers").mkdir()
+    data = json.loads((PROJECT / sources.LOCK).read_text())
+    data["wheels"]["mpich-5.0.2"]["sha"] = "typo"
+    (tmp_path / sources.LOCK).write_text(json.dumps(data))
+    with pytest.raises(sources.SourceError, match="is not as it must be"):
+        sources.load_sources(tmp_path)
