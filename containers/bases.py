@@ -16,6 +16,8 @@ from containers.table import Table
 
 Bootstrap = Literal["mmdebstrap", "docker"]
 
+# Raised when mmdebstrap is told something else, so that bases are made again.
+RECIPE = "2"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
 DEFINITION = "containers/base-docker.def"
 
@@ -36,7 +38,7 @@ class Base:
         if self.bootstrap == "docker":
             parts += [self.debian.docker, self.definition]
         else:
-            parts += [self.debian.suite, list(LEFT_OUT)]
+            parts += [self.debian.suite, list(LEFT_OUT), RECIPE]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def path(self, state: Path) -> Path:
@@ -88,8 +90,12 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
         for uri in source.uris:
             lines += [f"deb [{options}] {uri} {s} {' '.join(source.components)}"
                       for s in source.suites]  # fmt: skip
+    mmdebstrap = programs.find("mmdebstrap", state)
+    assert mmdebstrap is not None, "containers.programs.ensure has installed it"
     command = [
-        str(programs.find("mmdebstrap", state)),
+        str(mmdebstrap),
+        # /bin as a link to /usr/bin from the start: the package that would convert it brings Perl.
+        f"--hook-dir={mmdebstrap.resolve().parents[1]}/share/mmdebstrap/hooks/merged-usr",
         "--variant=apt",
         f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
         f"--include={','.join(base.packages)}",
