@@ -5,6 +5,7 @@ TIER ?= quick
 ROUNDS ?= 3
 IMAGES ?=
 CHECKS ?=
+TESTS ?=
 RESUME ?=
 PYTHON := .wyeast/venv/bin/python
 # What `python3 -m venv` needs on a bare Debian machine.
@@ -14,7 +15,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images run report test unit lint test-packages lock clean
+.PHONY: help setup apptainer images run performance report test unit lint test-packages lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
@@ -32,6 +33,9 @@ run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHE
 	@. ./activate && $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME))
+
+performance: images ## what the platform costs: the same programs inside images and outside
+	@. ./activate && $(PYTHON) -m campaign.performance
 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
