@@ -40,6 +40,14 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def chosen_implementations(words: str) -> list[str]:
+    """Return the implementations that IMAGES names, as `make images` understands it."""
+    if words == "default":
+        return images.default_implementations(ROOT)
+    chosen = [name for name in words.split(",") if name and name != "all"]
+    return chosen or images.available(ROOT) or images.default_implementations(ROOT)
+
+
 def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """Make the folder and the manifest of a new campaign."""
     if options.rounds < 1:
@@ -49,8 +57,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         raise CampaignError(f"site {options.site} is unknown; site_configs/ has {', '.join(known)}")
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
-    chosen = [name for name in options.images.split(",") if name]
-    implementations = chosen or images.available(ROOT) or images.default_implementations(ROOT)
+    implementations = chosen_implementations(options.images)
     name = options.name or options.tier
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"

@@ -50,6 +50,12 @@ class Preflight(Experiment):
             raise SanityError(
                 f"{len(round_trips)} latencies were reported for {self.num_tasks} ranks"
             )
+        by_memory = [r.evidence for r in output.results if r.operation == "transport"
+                     and r.transport == "shared memory"]  # fmt: skip
+        if self.nodes == self.num_tasks > 1 and by_memory:
+            raise SanityError(
+                f"each rank has a node of its own, yet they share memory: {by_memory[0]}"
+            )
         self.slowest_round_trip = max(round_trips)
 
     @performance_function("s")
