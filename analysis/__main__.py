@@ -56,8 +56,11 @@ def comparison_of(name: str, base: str | None) -> Comparison:
         comparison = compare_cells(campaign, base)
     except ValueError as error:
         fail(str(error))
+    if not campaign.sound():
+        fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
     if not comparison.cells:
-        fail(f"{campaign.path.name} has no sound launch to compare")
+        print(f"{campaign.path.name} has sound launches, but none of an experiment that compares")
+        raise typer.Exit(0)
     return comparison
 
 
