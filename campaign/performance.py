@@ -55,8 +55,8 @@ class Place:
 
 def inside(image: Path, folder: Path) -> Place:
     """Return the place inside an image, as the checks use it."""
-    prefix = [str(apptainer_command()), "exec", *exec_options(), f"--bind={folder}:/work",
-              "--pwd=/work", str(image)]  # fmt: skip
+    prefix = [str(apptainer_command()), "exec", *exec_options(), f"--bind={folder}:/mnt",
+              "--pwd=/mnt", str(image)]  # fmt: skip
     return Place(prefix, dict(os.environ), folder)
 
 
@@ -74,8 +74,8 @@ def outside(image: Path, folder: Path) -> Place:
         if not path.startswith("/opt/") and not Path(path).name.startswith(
             ("libc.", "libm.", "libdl.", "libpthread.", "librt.", "libresolv."))
     ]  # fmt: skip
-    container.run(["cp", "-rL", "/opt/mpi", "/opt/wyeast", "/work/bare"])
-    container.run(["cp", "-L", *wanted, "/work/bare/lib"])
+    container.run(["cp", "-rL", "/opt/mpi", "/opt/wyeast", "/mnt/bare"])
+    container.run(["cp", "-L", *wanted, "/mnt/bare/lib"])
     environment = {
         **os.environ,
         "PATH": f"{bare}/mpi/bin:{bare}/wyeast/bin:{os.environ['PATH']}",

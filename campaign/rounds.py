@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ from typing import Any
 from campaign import folder
 from campaign.folder import CampaignError
 from campaign.progress import Progress
+from containers.locking import Held, exclusive
 
 PR_SET_PDEATHSIG = 1
 
@@ -25,20 +25,14 @@ PR_SET_PDEATHSIG = 1
 def only_campaign(root: Path, site: str) -> Iterator[None]:
     """Hold the site for one campaign: two at once would measure each other."""
     path = root / ".wyeast" / "locks" / f"campaign-{site}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise CampaignError(
-                f"another campaign is measuring on site {site} ({file.read().strip()}), and two "
-                "at once would measure each other; wait until it has ended"
-            ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} since {folder.utc_now()}")
-        file.flush()
-        yield
+    try:
+        with exclusive(path, f"process {os.getpid()} since {folder.utc_now()}"):
+            yield
+    except Held as holder:
+        raise CampaignError(
+            f"another campaign is measuring on site {site} ({holder}), and two at once would "
+            "measure each other; wait until it has ended"
+        ) from None
 
 
 def end_with_parent() -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from containers import apt, images, sources, staging
 from containers.apptainer import apptainer_command, exec_options, provide
 from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
+from containers.locking import Held, exclusive
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 
@@ -77,26 +77,20 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
 @contextmanager
 def only_build(root: Path) -> Iterator[None]:
     """Keep a second build out; raises BuildError where one is under way."""
-    path = root / ".wyeast" / "locks" / "build"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise BuildError(
-                f"another build is under way (process {file.read().strip() or 'unknown'}); "
-                f"wait for it to end, then run this one again"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        # What an interrupted build has left; nobody else is at work here.
-        shutil.rmtree(root / ".wyeast" / "build", ignore_errors=True)
-        try:
-            yield
-        finally:
-            shutil.rmtree(root / ".wyeast" / "build", ignore_errors=True)
+    remains = root / ".wyeast" / "build"
+    try:
+        with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
+            # What an interrupted build has left; nobody else is at work here.
+            shutil.rmtree(remains, ignore_errors=True)
+            try:
+                yield
+            finally:
+                shutil.rmtree(remains, ignore_errors=True)
+    except Held as holder:
+        raise BuildError(
+            f"another build is under way (process {holder}); wait for it to end, then run this "
+            "one again"
+        ) from None
 
 
 def ensure_bases(bases: tuple[Base, ...], root: Path, progress: Progress) -> None:
