@@ -86,6 +86,13 @@ def test_missing_image(stand_in: StandIn) -> None:
     assert "make images" in outcome.reason()
 
 
+def test_no_image_at_all(stand_in: StandIn) -> None:
+    (stand_in.root / "containers" / "images.lock").unlink()
+    outcome = stand_in.run()
+    assert outcome.code != 0 and not outcome.launches
+    assert "no image is built yet; build them with: make images" in outcome.text
+
+
 def test_wrong_digest(stand_in: StandIn, relock: Callable[[str], None]) -> None:
     relock("f" * 64)
     outcome = stand_in.run()
