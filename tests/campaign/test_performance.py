@@ -1,0 +1,27 @@
+"""The comparison of inside and outside runs, for real, on every built image."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers import images
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.real
+def test_every_quantity_is_measured_inside_and_outside() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "campaign.performance", "--rounds", "2"],
+        cwd=PROJECT, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    built = images.available(PROJECT)
+    assert [row[0] for row in rows] == [name for name in built for _ in range(5)]
+    for _, quantity, inside, outside, ratio, _ in rows:
+        assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
+        if quantity.startswith("start"):
+            assert float(inside) > float(outside), "starting a container costs something"
