@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 FORMAT = "wyeast-records-1"
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Difference = Annotated[float, Field(allow_inf_nan=False)]
+Epoch = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 
@@ -121,6 +123,53 @@ class Transport(Record):
     evidence: str
 
 
+class Startup(Record):
+    """When the ranks of one launch were there, in seconds since the epoch by rank.
+
+    Each rank reads the clock of its own node.
+    """
+
+    record: Literal["result"]
+    operation: Literal["startup"]
+    clock: Literal["CLOCK_REALTIME"]
+    ranks: Annotated[int, Field(ge=2)]
+    main_s: list[Epoch]
+    initialised_s: list[Epoch]
+    last_integer_s: Epoch
+
+    @model_validator(mode="after")
+    def one_time_per_rank(self) -> Startup:
+        """Refuse a result that lacks a rank."""
+        if not len(self.main_s) == len(self.initialised_s) == self.ranks:
+            raise ValueError("main_s and initialised_s do not have one time for each rank")
+        return self
+
+
+class LeastAndMost(Record):
+    """The least and the most of the ranks' durations, in seconds; negative if clocks differ."""
+
+    min: Difference
+    max: Difference
+
+    @model_validator(mode="after")
+    def ordered(self) -> LeastAndMost:
+        """Refuse a least that is more than the most."""
+        if self.min > self.max:
+            raise ValueError("min and max are not in order")
+        return self
+
+
+class StartupDurations(Record):
+    """The durations of one launch since its beginning, in seconds."""
+
+    record: Literal["result"]
+    operation: Literal["startup_durations"]
+    since_s: Epoch
+    launch_to_main_s: LeastAndMost
+    main_to_initialised_s: LeastAndMost
+    launch_to_last_integer_s: Seconds
+
+
 class Iterations(Record):
     """The times of single iterations, in seconds and in order."""
 
@@ -139,12 +188,14 @@ class End(Record):
     results: Count
 
 
-Result = PingPong | World | Latency | Transport
+Result = PingPong | World | Latency | Transport | Startup | StartupDurations
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
     "latency": Latency,
     "transport": Transport,
+    "startup": Startup,
+    "startup_durations": StartupDurations,
 }
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.hpl_output import read_hpl_output
-from analysis.records import RecordError, read_program_output
+from analysis.records import RecordError, Startup, StartupDurations, read_program_output
 from tests.analysis.synthetic import HPL
-from tests.reframe_checks.conftest import PREFLIGHT, pingpong
+from tests.reframe_checks.conftest import PREFLIGHT, header, lines, pingpong
 
 GOOD = pingpong(iterations=3)
 
@@ -69,6 +69,49 @@ def test_anything_else_is_refused_with_its_line(tmp_path: Path, change, sentence
     assert sentence in refused(tmp_path, change(GOOD))
 
 
+TIMES: dict[str, object] = {
+    "record": "result", "operation": "startup", "clock": "CLOCK_REALTIME", "ranks": 2,
+    "main_s": [100.25, 100.5], "initialised_s": [101.0, 101.5], "last_integer_s": 101.75,
+}  # fmt: skip
+DURATIONS: dict[str, object] = {
+    "record": "result", "operation": "startup_durations", "since_s": 100.0,
+    "launch_to_main_s": {"min": -0.25, "max": 0.5},
+    "main_to_initialised_s": {"min": 0.75, "max": 1.0}, "launch_to_last_integer_s": 1.75,
+}  # fmt: skip
+STARTED = lines(header("startup"), TIMES, DURATIONS, {"record": "end", "results": 2})
+
+
+def test_start_up_is_read(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text(STARTED)
+    points, durations = read_program_output(tmp_path / "out").results
+    assert isinstance(points, Startup) and points.last_integer_s == 101.75
+    assert isinstance(durations, StartupDurations)
+    assert durations.launch_to_main_s.min == -0.25, "a node's clock may be behind"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("[100.25, 100.5]", "[100.25]", ":2: main_s and initialised_s do not have one time"),
+        ("[101.0, 101.5]", "[101.0, 101.5, 102.0]", ":2: main_s and initialised_s do not have"),
+        ("[101.0, 101.5]", '[101.0, "late"]', ":2: initialised_s.1: Input should be"),
+        ("[101.0, 101.5]", "[101.0, 0.0]", ":2: initialised_s.1: Input should be greater than 0"),
+        ('"last_integer_s": 101.75', '"last_integer_s": NaN', ":2: NaN is no number"),
+        (', "last_integer_s": 101.75', "", ":2: last_integer_s: Field required"),
+        ('"CLOCK_REALTIME", "ranks": 2', '"CLOCK_REALTIME", "ranks": 1', ":2: ranks: Input"),
+        ("CLOCK_REALTIME", "MPI_Wtime", ":2: clock: Input"),
+        ('"min": -0.25', '"min": 0.75', ":3: launch_to_main_s: min and max are not in order"),
+        ('"launch_to_last_integer_s": 1.75', '"launch_to_last_integer_s": -1.0', ":3: launch_to"),
+        ('{"record": "end", "results": 2}\n', "", ":3: no end record: the output is truncated"),
+    ],
+)
+def test_start_up_that_is_not_whole_is_refused(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    assert old in STARTED
+    assert sentence in refused(tmp_path, STARTED.replace(old, new))
+
+
 SOLVED = HPL.format(n=2000, q=2, time=0.13, gflops=40.8)
 
 
@@ -108,7 +151,8 @@ def test_format_is_documented() -> None:
     project = Path(__file__).resolve().parents[2]
     schema = json.loads((project / "benchmarks/format.schema.json").read_text())["$defs"]
     models = {"header": records.Header, "iterations": records.Iterations, "end": records.End,
-              "time_s": records.TimeSummary, **records.RESULTS}  # fmt: skip
+              "time_s": records.TimeSummary, "least_and_most": records.LeastAndMost,
+              **records.RESULTS}  # fmt: skip
     for name, model in models.items():
         keys = {field.alias or key for key, field in model.model_fields.items()}
         assert keys == set(schema[name]["properties"]) == set(schema[name]["required"]), name

@@ -111,6 +111,13 @@ def test_independent_singletons_are_refused(built: Built) -> None:
         ("pingpong", [], 3, "exactly 2"),
         ("preflight", ["--ranks", "0"], 2, "--ranks 0: must be from 1"),
         ("preflight", ["--iterations", "x"], 2, "not a whole number"),
+        ("startup", ["--since", "0"], 2, "--since 0: must be greater than 0"),
+        ("startup", ["--since", "yesterday"], 2, "not a number"),
+        ("startup", ["--since", "nan"], 2, "must be greater than 0"),
+        ("startup", ["--since", "99999999999"], 2, "is later than the last integer"),
+        ("startup", ["--since"], 2, "missing value"),
+        ("startup", ["now"], 2, "now: unexpected argument"),
+        ("startup", [], 1, "1 rank forms the world"),
     ],
 )
 def test_bad_arguments_are_one_sentence(
@@ -122,7 +129,7 @@ def test_bad_arguments_are_one_sentence(
     assert done.returncode == 2 and done.stdout == ""
 
 
-@pytest.mark.parametrize("program", ["pingpong", "preflight"])
+@pytest.mark.parametrize("program", ["pingpong", "preflight", "startup"])
 def test_help_and_version(built: Built, program: str) -> None:
     shown = built.run(program, "--help")
     assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
@@ -219,7 +226,7 @@ def test_hosts_that_one_machine_plays(built: Built, tmp_path: Path) -> None:
 def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> None:
     assert built.make("install", f"DESTDIR={tmp_path}", "PREFIX=/opt/wyeast").returncode == 0
     installed = {path.name for path in (tmp_path / "opt/wyeast/bin").iterdir()}
-    assert installed == {"pingpong", "preflight", "hpl_dat"}
+    assert installed == {"pingpong", "preflight", "startup", "hpl_dat"}
     assert not (PROJECT / "benchmarks/bin").exists()
     absent = built.make(f"BUILD={tmp_path}/b", f"HPL_SOURCE={tmp_path}/absent", "xhpl")
     assert absent.returncode != 0 and "no hpl/src there" in absent.stderr

@@ -1,0 +1,222 @@
+/* startup: when each rank was there, and when rank 0 had heard of all of them; Kearns 2003, section
+ * 4.2.2 and Table 9. Output: benchmarks/FORMAT.md. */
+#include <getopt.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../common/arguments.h"
+#include "../common/leaving.h"
+#include "../common/records.h"
+
+#define PROGRAM "startup"
+#define TAG 1
+#define LATEST 1e11 /* Seconds since the epoch, some 3000 years after it. */
+
+static const char help[] =
+    "startup: when each rank was started and ready, and when rank 0 had an integer of each\n"
+    "\n"
+    "usage: mpiexec -n N startup [options]    (N at least 2)\n"
+    "\n"
+    "  --since SECONDS    when the launch began, in seconds since the epoch as `date +%s.%N`\n"
+    "                     prints them; prints a record of durations as well\n"
+    "  --version, --help\n"
+    "\n"
+    "Every rank but 0 sends its number to rank 0. Output is JSON Lines; times are seconds since\n"
+    "the epoch by the clock of the rank's own node, so only those of one node can be compared\n"
+    "exactly.\n"
+    "\n"
+    "example: mpiexec -n 2 startup --since $(date +%s.%N)\n";
+
+typedef struct {
+    double since;
+    int help, version;
+} options;
+
+static int parse(int argc, char **argv, options *chosen, complaint *about)
+{
+    enum { SINCE = 256, HELP, VERSION };
+    static const struct option known[] = {
+        {"since", required_argument, NULL, SINCE},
+        {"help", no_argument, NULL, HELP},
+        {"version", no_argument, NULL, VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    memset(chosen, 0, sizeof *chosen);
+    opterr = 0;
+    for (int option, at = 1; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;
+         at = optind) {
+        switch (option) {
+        case SINCE:
+            if (parse_fraction("--since", optarg, 0, LATEST, &chosen->since, about))
+                return -1;
+            break;
+        case HELP:
+            chosen->help = 1;
+            break;
+        case VERSION:
+            chosen->version = 1;
+            break;
+        default:
+            return complain(about, "%.80s: unknown option or missing value; see startup --help",
+                            argv[at]);
+        }
+    }
+    if (optind < argc)
+        return complain(about, "%.80s: unexpected argument; see startup --help", argv[optind]);
+    return 0;
+}
+
+/* Seconds since the epoch; 0 where there is no such clock. MPI_Wtime cannot be used: it may begin
+ * anywhere, and has no meaning before MPI_Init. */
+static double wall_clock(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return 0;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What rank 0 received that it should not have. */
+typedef struct {
+    int sender, integer; /* The sender is -1 where all is well. */
+} mistake;
+
+/* Every other rank sends its number to rank 0, which returns when it had the last. Sets the first
+ * mistake on every rank. */
+static double hear_of_all(int rank, int ranks, mistake *found)
+{
+    int values[2] = {-1, 0};
+    double heard = 0;
+    if (rank != 0) {
+        MPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+    } else {
+        for (int sender = 1; sender < ranks; sender++) {
+            int integer = -1;
+            MPI_Recv(&integer, 1, MPI_INT, sender, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (integer != sender && values[0] < 0) {
+                values[0] = sender;
+                values[1] = integer;
+            }
+        }
+        heard = wall_clock();
+    }
+    MPI_Bcast(values, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    *found = (mistake){values[0], values[1]};
+    return heard;
+}
+
+static void print_epoch(FILE *out, double seconds)
+{
+    /* A double has a quarter of a microsecond left at today's date. */
+    fprintf(out, "%.6f", seconds);
+}
+
+static void print_times(const char *key, const double *times, int ranks)
+{
+    printf(",\"%s\":[", key);
+    for (int i = 0; i < ranks; i++) {
+        fputs(i ? "," : "", stdout);
+        print_epoch(stdout, times[i]);
+    }
+    fputc(']', stdout);
+}
+
+static void print_range(const char *key, const double *from, const double *to, int ranks)
+{
+    double least = to[0] - from[0], most = least;
+    for (int i = 1; i < ranks; i++) {
+        double duration = to[i] - from[i];
+        least = duration < least ? duration : least;
+        most = duration > most ? duration : most;
+    }
+    printf(",\"%s\":{\"min\":%.6f,\"max\":%.6f}", key, least, most);
+}
+
+static void print_startup(const double *entered, const double *initialised, double heard,
+                          int ranks)
+{
+    printf("{\"record\":\"result\",\"operation\":\"startup\",\"clock\":\"CLOCK_REALTIME\","
+           "\"ranks\":%d",
+           ranks);
+    print_times("main_s", entered, ranks);
+    print_times("initialised_s", initialised, ranks);
+    fputs(",\"last_integer_s\":", stdout);
+    print_epoch(stdout, heard);
+    fputs("}\n", stdout);
+}
+
+static void print_durations(double since, double *launched, const double *entered,
+                            const double *initialised, double heard, int ranks)
+{
+    for (int i = 0; i < ranks; i++)
+        launched[i] = since;
+    fputs("{\"record\":\"result\",\"operation\":\"startup_durations\",\"since_s\":", stdout);
+    print_epoch(stdout, since);
+    print_range("launch_to_main_s", launched, entered, ranks);
+    print_range("main_to_initialised_s", entered, initialised, ranks);
+    printf(",\"launch_to_last_integer_s\":%.6f}\n", heard - since);
+}
+
+int main(int argc, char **argv)
+{
+    double entered = wall_clock();
+    MPI_Init(&argc, &argv);
+    double initialised = wall_clock();
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    /* Before anything else, also before the arguments: it is what is timed. */
+    mistake found;
+    double heard = hear_of_all(rank, ranks, &found);
+
+    options chosen;
+    complaint about;
+    if (parse(argc, argv, &chosen, &about))
+        leave_together(PROGRAM, about.text, EXIT_USAGE);
+    if (chosen.help || chosen.version) {
+        if (rank == 0)
+            fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
+        leave_together(PROGRAM, NULL, EXIT_SOUND);
+    }
+    if (ranks < 2) {
+        complain(&about, "%d rank forms the world, and nobody sends to it: start it with mpiexec "
+                         "-n 2 or more (and the mpiexec of the MPI it was built with)", ranks);
+        leave_together(PROGRAM, about.text, EXIT_USAGE);
+    }
+    if (found.sender >= 0) {
+        complain(&about, "rank 0 received %d from rank %d, which should have sent its own number",
+                 found.integer, found.sender);
+        leave_together(PROGRAM, about.text, EXIT_FAILED);
+    }
+    /* Rank 0's own clock is the one that `heard` is of, so only it can contradict --since. */
+    MPI_Bcast(&heard, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (chosen.since > heard) {
+        complain(&about, "--since %.6f: is later than the last integer, which came at %.6f",
+                 chosen.since, heard);
+        leave_together(PROGRAM, about.text, EXIT_USAGE);
+    }
+
+    /* main's times, MPI_Init's, and room for the launch's. */
+    double *times = calloc(3 * (size_t)ranks, sizeof *times);
+    char parameters[64] = "{\"since_s\":null}";
+    if (chosen.since > 0)
+        snprintf(parameters, sizeof parameters, "{\"since_s\":%.6f}", chosen.since);
+    if (!times || print_header(stdout, PROGRAM, parameters))
+        leave_at_once(PROGRAM, "no memory for the times of all ranks");
+    MPI_Gather(&entered, 1, MPI_DOUBLE, times, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Gather(&initialised, 1, MPI_DOUBLE, times + ranks, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    size_t results = chosen.since > 0 ? 2 : 1;
+    if (rank == 0)
+        print_startup(times, times + ranks, heard, ranks);
+    if (rank == 0 && chosen.since > 0)
+        print_durations(chosen.since, times + 2 * ranks, times, times + ranks, heard, ranks);
+
+    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    if (code)
+        fprintf(stderr, PROGRAM ": the output could not be written: the disk is full or closed\n");
+    free(times);
+    leave_with_code_of_rank_0(code);
+}
