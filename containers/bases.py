@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from typing import Literal
 from containers import apt, programs, sources
 from containers.apptainer import apptainer_command
 from containers.commands import StepError, run_logged
-from containers.table import Table
+from containers.table import Implementation, Table
 
 Bootstrap = Literal["mmdebstrap", "docker"]
 
 # Raised when mmdebstrap is told something else, so that bases are made again.
-RECIPE = "2"
+RECIPE = "3"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
+# Licences, and the one manual that a package (lam4-dev) fails to install without.
+KEPT = ("/usr/share/doc/*/copyright", "/usr/share/man/*/MPI_Comm_set_name_lam4-dev.3.gz")
 DEFINITION = "containers/base-docker.def"
 
 
@@ -47,13 +50,27 @@ class Base:
         return state / "bases" / f"{self.name}-{self.bootstrap}-{self.digest()[:12]}.{ending}"
 
 
-def bases_of(root: Path, table: Table, debian: sources.Debian, bootstrap: Bootstrap) -> list[Base]:
-    """Return the base to build on and the base to run on."""
+def bases_of(
+    root: Path,
+    table: Table,
+    implementation: Implementation,
+    pinned: sources.Sources,
+    bootstrap: Bootstrap,
+) -> tuple[Base, Base]:
+    """Return the base to build on and the base to run on.
+
+    They are the common ones, unless the implementation needs packages of its own; those are pinned.
+    Raises SourceError for a package that sources.lock does not pin.
+    """
     definition = (root / DEFINITION).read_text() if bootstrap == "docker" else ""
-    return [
-        Base(name, bootstrap, debian, tuple(packages), definition)
-        for name, packages in (("build", table.bases.build), ("run", table.bases.run))
-    ]
+
+    def base(name: str, common: list[str], own: list[str]) -> Base:
+        packages = [f"{package}={pinned.package_version(package)}" for package in own]
+        name = f"{name}-{implementation.name}" if own else name
+        return Base(name, bootstrap, pinned.debian, (*common, *packages), definition)
+
+    own = implementation.packages
+    return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
 
 
 def make_base(base: Base, root: Path, log: Path) -> Path:
@@ -101,7 +118,7 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
         f"--include={','.join(base.packages)}",
         '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
-        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
+        *(f"--dpkgopt=path-include={pattern}" for pattern in KEPT),
         suite,
         "-",
         *lines,
@@ -120,7 +137,21 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
         assert archive.stdout is not None
         archive.stdout.close()
         if archive.wait() or packed.returncode:
-            raise StepError(f"mmdebstrap of the {base.name} base failed", log)
+            raise StepError(f"mmdebstrap of the {base.name} base failed{_lacking(log)}", log)
+
+
+def _lacking(log: Path) -> str:
+    """Return, for the end of a sentence, which pinned version the mirror does not have."""
+    found = re.search(
+        r"E: Version '(?P<version>[^']*)' for '(?P<package>[^']*)' was not found",
+        log.read_text(errors="replace"),
+    )
+    if not found:
+        return ""
+    return (
+        f", since the mirror has not {found['package']} {found['version']}, which {sources.LOCK} "
+        "pins: use a mirror that has it, or pin another version there"
+    )
 
 
 def _from_registry(base: Base, root: Path, target: Path, log: Path) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
 from containers.locking import Held, exclusive
 from containers.programs import ProvisionError
-from containers.table import TableError, load_table
+from containers.table import TABLE, TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -44,23 +44,25 @@ class Progress:
 
 
 def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
-    """Return what an implementation's image is made of.
+    """Return what the image of an implementation, or of a variant of one, is made of.
 
     Raises TableError, SourceError or BuildError for a name or an input that is not there.
     """
     table = load_table(root)
     pinned = sources.load_sources(root)
     implementation = table.resolve(name)
-    wheel = pinned.wheels.get(implementation.source)
-    if wheel is None:
-        raise BuildError(
-            f"{sources.LOCK} pins no wheel `{implementation.source}`, which {name} is made of; "
-            f"it has {', '.join(pinned.wheels)}"
-        )
-    if not (root / "containers" / implementation.definition).is_file():
-        raise BuildError(f"containers/{implementation.definition}, of {name}, does not exist")
-    bases = tuple(bases_of(root, table, pinned.debian, bootstrap))
-    return staging.Recipe(root, implementation, wheel, pinned.archives["hpcc-1.5.0"], bases)
+    wheels = tuple(pinned.wheel(source, implementation.name) for source in implementation.sources)
+    bases = bases_of(root, table, implementation, pinned, bootstrap)
+    packages = {name: pinned.package_version(name) for name in implementation.packages.run}
+    hpl = pinned.archives["hpcc-1.5.0"]
+    recipe = staging.Recipe(root, implementation, wheels, hpl, bases, packages)
+    for path in (recipe.definition(), *recipe.launchers()):
+        if not path.is_file():
+            raise BuildError(
+                f"{path.relative_to(root)}, of {implementation.name}, does not exist; correct "
+                f"its name in {TABLE}"
+            )
+    return recipe
 
 
 def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
@@ -93,7 +95,7 @@ def only_build(root: Path) -> Iterator[None]:
         ) from None
 
 
-def ensure_bases(bases: tuple[Base, ...], root: Path, progress: Progress) -> None:
+def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:
     """Make the bases that are not there, side by side: each keeps one core busy."""
     lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
 
@@ -120,7 +122,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
-    wheel = sources.fetch_wheel(recipe.wheel, state)
+    wheels = [sources.fetch_wheel(wheel, state) for wheel in recipe.wheels]
     hpl = sources.fetch_archive(recipe.hpl, state, recipe.bases[0].debian.suite)
     ensure_bases(recipe.bases, root, progress)
     build_base, run_base = (base.path(state) for base in recipe.bases)
@@ -134,12 +136,13 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     log = log_path(root, name)
     progress.say(f"building {name}")
     try:
-        staging.stage(recipe, scratch / "staging", wheel, hpl, built_utc)
+        staging.stage(recipe, scratch / "staging", wheels, hpl, built_utc)
         arguments = {
             "build_base": build_base,
             "run_base": run_base,
             "staging": scratch / "staging",
             "jobs": len(os.sched_getaffinity(0)),
+            "compiler": recipe.implementation.compiler,
             "flags": staging.FLAGS,
         }
         run_logged(
@@ -200,6 +203,15 @@ def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
         raise StepError("an input has changed while it was copied; run the build again", log)
+    installed = {name.partition(":")[0]: v for name, v in manifest["debian_packages"].items()}
+    for package, version in recipe.packages.items():
+        if installed.get(package) != version:
+            raise StepError(
+                f"the new image has {package} {installed.get(package, 'not at all')}, but "
+                f"{sources.LOCK} pins {version}: pin what the mirror has, or use another mirror, "
+                "and build again",
+                log,
+            )
     return labels
 
 
@@ -209,19 +221,22 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
     Raises the errors of this package: each is a sentence.
     """
     progress = Progress()
-    recipes = [recipe_of(root, name, bootstrap) for name in names]
+    found = [recipe_of(root, name, bootstrap) for name in names]
+    # Variants of one implementation have one image.
+    recipes = list({recipe.implementation.name: recipe for recipe in found}.values())
 
     def stale() -> list[staging.Recipe]:
         lock = images.load_lock(root)
         return [recipe for recipe in recipes if force or not up_to_date(recipe, lock)]
 
     if not stale():
-        print(f"images are up to date: {', '.join(names)}")
+        built = ", ".join(recipe.implementation.name for recipe in recipes)
+        print(f"images are up to date: {built}")
         return
     with only_build(root):
         provide()
         if force:
-            for base in recipes[0].bases:
+            for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
         for recipe in stale():
             build_image(recipe, progress)

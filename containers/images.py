@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 LOCK = "containers/images.lock"
 SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
+VARIANT_LABEL = "org.wyeast.variant."
 
 
 class ImageError(Exception):
@@ -64,22 +66,59 @@ def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
         raise
 
 
-def entry_of(root: Path, implementation: str) -> dict[str, Any]:
-    """Return an image's entry in images.lock; raises ImageError where it has none."""
+def split_variant(name: str) -> tuple[str, str | None]:
+    """Return the implementation and the variant of a name: `lam-7.1.4+lamd`, or without variant."""
+    implementation, plus, variant = name.partition("+")
+    return implementation, variant if plus else None
+
+
+def unknown_variant(implementation: str, variant: str, known: Iterable[str]) -> str:
+    """Return the sentence about a variant that an implementation does not have."""
+    names = list(known)
+    if not names:
+        return f"{implementation} has no variants; name it without `+{variant}`"
+    return (
+        f"{implementation} has no variant `{variant}`; use one of "
+        f"{', '.join(f'{implementation}+{name}' for name in names)}"
+    )
+
+
+def variants_of(labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return the variants that an image's labels name: the variables that choose each."""
+    return {
+        key.removeprefix(VARIANT_LABEL): dict(
+            (name, value) for name, _, value in (word.partition("=") for word in words.split())
+        )
+        for key, words in labels.items()
+        if key.startswith(VARIANT_LABEL)
+    }
+
+
+def entry_of(root: Path, name: str) -> dict[str, Any]:
+    """Return the entry in images.lock of an implementation, or of a variant of one.
+
+    Raises ImageError where it has none, and for a variant that the image does not have.
+    """
+    implementation, variant = split_variant(name)
     found = load_lock(root)["images"].get(implementation)
     if not isinstance(found, dict):
         raise ImageError(
             f"{implementation} is not in {LOCK}; build it: {BUILD_COMMAND} IMAGES={implementation}"
         )
+    known = variants_of(found["labels"])
+    if variant is not None and variant not in known:
+        raise ImageError(unknown_variant(implementation, variant, known))
     return found
 
 
-def verify(root: Path, implementation: str) -> Path:
-    """Return the path of an image that is the one in images.lock.
+def verify(root: Path, name: str) -> Path:
+    """Return the path of the image, the one in images.lock, of an implementation or its variant.
 
-    Raises ImageError where it is not in the lock, is missing, or has another SHA-256.
+    Raises ImageError where it is not in the lock, is missing, or has another SHA-256, and for a
+    variant that it does not have.
     """
-    entry = entry_of(root, implementation)
+    entry = entry_of(root, name)
+    implementation, _ = split_variant(name)
     path = folder(root) / str(entry["file"])
     try:
         status = path.stat()

@@ -43,11 +43,30 @@ class Debian:
 
 @dataclass(frozen=True)
 class Sources:
-    """What sources.lock pins."""
+    """What sources.lock pins; `packages` are Debian's, each with its version."""
 
     debian: Debian
     wheels: dict[str, Source]
     archives: dict[str, Source]
+    packages: dict[str, str]
+
+    def wheel(self, name: str, implementation: str) -> Source:
+        """Return a wheel that an implementation is made of; raises SourceError."""
+        if name not in self.wheels:
+            raise SourceError(
+                f"{LOCK} pins no wheel `{name}`, which {implementation} is made of; it has "
+                f"{', '.join(self.wheels)}"
+            )
+        return self.wheels[name]
+
+    def package_version(self, package: str) -> str:
+        """Return the version of a Debian package; raises SourceError where none is pinned."""
+        if package not in self.packages:
+            raise SourceError(
+                f"{LOCK} pins no version of the Debian package `{package}`; add it to `packages` "
+                f"(apt-cache policy {package} shows the mirror's)"
+            )
+        return self.packages[package]
 
 
 def load_sources(root: Path) -> Sources:
@@ -61,6 +80,7 @@ def load_sources(root: Path) -> Sources:
             Debian(**data["debian"]),
             {key: Source(**value) for key, value in data["wheels"].items()},
             {key: Source(**value) for key, value in data["archives"].items()},
+            dict(data["packages"].items()),
         )
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from None

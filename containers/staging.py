@@ -1,5 +1,6 @@
 """What goes into one image, laid out in a folder for its definition to copy."""
 
+import fnmatch
 import hashlib
 import json
 import shutil
@@ -28,24 +29,35 @@ class Recipe:
 
     root: Path
     implementation: Implementation
-    wheel: sources.Source
+    wheels: tuple[sources.Source, ...]
     hpl: sources.Source
-    bases: tuple[Base, ...]
+    #: The base to build on and the base to run on.
+    bases: tuple[Base, Base]
+    #: The versions of the Debian packages that must be in the image.
+    packages: dict[str, str]
 
     def inputs_sha256(self) -> str:
         """Return the digest of everything that the image is made from."""
         parts: list[Any] = [
             self.implementation.model_dump(exclude={"default"}),
-            [self.wheel.sha256, self.hpl.sha256],
+            [source.sha256 for source in (*self.wheels, self.hpl)],
             [base.digest() for base in self.bases],
             benchmarks_sha256(self.root),
-            [sources.sha256_of(path) for path in (self.definition(), Path(__file__))],
+            [
+                sources.sha256_of(path)
+                for path in (self.definition(), Path(__file__), *self.launchers())
+            ],
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def definition(self) -> Path:
         """Return the definition's path."""
         return self.root / "containers" / self.implementation.definition
+
+    def launchers(self) -> list[Path]:
+        """Return the paths of the scripts that start ranks in the image."""
+        folder = self.root / "containers" / "launchers"
+        return [folder / name for name in self.implementation.launchers]
 
 
 def benchmark_files(root: Path) -> list[Path]:
@@ -64,22 +76,25 @@ def benchmarks_sha256(root: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def unpack_wheel(wheel: Path, prefix: Path) -> None:
+def unpack_wheel(wheel: Path, prefix: Path, left_out: list[str]) -> None:
     """Unpack a wheel's files under a prefix, as an installation would.
 
     Beside the files for the prefix, a wheel has the package's own (`*.dist-info`): its licences
-    are kept.
+    are kept. Files whose path under the prefix matches one of `left_out` are not unpacked.
     """
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
             top, _, rest = entry.filename.partition("/")
             if top.endswith(".data") and rest.startswith("data/"):
                 target = prefix / rest.removeprefix("data/")
-            elif top.endswith(".dist-info") and rest.startswith("licenses/"):
-                target = prefix / "share" / rest
+            elif top.endswith(".dist-info") and rest.startswith(("licenses/", "LICENSE")):
+                target = prefix / "share" / "licenses" / rest.removeprefix("licenses/")
             else:
                 continue
             if ".." in target.parts or entry.is_dir():
+                continue
+            place = target.relative_to(prefix).as_posix()
+            if any(fnmatch.fnmatchcase(place, pattern) for pattern in left_out):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as packed, target.open("wb") as file:
@@ -111,14 +126,17 @@ def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
         },
         "sources": {
             source.file: {"sha256": source.sha256, "bytes": source.bytes}
-            for source in (recipe.wheel, recipe.hpl)
+            for source in (*recipe.wheels, recipe.hpl)
         },
     }
 
 
-def stage(recipe: Recipe, folder: Path, wheel: Path, hpl: Path, built_utc: str) -> None:
+def stage(recipe: Recipe, folder: Path, wheels: list[Path], hpl: Path, built_utc: str) -> None:
     """Lay out in `folder` what the definition copies into the image."""
-    unpack_wheel(wheel, folder / "mpi")
+    # It stays empty where Debian's packages bring the MPI.
+    (folder / "mpi").mkdir(parents=True)
+    for wheel in wheels:
+        unpack_wheel(wheel, folder / "mpi", recipe.implementation.left_out)
     originals = folder / "sources"
     for path in benchmark_files(recipe.root):
         target = originals / path.relative_to(recipe.root)
@@ -127,6 +145,11 @@ def stage(recipe: Recipe, folder: Path, wheel: Path, hpl: Path, built_utc: str) 
     with tarfile.open(hpl) as archive:
         # Pinned by its digest, so its member names need no filter (which Python 3.11.2 lacks).
         archive.extractall(originals)
+    programs = folder / "wyeast" / "bin"
+    programs.mkdir(parents=True)
+    for launcher in recipe.launchers():
+        shutil.copy(launcher, programs / launcher.name)
+        (programs / launcher.name).chmod(0o755)
     build = folder / "wyeast" / "build"
     build.mkdir(parents=True)
     implementation = recipe.implementation

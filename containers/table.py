@@ -3,12 +3,16 @@
 import difflib
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from containers.images import split_variant, unknown_variant
+
 TABLE = "containers/implementations.yaml"
+
+Pmi = Literal["pmix", "pmi2", "daemons"]
 
 
 class TableError(Exception):
@@ -26,14 +30,36 @@ class Bases(_Strict):
     run: list[str]
 
 
+class Packages(_Strict):
+    """Debian packages that one implementation needs beyond those of the bases."""
+
+    build: list[str] = []
+    run: list[str] = []
+
+
+#: Words separated by spaces are how a label holds a variant, so that nothing has to be unquoted.
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariableValue = Annotated[str, Field(pattern=r"^\S+$")]
+VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+
+
 class Family(_Strict):
     """What all versions of an implementation have in common."""
 
-    pmi: Literal["pmix", "pmi2", "none"]
+    pmi: Pmi
     mpiexec: str
     pinned: str
     oversubscribed: str
     environment: dict[str, str] = {}
+    #: The command that compiles the programs.
+    compiler: str = "/opt/mpi/bin/mpicc"
+    packages: Packages = Packages()
+    #: Files of the wheels that no image needs, as patterns of paths under the MPI's prefix.
+    left_out: list[str] = []
+    #: Scripts of containers/launchers/ that are installed beside the programs.
+    launchers: list[str] = []
+    #: Other ways to run the same image: the variables that choose them.
+    variants: dict[VariantName, dict[VariableName, VariableValue]] = {}
 
 
 class Entry(_Strict):
@@ -41,17 +67,22 @@ class Entry(_Strict):
 
     family: str
     version: str
-    builder: Literal["wheel"]
+    builder: Literal["wheel", "debian"]
     default: bool = False
-    #: The entry of sources.lock that it is made of; its own name where nothing else is said.
-    source: str | None = None
-    #: The definition, in containers/; that of the builder where nothing else is said.
-    definition: str | None = None
-    pmi: Literal["pmix", "pmi2", "none"] | None = None
+    #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
+    sources: Annotated[list[str], Field(min_length=1)] | None = None
+    #: The definition, in containers/.
+    definition: str = "image.def"
+    pmi: Pmi | None = None
     mpiexec: str | None = None
     pinned: str | None = None
     oversubscribed: str | None = None
     environment: dict[str, str] | None = None
+    compiler: str | None = None
+    packages: Packages | None = None
+    left_out: list[str] | None = None
+    launchers: list[str] | None = None
+    variants: dict[VariantName, dict[VariableName, VariableValue]] | None = None
 
 
 class Implementation(Family):
@@ -62,11 +93,15 @@ class Implementation(Family):
     version: str
     builder: str
     default: bool
-    source: str
+    sources: list[str]
     definition: str
 
     def labels(self) -> dict[str, str]:
         """Return the image's labels."""
+        variants = {
+            f"variant.{name}": " ".join(f"{key}={value}" for key, value in variables.items())
+            for name, variables in self.variants.items()
+        }
         return {
             f"org.wyeast.{key}": value
             for key, value in {
@@ -78,6 +113,7 @@ class Implementation(Family):
                 "mpiexec": self.mpiexec,
                 "mpiexec.pinned": self.pinned,
                 "mpiexec.oversubscribed": self.oversubscribed,
+                **variants,
             }.items()
         }
 
@@ -90,10 +126,11 @@ class Table(_Strict):
     implementations: dict[str, Entry] = Field(min_length=1)
 
     def resolve(self, name: str) -> Implementation:
-        """Return an implementation with its family's keys.
+        """Return an implementation with its family's keys; a variant's name means the same one.
 
-        Raises TableError for a name that the table does not have.
+        Raises TableError for a name or a variant that the table does not have.
         """
+        name, variant = split_variant(name)
         if name not in self.implementations:
             raise TableError(
                 f"{TABLE} has no implementation `{name}`{_nearest(name, self.implementations)}; "
@@ -107,9 +144,13 @@ class Table(_Strict):
             )
         own = entry.model_dump(exclude_none=True)
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
-        merged.setdefault("source", name)
-        merged.setdefault("definition", f"{entry.builder}.def")
-        return Implementation(**merged)
+        merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
+        found = Implementation(**merged)
+        if variant is not None and variant not in found.variants:
+            raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
+        if entry.builder == "debian":
+            _check_debian(found)
+        return found
 
     def defaults(self) -> list[str]:
         """Return the implementations that are built when nothing else is asked for."""
@@ -118,6 +159,7 @@ class Table(_Strict):
     def choose(self, words: str) -> list[str]:
         """Return the names meant by `default`, `all`, or a comma-separated list.
 
+        A name may be a variant's, such as `lam-7.1.4+lamd`; it is returned as it is given.
         Raises TableError for a name that the table does not have, and for an empty choice.
         """
         if words == "all":
@@ -132,6 +174,20 @@ class Table(_Strict):
         for name in names:
             self.resolve(name)
         return list(dict.fromkeys(names))
+
+
+def _check_debian(found: Implementation) -> None:
+    if found.sources:
+        raise TableError(
+            f"{TABLE}: implementations.{found.name}: an implementation of Debian's packages has no "
+            "`sources`; remove the key"
+        )
+    for stage in ("build", "run"):
+        if not getattr(found.packages, stage):
+            raise TableError(
+                f"{TABLE}: implementations.{found.name}: an implementation of Debian's packages "
+                f"needs their names in `packages.{stage}`"
+            )
 
 
 def _nearest(word: str, known: Any) -> str:

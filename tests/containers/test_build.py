@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from containers import build, images, sources
+from containers import bases, build, images, sources, staging
 from containers.commands import StepError
 from containers.table import load_table
 
@@ -65,7 +66,7 @@ def test_nothing_to_do_is_quick_and_touches_nothing(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
-        ("containers/wheel.def", "strip --strip-unneeded", "strip -s"),
+        ("containers/image.def", "strip --strip-unneeded", "strip -s"),
         ("containers/implementations.yaml", "pinned: -bind-to core", "pinned: -bind-to socket"),
         ("containers/implementations.yaml", "[libopenblas0-serial]", "[libopenblas0-pthread]"),
         ("containers/sources.lock", "8fed465e", "00000000"),
@@ -121,9 +122,11 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
 ) -> None:
     downloads = PROJECT / ".wyeast" / "downloads"
     recipe = build.recipe_of(checkout, NAME, "mmdebstrap")
-    if not (downloads / recipe.wheel.file).exists():
+    if not all((downloads / wheel.file).exists() for wheel in recipe.wheels):
         pytest.skip("the sources are not downloaded yet")
-    shutil.copytree(downloads, checkout / ".wyeast" / "downloads")
+    (checkout / ".wyeast" / "downloads").mkdir()
+    for source in (*recipe.wheels, recipe.hpl):
+        shutil.copy(downloads / source.file, checkout / ".wyeast" / "downloads")
     for base in recipe.bases:
         base.path(checkout / ".wyeast").parent.mkdir(parents=True, exist_ok=True)
         base.path(checkout / ".wyeast").write_bytes(b"a base")
@@ -149,10 +152,126 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
 
 
 def test_the_manifest_says_what_went_in(checkout: Path) -> None:
-    from containers import staging
-
     recipe = build.recipe_of(checkout, NAME, "docker")
     said = json.loads(json.dumps(staging.manifest(recipe, "2026-01-01T00:00:00Z")))
     assert said["base"]["image"].startswith("debian:")
     assert said["inputs_sha256"] == recipe.inputs_sha256()
-    assert said["sources"][recipe.wheel.file]["sha256"] == recipe.wheel.sha256
+    [wheel] = recipe.wheels
+    assert said["sources"][wheel.file]["sha256"] == wheel.sha256
+
+
+LAM = "lam-7.1.4"
+
+
+def test_own_packages_make_own_bases_and_are_pinned(checkout: Path) -> None:
+    common = build.recipe_of(checkout, NAME, "mmdebstrap").bases
+    build_base, run_base = build.recipe_of(checkout, LAM, "mmdebstrap").bases
+    assert [base.name for base in common] == ["build", "run"]
+    assert [build_base.name, run_base.name] == [f"build-{LAM}", f"run-{LAM}"]
+    assert build_base.packages == (*common[0].packages, "lam4-dev=7.1.4-7+b1")
+    assert set(common[1].packages) < set(run_base.packages)
+    intel = build.recipe_of(checkout, "intel-mpi-2021.19", "mmdebstrap")
+    assert intel.bases[0] == common[0]
+    assert [wheel.name for wheel in intel.wheels] == ["impi-rt", "impi-devel"]
+
+
+def test_a_package_without_a_pinned_version_is_refused(checkout: Path) -> None:
+    lock = checkout / sources.LOCK
+    lock.write_text(lock.read_text().replace('"liblam4"', '"liblam5"'))
+    done = run(checkout, "--images", LAM)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "pins no version of the Debian package `liblam4`; add it" in done.stderr
+
+
+def test_a_wheel_that_is_not_pinned_and_a_launcher_that_is_not_there(checkout: Path) -> None:
+    lock = checkout / sources.LOCK
+    lock.write_text(lock.read_text().replace('"mpich-5.0.2": {', '"mpich-5.0.3": {'))
+    done = run(checkout, "--images", NAME)
+    assert done.returncode == 1
+    assert f"pins no wheel `{NAME}`, which {NAME} is made of" in done.stderr
+    (checkout / "containers" / "launchers" / "lam_ranks").unlink()
+    done = run(checkout, "--images", LAM)
+    assert done.returncode == 1
+    assert "containers/launchers/lam_ranks, of lam-7.1.4, does not exist" in done.stderr
+
+
+def test_the_launcher_is_an_input_of_its_images_alone(checkout: Path) -> None:
+    before = [build.recipe_of(checkout, name, "mmdebstrap").inputs_sha256() for name in (LAM, NAME)]
+    with (checkout / "containers" / "launchers" / "lam_ranks").open("a") as file:
+        file.write("# more\n")
+    after = [build.recipe_of(checkout, name, "mmdebstrap").inputs_sha256() for name in (LAM, NAME)]
+    assert before[0] != after[0] and before[1] == after[1]
+
+
+def test_a_variant_is_its_implementation_s_image(checkout: Path) -> None:
+    done = run(checkout, "--images", "lam-7.1.4+lmd")
+    assert done.returncode == 1 and "lam-7.1.4 has no variant `lmd`; use one of" in done.stderr
+    one, other = (
+        build.recipe_of(checkout, name, "mmdebstrap").inputs_sha256()
+        for name in (LAM, "lam-7.1.4+lamd")
+    )
+    assert one == other
+    path = images.folder(checkout) / f"{LAM}.sif"
+    path.write_bytes(b"an image")
+    images.write_entry(checkout, LAM, {
+        "file": path.name, "sha256": sources.sha256_of(path), "bytes": 8,
+        "inputs_sha256": one, "built_utc": "", "labels": {},
+    })  # fmt: skip
+    done = run(checkout, "--images", "lam-7.1.4+lamd,lam-7.1.4+tcp,mpich-5.0.2")
+    assert done.returncode == 0
+    assert done.stdout == f"images are up to date: {LAM}, mpich-5.0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("installed", "sentence"),
+    [
+        ({"liblam4:amd64": "7.1.4-8"}, "the new image has liblam4 7.1.4-8, but"),
+        ({}, "the new image has liblam4 not at all, but"),
+    ],
+)
+def test_another_version_in_the_image_is_refused(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], sentence: str
+) -> None:
+    recipe = build.recipe_of(checkout, LAM, "mmdebstrap")
+    right = {package: version for package, version in recipe.packages.items()}
+    del right["liblam4"]
+    labels = {"data": {"attributes": {"labels": recipe.implementation.labels()}}}
+    manifest = {"inputs_sha256": "x", "debian_packages": {**right, **installed}}
+
+    def answer(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        text = json.dumps(labels if "inspect" in command else manifest)
+        return subprocess.CompletedProcess(command, 0, text, "")
+
+    monkeypatch.setattr("subprocess.run", answer)
+    monkeypatch.setattr(build, "apptainer_command", lambda: Path("apptainer"))
+    with pytest.raises(StepError, match=sentence):
+        build.check_content(Path("new.sif"), recipe, "x", checkout / "log")
+    manifest["debian_packages"] = {**right, "liblam4:amd64": recipe.packages["liblam4"]}
+    assert build.check_content(Path("new.sif"), recipe, "x", checkout / "log")
+
+
+def test_what_is_left_out_of_a_wheel(tmp_path: Path) -> None:
+    wheel = tmp_path / "x.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in (
+            "x.data/data/lib/libx.so",
+            "x.data/data/lib/liby.so.1",
+            "x.data/data/bin/z",
+            "x.dist-info/LICENSE.txt",
+            "x.dist-info/RECORD",
+        ):
+            archive.writestr(name, "content")  # fmt: skip
+    staging.unpack_wheel(wheel, tmp_path / "mpi", ["lib/*.so.1", "bin/*"])
+    found = {path.relative_to(tmp_path / "mpi").as_posix()
+             for path in (tmp_path / "mpi").rglob("*") if path.is_file()}  # fmt: skip
+    assert found == {"lib/libx.so", "share/licenses/LICENSE.txt"}
+
+
+def test_a_version_that_the_mirror_lacks_is_said(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("E: Version '7.1.4-7+b1' for 'liblam4' was not found\n")
+    assert "the mirror has not liblam4 7.1.4-7+b1, which containers/sources.lock" in bases._lacking(
+        log
+    )
+    log.write_text("E: something else\n")
+    assert bases._lacking(log) == ""

@@ -105,9 +105,30 @@ def test_the_project_s_own_lock_pins_what_the_table_names() -> None:
     pinned = sources.load_sources(PROJECT)
     table = load_table(PROJECT)
     for name in table.implementations:
-        assert table.resolve(name).source in pinned.wheels
+        found = table.resolve(name)
+        assert set(found.sources) <= set(pinned.wheels)
+        assert {*found.packages.build, *found.packages.run} <= set(pinned.packages)
     everything = [*pinned.wheels.values(), *pinned.archives.values()]
     assert all(len(bytes.fromhex(source.sha256)) == 32 for source in everything)
+
+
+def test_variants_are_of_the_same_image(tmp_path: Path) -> None:
+    variant = {"org.wyeast.variant.slow": "SPEED=slow DEPTH=2", "org.wyeast.pmi": "pmi2"}
+    path = place(tmp_path, labels=variant)
+    assert images.split_variant("mpich-5.0.2+slow") == ("mpich-5.0.2", "slow")
+    assert images.split_variant("mpich-5.0.2") == ("mpich-5.0.2", None)
+    assert images.verify(tmp_path, "mpich-5.0.2+slow") == path
+    assert images.variants_of(images.labels(path)) == {"slow": {"SPEED": "slow", "DEPTH": "2"}}
+    with pytest.raises(images.ImageError, match=r"no variant `slo`; use one of mpich-5.0.2\+slow"):
+        images.verify(tmp_path, "mpich-5.0.2+slo")
+    with pytest.raises(images.ImageError, match=r"make images IMAGES=lam-7.1.4$"):
+        images.verify(tmp_path, "lam-7.1.4+tcp")
+    path.unlink()
+    with pytest.raises(images.ImageError, match=r"make images IMAGES=mpich-5.0.2$"):
+        images.verify(tmp_path, "mpich-5.0.2+slow")
+    place(tmp_path)
+    with pytest.raises(images.ImageError, match=r"mpich-5.0.2 has no variants"):
+        images.verify(tmp_path, "mpich-5.0.2+slow")
 
 
 def test_a_broken_lock_is_refused(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def test_an_implementation_is_one_entry_and_may_override_its_family() -> None:
     entry = {"family": "mpich", "version": "3.4.3", "builder": "wheel", "pinned": "-bind-to socket"}
     own = table.parse_table(changed(**{"mpich-3.4.3": entry}))
     found = own.resolve("mpich-3.4.3")
-    assert (found.pinned, found.pmi, found.source) == ("-bind-to socket", "pmi2", "mpich-3.4.3")
-    assert found.definition == "wheel.def" and not found.default
+    assert (found.pinned, found.pmi, found.sources) == ("-bind-to socket", "pmi2", ["mpich-3.4.3"])
+    assert found.definition == "image.def" and not found.default
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,22 @@ def test_an_implementation_is_one_entry_and_may_override_its_family() -> None:
          r"family `mpic` is not among families; did you mean `mpich`\?"),
         ({"family": "mpich", "version": "1", "builder": "weel"}, r"implementations\.x\.builder"),
         ({"family": "mpich", "builder": "wheel"}, r"implementations\.x\.version: field required"),
+        ({"family": "lam", "version": "1", "builder": "debian", "sources": ["x"]},
+         r"implementations\.x: .* has no `sources`; remove the key"),
+        ({"family": "mpich", "version": "1", "builder": "debian", "packages": {"run": ["x"]}},
+         r"implementations\.x: .* needs their names in `packages.build`"),
+        ({"family": "mpich", "version": "1", "builder": "debian", "packages": {"build": ["x"]}},
+         r"implementations\.x: .* needs their names in `packages.run`"),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "pmi": "none"},
+         r"implementations\.x\.pmi: input should be 'pmix', 'pmi2' or 'daemons'"),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"a": {"B": "c d"}}},
+         r"implementations\.x\.variants\.a\.B"),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"a": {"B": ""}}},
+         r"implementations\.x\.variants\.a\.B"),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"a": {"B=": "c"}}},
+         r"implementations\.x\.variants\.a\.B="),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"a+b": {"B": "c"}}},
+         r"implementations\.x\.variants\.a\+b"),
     ],
 )  # fmt: skip
 def test_refusals_name_file_entry_and_key(entry: dict[str, str], sentence: str) -> None:
@@ -68,3 +84,19 @@ def test_choices() -> None:
         own.choose("mpich-5.0.1")
     with pytest.raises(table.TableError, match="no implementation is chosen"):
         own.choose(",")
+
+
+def test_variants() -> None:
+    own = table.parse_table(TEXT)
+    lam = own.resolve("lam-7.1.4")
+    assert list(lam.variants) == ["tcp", "lamd", "sysv", "usysv", "crtcp"]
+    assert lam.labels()["org.wyeast.variant.lamd"] == "LAM_MPI_SSI_rpi=lamd"
+    assert lam.pmi == "daemons"
+    assert own.resolve("lam-7.1.4+lamd") == lam
+    assert own.choose("lam-7.1.4+lamd, lam-7.1.4,lam-7.1.4+lamd") == ["lam-7.1.4+lamd", "lam-7.1.4"]
+    with pytest.raises(table.TableError, match=r"no variant `udp`; use one of lam-7.1.4\+tcp, "):
+        own.choose("lam-7.1.4+udp")
+    with pytest.raises(table.TableError, match=r"mpich-5.0.2 has no variants; name it without"):
+        own.resolve("mpich-5.0.2+tcp")
+    with pytest.raises(table.TableError, match=r"no variant ``"):
+        own.resolve("lam-7.1.4+")
