@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from analysis.hpl_output import HplRun, read_hpl_output
 from analysis.records import ProgramOutput, RecordError, explain, read_program_output
+from analysis.start_up import start_up_times
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"
 LAUNCH_SCHEMA = "wyeast-launch-1"
@@ -45,10 +47,15 @@ class LaunchRecord(BaseModel):
     started_utc: str
     ended_utc: str
     wall_s: float | None
+    times_s: dict[str, float] = {}
     exit_code: int | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: str | None
     reframe: dict[str, str]
+
+    def started_s(self) -> float:
+        """Return when the launch began, in seconds since the epoch, to the microsecond."""
+        return datetime.fromisoformat(self.started_utc).timestamp()
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,13 @@ def read_launch(folder: Path) -> tuple[LaunchRecord, ProgramOutput | list[HplRun
     if record.outcome != "sound":
         return record, None
     read = read_hpl_output if record.output_format == "hpl" else read_program_output
-    return record, read(folder / "stdout")
+    output = read(folder / "stdout")
+    if record.experiment == "StartUp" and isinstance(output, ProgramOutput):
+        try:
+            start_up_times(output, record.started_s())
+        except ValueError as error:
+            raise RecordError(f"{folder / 'stdout'}: {error}") from None
+    return record, output
 
 
 def read_campaign(path: Path) -> Campaign:

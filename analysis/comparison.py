@@ -14,6 +14,7 @@ import yaml
 from analysis.campaign import Campaign, Launch
 from analysis.plausibility import one_way_bandwidth
 from analysis.records import PingPong, ProgramOutput
+from analysis.start_up import start_up_times
 from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
 
 ALPHA = 0.05
@@ -36,6 +37,8 @@ def values_of(launch: Launch) -> dict[int, float]:
             for result in output.results
             if isinstance(result, PingPong) and result.message_bytes > 0
         }
+    if launch.record.experiment == "StartUp" and isinstance(output, ProgramOutput):
+        return {0: start_up_times(output, launch.record.started_s()).start_up}
     if isinstance(output, list) and output:
         # The check has made sure that a launch solves one system.
         return {0: output[0].rate_flops}
@@ -149,6 +152,8 @@ def group_name(cell: Cell) -> str:
         order = cell.parameters.get("order", "modified")
         name = f"{str(cell.parameters['message_range']).capitalize()} messages, all pairs"
         return name if order == "modified" else f"{name}, {order} order"
+    if cell.experiment == "StartUp":
+        return f"Process start-up, {cell.parameters['cache']} image cache, all counts of ranks"
     return f"{cell.experiment}, all cells"
 
 
@@ -271,4 +276,6 @@ def cell_order(launch: Launch) -> tuple[Any, ...]:
     if "grid" in parameters:
         rows, columns = str(parameters["grid"]).split("x")
         return (1, int(rows) * int(columns), int(rows), int(parameters["n"]), str(parameters))
-    return (2, str(parameters))
+    if launch.record.experiment == "StartUp":
+        return (2, str(parameters["cache"]) == "cold", int(parameters["ranks"]))
+    return (3, str(parameters))

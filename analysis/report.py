@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from analysis.campaign import Campaign, read_campaign
 from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, values_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.records import PingPong, ProgramOutput
-from analysis.statistics import Interval
+from analysis.start_up import of_the_thesis, start_up_times
+from analysis.statistics import Interval, median
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def interval_text(interval: Interval | None, unit: str = "") -> str:
@@ -99,6 +103,26 @@ def figures(comparison: Comparison) -> list[dict[str, Any]]:
     return drawn
 
 
+def start_up_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return a row for each cell and implementation of StartUp: medians over launches, seconds."""
+    parts: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for launch in comparison.campaign.sound():
+        if launch.record.experiment == "StartUp" and isinstance(launch.output, ProgramOutput):
+            times = asdict(start_up_times(launch.output, launch.record.started_s()))
+            for name, seconds in (times | launch.record.times_s).items():
+                parts[launch.record.cell, launch.record.implementation][name].append(seconds)
+    return [
+        {
+            "cell": cell,
+            "implementation": name,
+            "estimate": estimates[0],
+            "parts": {part: median(values) for part, values in parts[cell.name, name].items()},
+        }
+        for cell in comparison.experiment("StartUp")
+        for name, estimates in cell.estimates.items()
+    ]
+
+
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
@@ -133,6 +157,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         coverages=coverages,
         metrics=metrics(),
         figures=figures(comparison),
+        start_ups=start_up_rows(comparison),
+        thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
     target = out or path / "report.html"

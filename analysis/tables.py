@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from analysis.campaign import Campaign, Launch
-from analysis.records import PingPong, ProgramOutput
+from analysis.records import PingPong, ProgramOutput, Startup
+from analysis.start_up import start_up_times
 
 LAUNCHES: dict[str, Any] = {
     "launch": pl.String, "round": pl.Int64, "position": pl.Int64, "experiment": pl.String,
@@ -17,6 +19,7 @@ LAUNCHES: dict[str, Any] = {
     "site": pl.String, "partition": pl.String, "tier": pl.String, "ranks": pl.Int64,
     "nodes": pl.Int64, "started_utc": pl.String, "wall_s": pl.Float64, "exit_code": pl.Int64,
     "outcome": pl.String, "sentence": pl.String, "library": pl.String,
+    "container_s": pl.Float64, "daemons_s": pl.Float64,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -24,7 +27,8 @@ RESULTS: dict[str, Any] = {
     "quartile1_s": pl.Float64, "median_s": pl.Float64, "mean_s": pl.Float64,
     "quartile3_s": pl.Float64, "max_s": pl.Float64, "memory_copy_s": pl.Float64,
     "n": pl.Int64, "nb": pl.Int64, "p": pl.Int64, "q": pl.Int64, "time_s": pl.Float64,
-    "rate_flops": pl.Float64, "residual": pl.Float64,
+    "rate_flops": pl.Float64, "residual": pl.Float64, "start_up_s": pl.Float64,
+    "to_main_s": pl.Float64, "initialisation_s": pl.Float64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
     "launch": pl.String, "pair": pl.String, "order": pl.String, "message_bytes": pl.Int64,
@@ -36,6 +40,7 @@ PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 def launch_row(launch: Launch) -> dict[str, Any]:
     """Return a launch's row."""
     row = {name: getattr(launch.record, name, None) for name in LAUNCHES}
+    row |= {f"{name}_s": seconds for name, seconds in launch.record.times_s.items()}
     if isinstance(launch.output, ProgramOutput):
         row["library"] = launch.output.header.library
     return row
@@ -52,6 +57,9 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
             summary = getattr(result, "time_s", None)
             if summary is not None:
                 row |= {f"{name}_s": value for name, value in summary.model_dump().items()}
+            if isinstance(result, Startup):
+                times = start_up_times(launch.output, launch.record.started_s())
+                row |= {f"{name}_s": value for name, value in asdict(times).items()}
             if isinstance(result, PingPong):
                 row["memory_copy_s"] = result.memory_copy_s
             rows.append(row)

@@ -121,6 +121,10 @@ class Recorded(rfm.RegressionTestPlugin):
         except (OSError, ValueError):
             return None
 
+    def other_times(self) -> dict[str, float]:
+        """Return what the check timed outside the program, in seconds, by name."""
+        return {}
+
     def asked(self) -> dict[str, Any]:
         """Return what is known of the launch before it starts."""
         return {
@@ -151,6 +155,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "position": self.position[0],
             "ended_utc": folder.utc_of(span[1]) if span else folder.utc_now(),
             "wall_s": span[1] - span[0] if span else None,
+            "times_s": self.other_times(),
             "exit_code": self.job.exitcode,
             "outcome": outcome,
             "sentence": sentence,

@@ -1,7 +1,8 @@
 """The real ReFrame and the real checks over an image that a script stands in for.
 
 The script plays `apptainer`: it answers `inspect` with labels and `exec` with canned output. So
-every way in which a launch can go wrong is provoked without a wrong machine.
+every way in which a launch can go wrong is provoked without a wrong machine. "NOW" in the output
+becomes the time at which it is printed.
 """
 
 import hashlib
@@ -31,7 +32,10 @@ case "$1" in
     *) case "$*" in
            *hpl_dat*) exit 0 ;;
            *preflight*) cat "$STAND_IN/preflight.out" ;;
-           *) cat "$STAND_IN/stdout"; cat "$STAND_IN/stderr" >&2; exit $(cat "$STAND_IN/code") ;;
+           */bin/true) exit $(cat "$STAND_IN/container_code") ;;
+           *) [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
+              sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$STAND_IN/stdout"
+              cat "$STAND_IN/stderr" >&2; exit $(cat "$STAND_IN/code") ;;
        esac ;;
 esac
 """
@@ -186,6 +190,7 @@ def stand_in(tmp_path: Path) -> StandIn:
     script.chmod(0o755)
     here = StandIn(tmp_path)
     here.write(pingpong())
+    (tmp_path / "container_code").write_text("0")
     return here
 
 
