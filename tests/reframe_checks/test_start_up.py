@@ -180,7 +180,9 @@ def test_page_cache_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     for state, fraction in (("cold", 0.0), ("warm", 1.0), ("cold", 0.0)):
         assert page_cache.put(state, path) is None
-        assert page_cache.resident_fraction(path) == pytest.approx(fraction, abs=0.1)
+        # The pages that were tried may be there afterwards, a percent of so small a file.
+        found = page_cache._share_by_mincore(path, path.stat().st_size)
+        assert found == pytest.approx(fraction, abs=0.1)
     small = tmp_path / "small"
     small.write_bytes(b"x")
     assert page_cache.put("cold", small) is None
