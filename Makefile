@@ -7,7 +7,12 @@ IMAGES ?=
 CHECKS ?=
 TESTS ?=
 RESUME ?=
+NODES ?=
+LINK ?=
 PYTHON := .wyeast/venv/bin/python
+CLUSTER := $(PYTHON) -m site_configs.virtual
+# Jobs for the cluster in a box are submitted by its user, from its controller's host.
+SUBMIT := $(if $(filter virtual,$(SITE)),$(CLUSTER) exec --)
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
@@ -15,27 +20,41 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images run performance report test unit lint test-packages lock clean
+.PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
+    cluster-shell test unit lint test-packages lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
-	    awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	    awk -F '\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; default)
-	@$(PYTHON) -m containers.build $(if $(IMAGES),--images $(IMAGES))
+images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE)
+	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
+	    $(PYTHON) -m containers.build --images "$$images"
 
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME)
-	@. ./activate && $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
+	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME))
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance
+
+cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
+	@$(CLUSTER) up $(if $(NODES),--nodes $(NODES)) $(if $(LINK),--link $(LINK))
+
+cluster-status: .wyeast/venv/.for-run ## the nodes of the cluster in a box, their state and memory
+	@$(CLUSTER) status
+
+cluster-down: .wyeast/venv/.for-run ## end the cluster in a box with all that belongs to it
+	@$(CLUSTER) down
+
+cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
+	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh
 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import folder, provenance
+from campaign import choice, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
@@ -33,31 +33,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--tier", default="quick", help="quick or paper (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds (%(default)s)")
     parser.add_argument("--name", help="the campaign's name (the tier)")
-    parser.add_argument("--images", default="", help="implementations, by comma (those built)")
+    parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
     parser.add_argument("--checks", help="only checks whose name matches this expression")
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
     return parser.parse_args()
 
 
-def chosen_implementations(words: str) -> list[str]:
-    """Return the implementations that IMAGES names, as `make images` understands it."""
-    if words == "default":
-        return images.default_implementations(ROOT)
-    chosen = [name for name in words.split(",") if name and name != "all"]
-    return chosen or images.available(ROOT) or images.default_implementations(ROOT)
-
-
 def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """Make the folder and the manifest of a new campaign."""
     if options.rounds < 1:
         raise CampaignError(f"ROUNDS={options.rounds}: a campaign has at least one round")
-    if not (ROOT / "site_configs" / options.site / "site.yaml").is_file():
-        known = sorted(path.parent.name for path in (ROOT / "site_configs").glob("*/site.yaml"))
-        raise CampaignError(f"site {options.site} is unknown; site_configs/ has {', '.join(known)}")
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
-    implementations = chosen_implementations(options.images)
+    implementations = choice.implementations(ROOT, options.site, options.images)
     name = options.name or options.tier
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"

@@ -113,7 +113,6 @@ def describe_images(root: Path, implementations: list[str]) -> dict[str, Any]:
     Raises containers.images.ImageError for an image that is missing or not the locked one.
     """
     described = {}
-    lock = images.load_lock(root)
     for implementation in implementations:
         path = images.verify(root, implementation)
         manifest = said_by(
@@ -125,7 +124,7 @@ def describe_images(root: Path, implementations: list[str]) -> dict[str, Any]:
             "/opt/wyeast/manifest.json",
         )
         described[implementation] = {
-            "sha256": lock["images"][implementation]["sha256"],
+            "sha256": images.entry_of(root, implementation)["sha256"],
             "labels": images.labels(path),
             "manifest": json.loads(manifest) if manifest else None,
         }

@@ -52,6 +52,7 @@ class PointToPoint(Experiment):
 
     descr = "ping-pong of one send/receive pair over a range of message sizes"
     program = "pingpong"
+    spread = True
     pair = parameter(PAIRS, loggable=True)
     message_range = parameter(RANGES, loggable=True)
 

@@ -1,7 +1,7 @@
 """Preflight: the ranks form one world on the asked nodes, before anything is timed."""
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after
+from reframe.core.builtins import performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from reframe_checks.mixins.experiment import Experiment
@@ -17,15 +17,20 @@ class Preflight(Experiment):
 
     descr = "one world, its library, transport and rough latency"
     program = "preflight"
+    spread = True
     needs_preflight = False
     # A rough latency is not compared with anything; PointToPoint measures it properly.
     require_reference = False
 
     @run_after("init")
+    def belong_to_every_tier(self) -> None:
+        """Run whichever tier is selected: what the tier measures waits for this."""
+        self.tags |= set(TIERS)
+
+    @run_before("run")
     def say_what_is_asked(self) -> None:
         """Let the program itself refuse a world of another size or spread."""
         self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
-        self.tags |= set(TIERS)
 
     def cell_parameters(self) -> dict[str, int]:
         """Return what identifies the cell."""

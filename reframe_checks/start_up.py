@@ -64,6 +64,8 @@ class StartUp(Experiment):
     @run_before("run")
     def set_cache_and_time_container(self) -> None:
         """Before the launch, start /bin/true in the same way, each from the same cache state."""
+        # Heeded by a launcher that boots daemons, and by nothing else.
+        self.container_platform.options += [f"--env=LAM_RANKS_BOOTED={DAEMONS_BOOTED}"]
         platform = copy.copy(self.container_platform)
         # ReFrame adds the stage folder to the list when it writes the command.
         platform.mount_points = list(self.container_platform.mount_points)

@@ -11,7 +11,10 @@ from pathlib import Path
 import yaml
 
 SITES = Path(__file__).resolve().parent
-STATE = SITES.parent / ".wyeast" / "reframe"
+PROJECT = SITES.parent
+CURRENT = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
+# One folder a site: on a cluster in a box, jobs are another user's than those of `local`.
+STATE = PROJECT / ".wyeast" / "reframe" / CURRENT
 
 # ReFrame opens its log here before it makes the folder.
 STATE.mkdir(parents=True, exist_ok=True)
@@ -38,8 +41,11 @@ def detected_memory():
 
 
 def load_site(name):
-    """Return a site's data with every `detect` replaced by what this machine has."""
+    """Return a site's data with its overrides and every `detect` replaced by what is found here."""
     site = yaml.safe_load((SITES / name / "site.yaml").read_text())
+    overrides = PROJECT / site.get("overrides", "")
+    if overrides.is_file():
+        site |= yaml.safe_load(overrides.read_text())
     detectors = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
@@ -64,6 +70,7 @@ def system(name, site):
                 "name": site["partition"],
                 "scheduler": site["scheduler"],
                 "launcher": "local" if site["launch"] == "mpiexec" else site["launch"],
+                "sched_options": {"use_nodes_option": True},
                 "access": site.get("access", []),
                 "environs": ["container"],
                 "container_platforms": [{"type": "Apptainer"}],
@@ -80,19 +87,24 @@ def system(name, site):
 # `local` matches every host, so it goes last.
 NAMES = sorted((path.parent.name for path in SITES.glob("*/site.yaml")), key=lambda n: n == "local")
 
+DATA = {name: load_site(name) for name in NAMES}
+
+# Launches are short. Processes of this machine are looked at often at first, but never so often
+# that the looking shows; a scheduler is asked by a command, so it is asked at most twice a second.
+POLLS_PER_S = (50, 10) if DATA.get(CURRENT, {}).get("scheduler") in ("local", None) else (2, 2)
+
 site_configuration = {
-    "systems": [system(name, load_site(name)) for name in NAMES],
+    "systems": [system(name, site) for name, site in DATA.items()],
     "environments": [{"name": "container", "features": ["container"]}],
     "general": [
         {
-            "check_search_path": [str(SITES.parent / "reframe_checks")],
+            "check_search_path": [str(PROJECT / "reframe_checks")],
             "report_file": str(STATE / "reports" / "run-{sessionid}.json"),
             "resolve_module_conflicts": False,
             "use_login_shell": False,
             "remote_detect": False,
-            # Launches are short: look often at first, but never so often that the looking shows.
-            "poll_rate_max": 50,
-            "poll_rate_min": 10,
+            "poll_rate_max": POLLS_PER_S[0],
+            "poll_rate_min": POLLS_PER_S[1],
         }
     ],
     "storage": [{"enable": True, "backend": "sqlite", "sqlite_db_file": str(STATE / "results.db")}],

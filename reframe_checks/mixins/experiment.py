@@ -12,7 +12,7 @@ from analysis.plausibility import time_below_clock_resolution
 from analysis.records import ProgramOutput, read_program_output
 from containers import images
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
-from reframe_checks.mixins.launching import CannotStart, start_ranks
+from reframe_checks.mixins.launching import CannotStart, World, start_ranks
 from reframe_checks.mixins.recording import Recorded, Suspect
 from reframe_checks.mixins.tiers import TIER
 
@@ -30,7 +30,11 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     #: How the program's output is written; see benchmarks/FORMAT.md.
     output_format = variable(str, value="wyeast-records-1")
 
-    #: Over how many nodes the ranks must be spread.
+    #: Whether the ranks go one to a node as far as the site has nodes (True), or fill the cores of
+    #: one node before the next (False).
+    spread = variable(bool, value=False)
+
+    #: Over how many nodes the ranks must be spread; follows from the site.
     nodes = variable(int, value=1)
 
     #: Whether the launch waits for the image's preflight to have passed.
@@ -78,16 +82,29 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         """Return the site's data."""
         return dict(self.current_partition.extras["site"])
 
+    @run_after("setup")
+    def spread_over_nodes(self) -> None:
+        """Decide over how many of the site's nodes the ranks are spread."""
+        site = self.site()
+        wanted = self.num_tasks if self.spread else -(-self.num_tasks // site["cores_per_node"])
+        self.nodes = min(wanted, site["nodes"])
+        self.num_tasks_per_node = self.world().ranks_per_node
+
+    def world(self) -> World:
+        """Return the ranks and nodes of the launch."""
+        return World(self.num_tasks, self.nodes)
+
     @run_before("run")
     def start_in_image(self) -> None:
         """Have the ranks started in the image, by the site's way of starting ranks."""
+        _, variant = images.split_variant(self.implementation())
         try:
-            command = start_ranks(
+            start = start_ranks(
                 self.image.labels,
                 self.site(),
-                self.num_tasks,
-                self.program,
-                self.program_arguments,
+                self.world(),
+                [self.program, *self.program_arguments],
+                variant,
             )
             # Again, though the fixture did: an image can be replaced during a campaign.
             path = images.verify(ROOT, self.implementation())
@@ -95,8 +112,9 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
             raise SanityError(str(error)) from None
         self.container_platform = "Apptainer"
         self.container_platform.image = str(path)
-        self.container_platform.options = options_of_exec()
-        self.container_platform.command = command
+        self.container_platform.options = [*options_of_exec(), *start.container]
+        self.container_platform.command = start.command
+        self.job.launcher.options = start.launcher
 
     def read_records(self) -> ProgramOutput:
         """Return the program's records; refuse a world that is not the one asked for."""

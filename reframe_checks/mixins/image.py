@@ -10,6 +10,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
+from campaign import choice
 from containers import images
 from containers.apptainer import exec_options
 
@@ -17,12 +18,11 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
 
 def chosen_implementations() -> list[str]:
-    """Return the implementations to measure: WYEAST_IMAGES, else what is built, else the table."""
-    chosen = [name for name in os.environ.get("WYEAST_IMAGES", "").split(",") if name]
-    built = images.available(ROOT)
-    if not built:
+    """Return the implementations to measure: WYEAST_IMAGES, else the site's that are built."""
+    site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
+    if not images.available(ROOT):
         print(f"no image is built yet; build them with: {images.BUILD_COMMAND}", file=sys.stderr)
-    return chosen or built or images.default_implementations(ROOT)
+    return choice.implementations(ROOT, site, os.environ.get("WYEAST_IMAGES", ""))
 
 
 class ContainerImage(rfm.RunOnlyRegressionTest):
@@ -41,7 +41,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
             self.path = images.verify(ROOT, self.implementation)
         except images.ImageError as error:
             raise SanityError(str(error)) from None
-        self.sha256 = images.load_lock(ROOT)["images"][self.implementation]["sha256"]
+        self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
         self.executable = "apptainer"
         self.executable_opts = ["inspect", "--json", "--labels", str(self.path)]
 
@@ -55,7 +55,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
             raise SanityError(f"{self.path} cannot be inspected: {error}") from None
         return sn.assert_eq(
             self.labels.get("org.wyeast.implementation"),
-            self.implementation,
+            images.split_variant(self.implementation)[0],
             msg=f"{self.path} says that it holds {{0}}, not {{1}}; rebuild it: "
             f"{images.BUILD_COMMAND}",
         )

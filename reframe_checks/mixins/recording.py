@@ -1,6 +1,7 @@
 """Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
 STARTED = "launch_started"
 ENDED = "launch_ended"
+EXIT_CODE = "launch_exit_code"
 ASKED = "launch_asked.json"
 
 
@@ -31,6 +33,14 @@ def complaint_in(path: Path, program: str) -> str:
     # Launchers put a banner of their own after what the program said.
     own = [line for line in lines if line.startswith(f"{program}: ")]
     return (own or lines or [""])[-1].strip()
+
+
+def end_by_scheduler(path: Path) -> str | None:
+    """Return why Slurm says in a job's standard error that it ended the job, if it did."""
+    if not path.is_file():
+        return None
+    reasons = re.findall(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", path.read_text(errors="replace"))
+    return reasons[-1].lower() if reasons else None
 
 
 class Recorded(rfm.RegressionTestPlugin):
@@ -64,6 +74,8 @@ class Recorded(rfm.RegressionTestPlugin):
     @run_before("run", always_last=True)
     def write_what_is_asked(self) -> None:
         """Leave word of the launch in its stage folder, should it never get to be judged."""
+        # However the script ends: not every scheduler can be asked for its exit code.
+        self.prerun_cmds.insert(0, f"trap 'echo $? >{EXIT_CODE}' EXIT")
         folder.write_json(Path(self.stagedir) / ASKED, self.asked())
 
     def cell(self) -> str:
@@ -100,14 +112,25 @@ class Recorded(rfm.RegressionTestPlugin):
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
-        code = self.job.exitcode
-        if code != 0:
-            complaint = (
-                complaint_in(self.output_path("stderr"), self.program)
-                or "it said nothing on stderr"
-            )
-            raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
-        self.examine()
+        code = self.exit_code()
+        if code == 0:
+            self.examine()
+            return
+        end = end_by_scheduler(self.output_path("stderr"))
+        complaint = (
+            complaint_in(self.output_path("stderr"), self.program) or "it said nothing on stderr"
+        )
+        if end or code is None:
+            raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
+        raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+
+    def exit_code(self) -> int | None:
+        """Return the launch's exit code, or None where the job ended before the launch did."""
+        try:
+            return int((Path(self.stagedir) / EXIT_CODE).read_text())
+        except (OSError, ValueError):
+            # A scheduler that runs the script here knows how the script itself ended.
+            return self.job.exitcode
 
     def output_path(self, stream: str) -> Path:
         """Return where the launch's stdout or stderr is."""
@@ -156,7 +179,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "ended_utc": folder.utc_of(span[1]) if span else folder.utc_now(),
             "wall_s": span[1] - span[0] if span else None,
             "times_s": self.other_times(),
-            "exit_code": self.job.exitcode,
+            "exit_code": self.exit_code(),
             "outcome": outcome,
             "sentence": sentence,
         }

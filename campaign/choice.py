@@ -1,0 +1,63 @@
+"""Which implementations a site measures; `python -m campaign.choice` prints them."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import yaml
+
+from campaign.folder import CampaignError
+from containers import images
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+
+def wanted(root: Path, site: str) -> list[str]:
+    """Return the implementations that a site's data names, else those that are built by default.
+
+    Raises CampaignError for a site that there is none of.
+    """
+    path = root / "site_configs" / site / "site.yaml"
+    if not path.is_file():
+        known = sorted(found.parent.name for found in path.parents[1].glob("*/site.yaml"))
+        raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
+    names = yaml.safe_load(path.read_text()).get("implementations")
+    return [str(name) for name in names] if names else images.default_implementations(root)
+
+
+def implementations(root: Path, site: str, words: str) -> list[str]:
+    """Return the implementations, or variants of them, that `words` names: IMAGES on the command.
+
+    Without words they are the site's, without those of them that are not built; if none is, all,
+    so that each says what is missing.
+    """
+    if words == "default":
+        return images.default_implementations(root)
+    if words == "all":
+        return images.available(root)
+    named = [name.strip() for name in words.split(",") if name.strip()]
+    if named:
+        return named
+    built = images.available(root)
+    of_site = wanted(root, site)
+    return [name for name in of_site if images.split_variant(name)[0] in built] or of_site
+
+
+def main() -> int:
+    """Print what `make images` builds for a site, by comma."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.choice",
+        description="Print the implementations that a site measures, separated by commas.",
+    )
+    parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
+    try:
+        print(",".join(wanted(ROOT, parser.parse_args().site)))
+    except CampaignError as error:
+        print(f"choice: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

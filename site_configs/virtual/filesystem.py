@@ -1,0 +1,154 @@
+"""What the cluster's processes see of the machine's files: everything, but for what is their own.
+
+All of it are mounts in namespaces of the cluster, which vanish with its last process; the machine
+itself is left as it is.
+"""
+
+import os
+import pwd
+import stat
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from site_configs.virtual.description import (
+    CONTROLLER,
+    CONTROLLER_ADDRESS,
+    Cluster,
+    address_of,
+)
+
+#: Ids of the users that exist in the cluster only.
+JOB_UID = 61001
+GUEST_UID = 61002
+JOB_USER = "wyeast"
+#: A second ordinary user, to see what one user's work looks like to another.
+GUEST_USER = "guest"
+FUSE_DEVICE = os.makedev(10, 229)
+
+
+def job_user(project: Path) -> tuple[str, int]:
+    """Return name and id of the user whose jobs run: the owner of the checkout, never root."""
+    owner = project.stat().st_uid
+    if owner == 0:
+        return JOB_USER, JOB_UID
+    try:
+        return pwd.getpwuid(owner).pw_name, owner
+    except KeyError:
+        return JOB_USER, owner
+
+
+def mount(*arguments: str | Path) -> None:
+    """Mount by the command `mount`, which knows every kind of mount and says what is wrong."""
+    subprocess.run(["mount", *map(str, arguments)], check=True)
+
+
+def write_accounts(project: Path, homes: Path, folder: Path) -> None:
+    """Write the users, groups and subordinate ids of the cluster: the machine's and its own."""
+    name, uid = job_user(project)
+    users = {name: uid, GUEST_USER: GUEST_UID}
+    for user, number in users.items():
+        home = homes / user
+        home.mkdir(parents=True, exist_ok=True)
+        os.chown(home, number, number)
+        home.chmod(0o700)
+    # First, so that an id or name which the machine has too is the cluster's.
+    lines = {
+        "passwd": [f"{user}:x:{n}:{n}::{homes / user}:/bin/sh" for user, n in users.items()],
+        "group": [f"{user}:x:{n}:" for user, n in users.items()],
+        "subuid": [],
+        "subgid": [],
+    }
+    for place, own in lines.items():
+        path = Path("/etc") / place
+        text = path.read_text() if path.exists() else ""
+        rest = [line for line in text.splitlines() if line.partition(":")[0] not in users]
+        (folder / place).write_text("\n".join([*own, *rest]) + "\n")
+
+
+def write_hosts(cluster: Cluster, folder: Path) -> None:
+    """Write the names of the cluster's hosts."""
+    lines = ["127.0.0.1 localhost", f"{CONTROLLER_ADDRESS} {CONTROLLER}"]
+    lines += [f"{address_of(k)} {name}" for k, name in enumerate(cluster.node_names(), start=1)]
+    (folder / "hosts").write_text("\n".join(lines) + "\n")
+
+
+def hidden_ancestor(path: Path) -> Path | None:
+    """Return the outermost folder above a path that ordinary users may not pass, if any."""
+    for folder in reversed(path.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            return folder
+    return None
+
+
+def cover(kept: list[Path], always: dict[Path, str]) -> None:
+    """Cover folders with empty ones, in which only the paths that are kept show.
+
+    The folders in `always` are covered, with the mount options given there, and those that hide a
+    kept path from ordinary users: a checkout in root's home or in a temporary folder of root's must
+    be open to the jobs, while the folder itself stays as closed as it was.
+    """
+    hiding = {folder for path in kept if (folder := hidden_ancestor(path))}
+    covered = sorted(hiding | set(always))
+    covered = [f for f in covered if not any(other in f.parents for other in covered)]
+    with ExitStack() as stack:
+        # Opened before they are covered: through these they can still be reached afterwards.
+        handles = {}
+        for path in kept:
+            if any(folder in path.parents for folder in covered):
+                handles[path] = os.open(path, os.O_RDONLY)
+                stack.callback(os.close, handles[path])
+        for folder in covered:
+            mount("-t", "tmpfs", "-o", always.get(folder, "mode=0755"), "none", folder)
+        for path, handle in handles.items():
+            path.mkdir(parents=True, exist_ok=True)
+            _bind(handle, path)
+
+
+def own_sysfs() -> None:
+    """Show the namespace's own network interfaces in /sys, and its control groups as before."""
+    groups = Path("/sys/fs/cgroup")
+    handle = os.open(groups, os.O_RDONLY)
+    mount("-t", "sysfs", "none", "/sys")
+    _bind(handle, groups)
+    os.close(handle)
+
+
+def _bind(handle: int, path: Path) -> None:
+    """Show an open folder at a path."""
+    # Not canonicalised: the name behind the handle would be that of the cover.
+    mount("--no-canonicalize", "--rbind", f"/proc/{os.getpid()}/fd/{handle}", path)
+
+
+def open_fuse(folder: Path) -> None:
+    """Let ordinary users open images by FUSE: as usual elsewhere, and here for the cluster only."""
+    if not Path("/dev/fuse").exists():
+        return
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", "mode=0755,size=4k", "none", folder)
+    os.mknod(folder / "fuse", stat.S_IFCHR | 0o666, FUSE_DEVICE)
+    (folder / "fuse").chmod(0o666)
+    mount("--bind", folder / "fuse", "/dev/fuse")
+
+
+def lay_out_box(project: Path, state: Path) -> None:
+    """Arrange the files for the controller and for users who submit jobs."""
+    cover([project, Path(sys.base_prefix).resolve()], {Path("/tmp"): "mode=1777"})
+    mount("--bind", state / "run", "/run")
+    open_fuse(Path("/run/device"))
+    own_sysfs()
+    for name in ("passwd", "group", "subuid", "subgid", "hosts"):
+        if (Path("/etc") / name).exists():
+            mount("--bind", state / "etc" / name, Path("/etc") / name)
+
+
+def lay_out_node(cluster: Cluster) -> None:
+    """Arrange the files for one node: what nodes share comes from the box."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    size = f"size={cluster.scratch_bytes_per_node}"
+    points = [Path(line.split()[4]) for line in mounts.splitlines()]
+    in_tmp = [point for point in points if Path("/tmp") in point.parents]
+    cover(in_tmp, {Path("/tmp"): f"mode=1777,{size}"})
+    own_sysfs()
+    mount("-t", "tmpfs", "-o", f"mode=1777,{size}", "none", "/dev/shm")

@@ -1,0 +1,154 @@
+"""The cluster's network: a switch, a shaped link from it to each node, and what the links carry.
+
+The switch is a bridge in the box's own network namespace, a link is a pair of virtual Ethernet
+interfaces, and both of its ends are shaped, as a real switch's port is.
+"""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+from site_configs.virtual.description import (
+    CONTROLLER_ADDRESS,
+    FRAME_OVERHEAD_BYTES,
+    ClusterError,
+    Link,
+    address_of,
+)
+
+SWITCH = "switch"
+#: Ethernet, IP and TCP (with timestamps) around a segment's payload.
+HEADER_BYTES = 14 + 20 + 32
+#: How far a link's measured rate may be from the one asked for.
+TOLERANCE = 0.05
+MEASURED_S = 0.5
+UNSHAPED_BYTES = 100_000_000
+
+
+def run(*command: str) -> str:
+    """Run a command and return its output; raise ClusterError with its complaint."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        complaint = (done.stderr or done.stdout).strip().splitlines()
+        raise ClusterError(f"`{' '.join(command)}` failed: {complaint[0] if complaint else '?'}")
+    return done.stdout
+
+
+def in_network_of(pid: int, *command: str) -> str:
+    """Run a command in the network namespace of a process."""
+    return run("nsenter", f"--target={pid}", "--net", *command)
+
+
+def make_switch() -> None:
+    """Make the switch, with the controller's address on it."""
+    run("ip", "link", "set", "lo", "up")
+    # No spanning tree: there is no second path, and its delay would hold up the first packets.
+    run("ip", "link", "add", SWITCH, "type", "bridge", "stp_state", "0", "forward_delay", "0")
+    run("ip", "address", "add", f"{CONTROLLER_ADDRESS}/24", "dev", SWITCH)
+    run("ip", "link", "set", SWITCH, "up")
+
+
+def port_of(number: int) -> str:
+    """Return the name of the switch's port for a node."""
+    return f"port{number}"
+
+
+def connect(number: int, pid: int, link: Link | None) -> None:
+    """Lay a link from the switch to the node whose first process is `pid`."""
+    port = port_of(number)
+    run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    in_network_of(pid, "ip", "link", "set", "lo", "up")
+    in_network_of(pid, "ip", "address", "add", f"{address_of(number)}/24", "dev", "eth0")
+    if link:
+        run(*shaping("add", port, link))
+        in_network_of(pid, *shaping("add", "eth0", link))
+    run("ip", "link", "set", port, "master", SWITCH, "up")
+    in_network_of(pid, "ip", "link", "set", "eth0", "up")
+
+
+def shaping(verb: str, interface: str, link: Link) -> list[str]:
+    """Return the command that shapes what leaves an interface to the link's rate."""
+    return [
+        "tc", "qdisc", verb, "dev", interface, "root", "tbf",
+        "rate", f"{link.rate_bit_per_s}bit",
+        "burst", str(link.burst_bytes),
+        "latency", "50ms",
+        "overhead", str(FRAME_OVERHEAD_BYTES),
+    ]  # fmt: skip
+
+
+def cut(number: int) -> None:
+    """Cut a node's link, as a pulled cable does."""
+    run("ip", "link", "set", port_of(number), "down")
+
+
+def mend(number: int) -> None:
+    """Mend a node's link."""
+    run("ip", "link", "set", port_of(number), "up")
+
+
+def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
+    """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes)."""
+    in_receiver = ["nsenter", f"--target={receiver}", "--net"]
+    server = subprocess.Popen(
+        [*in_receiver, "iperf3", "--server", "--one-off"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for_listener(receiver)
+        text = in_network_of(
+            sender, "iperf3", "--client", address, "--bytes", str(payload_bytes), "--json"
+        )
+        server.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        raise ClusterError("iperf3 does not end; look at cluster-status") from None
+    finally:
+        server.kill()
+        server.wait()
+    result = json.loads(text)
+    return (
+        float(result["end"]["sum_received"]["bits_per_second"]),
+        int(result["start"]["tcp_mss_default"]),
+    )
+
+
+def _wait_for_listener(pid: int) -> None:
+    """Wait until iperf3's port, 5201, is open in the network of a process."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if ":1451 " in Path(f"/proc/{pid}/net/tcp6").read_text():
+            return
+        time.sleep(0.01)
+    raise ClusterError("iperf3 does not start on a node; is its port taken?")
+
+
+def on_the_wire(payload_bit_per_s: float, segment_bytes: int) -> float:
+    """Return the rate of whole frames, bit/s, for a rate of TCP payload in full segments."""
+    frame = segment_bytes + HEADER_BYTES + FRAME_OVERHEAD_BYTES
+    return payload_bit_per_s * frame / segment_bytes
+
+
+def check_links(pids: list[int], link: Link | None) -> list[float]:
+    """Measure each node's link, sending to the next node, and return the rates on the wire, bit/s.
+
+    Raises ClusterError for a link that is not within 5% of its rate: a cluster that lies about its
+    network must not be measured on.
+    """
+    if len(pids) < 2:
+        return []
+    payload = int(link.rate_bit_per_s / 8 * MEASURED_S) if link else UNSHAPED_BYTES
+    rates = []
+    for index, pid in enumerate(pids):
+        following = (index + 1) % len(pids)
+        rate, segment = payload_rate(pid, pids[following], address_of(following + 1), payload)
+        rates.append(on_the_wire(rate, segment))
+        if link and abs(rates[-1] / link.rate_bit_per_s - 1) > TOLERANCE:
+            raise ClusterError(
+                f"the link from node{index + 1} to node{following + 1} carries "
+                f"{rates[-1] / 1e6:.1f} Mbit/s, which is not within {TOLERANCE:.0%} of "
+                f"{link.rate_bit_per_s / 1e6:g} Mbit/s; is the machine busy? Try again, or "
+                "choose a slower LINK"
+            )
+    return rates
