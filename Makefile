@@ -65,7 +65,7 @@ test: lint images test-packages ## all that decides whether a change lands: lint
 	$(PYTHON) -m coverage combine -q && $(PYTHON) -m coverage report; exit $$status
 
 unit: .wyeast/venv/.for-test ## the fast tests alone
-	@$(PYTHON) -m pytest -q -m "not real and not browser"
+	@$(PYTHON) -m pytest -q -m "not real and not browser and not cluster"
 
 lint: .wyeast/venv/.for-test ## style and types of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy

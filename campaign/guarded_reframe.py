@@ -1,11 +1,15 @@
-"""ReFrame's command line with three guards; `reframe` in the activated shell is this.
+"""ReFrame's command line with four guards; `reframe` in the activated shell is this.
 
 ReFrame itself says PASSED when it ran nothing. Here it is a failure when
 
 - a check file of the search path cannot be loaded,
 - no check was selected or every selected check was skipped (`-r` only).
 
-The third guard is reproducibility: `--exec-order=random` shuffles with the seed in
+It takes a Slurm job for completed whenever squeue says nothing of it, also when there is no answer:
+the unfinished output would be judged, and the next launch measured beside the running one. Here a
+job has completed when Slurm has answered that it is no longer in the queue.
+
+The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 """
 
@@ -13,10 +17,12 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 from typing import Any
 
 import reframe.core.exceptions as errors
+from reframe.core.schedulers.slurm import SqueueJobScheduler
 from reframe.frontend import cli
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
@@ -62,6 +68,36 @@ class CountingRunner(Runner):  # type: ignore[misc]
             raise errors.ReframeError(NOTHING_RAN)
 
 
+def state_in_queue(jobid: str) -> str | None:
+    """Return a job's state in Slurm's queue, or None where it is no longer there.
+
+    Raises ConnectionError where Slurm does not answer.
+    """
+    command = ["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode and "Invalid job id" not in done.stderr:
+        raise ConnectionError(done.stderr.strip())
+    return done.stdout.strip() or None
+
+
+def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
+    """Poll jobs as ReFrame does, and let none complete without Slurm's word for it."""
+    before = {job: job.state for job in jobs if job is not None}
+    unguarded_poll(scheduler, *jobs)
+    for job, state in before.items():
+        if job.state != "COMPLETED" or state == "COMPLETED":
+            continue
+        try:
+            found = state_in_queue(job.jobid)
+        except ConnectionError:
+            found = state or "PENDING"
+        if found:
+            job._state = found
+
+
+unguarded_poll = SqueueJobScheduler.poll
+
+
 class SeededOrder:
     """Stands in for the `random` module in ReFrame's command line."""
 
@@ -80,6 +116,7 @@ def main() -> None:
     cli.random = SeededOrder(int(seed) if seed else None)
     cli.RegressionCheckLoader = StrictLoader
     cli.Runner = CountingRunner
+    SqueueJobScheduler.poll = poll_until_answered
     sys.argv[0] = "reframe"
     cli.main()
 

@@ -1,7 +1,7 @@
 """Preflight: the ranks form one world on the asked nodes, before anything is timed."""
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after, run_before
+from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
 from reframe_checks.mixins.experiment import Experiment
@@ -27,7 +27,7 @@ class Preflight(Experiment):
         """Run whichever tier is selected: what the tier measures waits for this."""
         self.tags |= set(TIERS)
 
-    @run_before("run")
+    @run_after("setup")
     def say_what_is_asked(self) -> None:
         """Let the program itself refuse a world of another size or spread."""
         self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]

@@ -83,8 +83,11 @@ class StartUp(Experiment):
         ]
 
     def on_every_node(self, command: str) -> str:
-        """Return a command that runs another once on every node of the job."""
-        if self.nodes == 1:
+        """Return a command that runs another once on every node of the job.
+
+        Where one machine plays all nodes they have one page cache, and the first node will do.
+        """
+        if self.nodes == 1 or self.site().get("shared_page_cache"):
             return command
         scheduler = self.current_partition.scheduler.registered_name
         if scheduler not in ("slurm", "squeue"):

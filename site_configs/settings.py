@@ -70,7 +70,12 @@ def system(name, site):
                 "name": site["partition"],
                 "scheduler": site["scheduler"],
                 "launcher": "local" if site["launch"] == "mpiexec" else site["launch"],
-                "sched_options": {"use_nodes_option": True},
+                "sched_options": {
+                    "use_nodes_option": True,
+                    # A controller that restarts is waited for, as long as the timeout says.
+                    "job_submit_timeout": 120,
+                    "resubmit_on_errors": ["Unable to contact slurm controller"],
+                },
                 "access": site.get("access", []),
                 "environs": ["container"],
                 "container_platforms": [{"type": "Apptainer"}],

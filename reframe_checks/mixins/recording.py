@@ -32,7 +32,8 @@ def complaint_in(path: Path, program: str) -> str:
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     # Launchers put a banner of their own after what the program said.
     own = [line for line in lines if line.startswith(f"{program}: ")]
-    return (own or lines or [""])[-1].strip()
+    others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
+    return (own or others or lines or [""])[-1].strip()
 
 
 def end_by_scheduler(path: Path) -> str | None:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -76,6 +77,12 @@ def running(state: Path) -> tuple[int, dict[str, Any]]:
 def prepare(cluster: Cluster, project: Path, state: Path) -> None:
     """Write the configuration, keys and accounts of a new cluster."""
     remove_remains(state)
+    # The owner of a checkout can read it whatever its modes; root's jobs are another user's.
+    if project.stat().st_uid == 0 and not Path(__file__).stat().st_mode & stat.S_IROTH:
+        raise ClusterError(
+            f"the checkout {project} is root's alone, and jobs run as an ordinary user; open it "
+            "for reading: chmod -R go+rX ."
+        )
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o755)
     shutil.rmtree(state / "logs", ignore_errors=True)

@@ -82,6 +82,13 @@ def hidden_ancestor(path: Path) -> Path | None:
     return None
 
 
+def _open_parts(path: Path) -> list[Path]:
+    """Return a path, or what is in it where the folder itself is closed to ordinary users."""
+    if path.stat().st_mode & stat.S_IXOTH:
+        return [path]
+    return [entry for entry in path.iterdir() if not entry.is_symlink()]
+
+
 def cover(kept: list[Path], always: dict[Path, str]) -> None:
     """Cover folders with empty ones, in which only the paths that are kept show.
 
@@ -89,6 +96,7 @@ def cover(kept: list[Path], always: dict[Path, str]) -> None:
     kept path from ordinary users: a checkout in root's home or in a temporary folder of root's must
     be open to the jobs, while the folder itself stays as closed as it was.
     """
+    kept = [shown for path in kept for shown in _open_parts(path)]
     hiding = {folder for path in kept if (folder := hidden_ancestor(path))}
     covered = sorted(hiding | set(always))
     covered = [f for f in covered if not any(other in f.parents for other in covered)]
@@ -102,7 +110,11 @@ def cover(kept: list[Path], always: dict[Path, str]) -> None:
         for folder in covered:
             mount("-t", "tmpfs", "-o", always.get(folder, "mode=0755"), "none", folder)
         for path, handle in handles.items():
-            path.mkdir(parents=True, exist_ok=True)
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
             _bind(handle, path)
 
 
@@ -134,7 +146,9 @@ def open_fuse(folder: Path) -> None:
 
 def lay_out_box(project: Path, state: Path) -> None:
     """Arrange the files for the controller and for users who submit jobs."""
-    cover([project, Path(sys.base_prefix).resolve()], {Path("/tmp"): "mode=1777"})
+    interpreter = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
+    kept = [project, *(path for path in interpreter if project not in path.parents)]
+    cover(kept, {Path("/tmp"): "mode=1777"})
     mount("--bind", state / "run", "/run")
     open_fuse(Path("/run/device"))
     own_sysfs()

@@ -1,0 +1,149 @@
+"""The cluster in a box, started once for all tests of this folder, and campaigns on it."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+CLUSTER = [sys.executable, "-m", "site_configs.virtual"]
+
+
+def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedProcess[str]:
+    """Run the cluster's command."""
+    return subprocess.run(
+        [*CLUSTER, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.1)
+
+
+@dataclass
+class Launch:
+    """A launch that a campaign has kept."""
+
+    outcome: str
+    sentence: str
+    name: str
+
+
+@dataclass
+class Campaign:
+    """A campaign under way on the cluster."""
+
+    process: subprocess.Popen[str]
+    name: str
+    text: str = field(default="")
+
+    def end(self, seconds: float = 240) -> int:
+        """Wait until it has ended; return its exit code."""
+        self.text, _ = self.process.communicate(timeout=seconds)
+        return self.process.returncode
+
+    def folder(self) -> Path:
+        [path] = (PROJECT / "runs").glob(f"*-virtual-{self.name}")
+        return path
+
+    def launches(self, experiment: str = "") -> list[Launch]:
+        """Return what it has kept, in the order of measuring."""
+        records = [
+            json.loads(path.read_text())
+            for path in self.folder().glob(f"launches/*{experiment}*/launch.json")
+        ]
+        records.sort(key=lambda record: record["ended_utc"])
+        return [Launch(r["outcome"], r["sentence"] or "", r["launch"]) for r in records]
+
+
+class Cluster:
+    """The running cluster."""
+
+    def run(self, *arguments: str, check: bool = True) -> str:
+        """Run the cluster's command; return what it printed."""
+        done = control(*arguments)
+        assert not check or done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    def execute(
+        self, command: str, user: str = "", node: int | None = None, check: bool = True
+    ) -> str:
+        """Run a shell command as a user of the cluster; return what it printed."""
+        options = [f"--user={user}"] if user else []
+        options += [f"--node={node}"] if node else []
+        return self.run("exec", *options, "--", "sh", "-c", command, check=check)
+
+    def campaign(self, name: str, *options: str) -> Campaign:
+        """Start a campaign as `make run SITE=virtual` does."""
+        words = ["--site", "virtual", "--rounds", "1", "--name", name, *options]
+        command = (
+            f". ./activate && exec python -m site_configs.virtual exec -- "
+            f"python -m campaign {shlex.join(words)}"
+        )
+        process = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=PROJECT,
+            env={**os.environ, "SITE": "virtual"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return Campaign(process, name)
+
+    def wait_for_launch(self, program: str, node: int = 2) -> None:
+        """Wait until a program runs on a node."""
+        command = f"pgrep -u wyeast -x {program} || true"
+        wait_for(lambda: bool(self.execute(command, user="root", node=node).strip()), 90, program)
+
+    def is_idle(self) -> bool:
+        """Tell whether no job is left, no process of a user, and all nodes take the next job."""
+        jobs = self.execute("squeue --noheader", check=False).strip()
+        left = self.execute("ps -o args= -u wyeast,guest || true", user="root")
+        # The command that asks is root's.
+        states = self.execute("sinfo --noheader --format=%T").split()
+        return not jobs and not left.strip() and states == ["idle"]
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `up` has written."""
+        text = (PROJECT / ".wyeast" / "cluster" / "cluster.json").read_text()
+        return dict(json.loads(text))
+
+
+@pytest.fixture(scope="session")
+def running_cluster() -> Iterator[Cluster]:
+    """Return the cluster; one that was up before stays up afterwards."""
+    was_up = control("status").returncode == 0
+    if not was_up:
+        done = control("up")
+        assert done.returncode == 0, done.stderr
+    yield Cluster()
+    if not was_up:
+        control("down")
+
+
+@pytest.fixture
+def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
+    """Return the cluster, idle before the test and again afterwards."""
+    wait_for(running_cluster.is_idle, 60, "an idle cluster")
+    yield running_cluster
+    for path in (PROJECT / "runs").glob("*-virtual-test-*"):
+        shutil.rmtree(path)

@@ -1,0 +1,160 @@
+"""The cluster in a box: what its nodes are, what its users may, and that nothing is left of it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import PROJECT, Cluster, control, wait_for
+
+pytestmark = pytest.mark.cluster
+
+
+def test_nodes_are_machines_of_their_own(cluster: Cluster) -> None:
+    spaces = ("net", "uts", "ipc", "pid", "mnt")
+    asked = "; ".join(f"readlink /proc/self/ns/{space}" for space in spaces)
+    seen = [
+        cluster.execute(
+            f"{asked}; hostname; stat -c %d /tmp; stat -c %d /dev/shm", user="root", node=node
+        ).split()
+        for node in (1, 2, 3, 4)
+    ]
+    assert all(len(set(column)) == 4 for column in zip(*seen, strict=True)), seen
+    assert [facts[5] for facts in seen] == ["node1", "node2", "node3", "node4"]
+
+
+def test_jobs_reach_every_node_and_share_the_project(cluster: Cluster) -> None:
+    said = cluster.execute("srun -N4 sh -c 'hostname; stat -c %i Makefile'").split()
+    inode = str((PROJECT / "Makefile").stat().st_ino)
+    assert sorted(said) == sorted([inode] * 4 + [f"node{k}" for k in (1, 2, 3, 4)])
+
+
+def test_links_have_their_rate(cluster: Cluster) -> None:
+    described = cluster.describe()
+    assert len(described["measured_bit_per_s"]) == 4
+    for rate in described["measured_bit_per_s"]:
+        assert rate == pytest.approx(described["link"]["rate_bit_per_s"], rel=0.05)
+
+
+def test_jobs_run_as_an_ordinary_user(cluster: Cluster) -> None:
+    owner = PROJECT.stat().st_uid
+    uid = int(cluster.execute("srun id -u"))
+    assert uid != 0 and (owner == 0 or uid == owner)
+    refused = cluster.execute("srun --immediate=5 id -u", user="root", check=False)
+    assert "Invalid user id" in refused
+
+
+def test_a_second_user_sees_no_key_and_cancels_no_job(cluster: Cluster) -> None:
+    key = PROJECT / ".wyeast" / "cluster" / "keys" / "munge.key"
+    for user in ("guest", ""):
+        assert "Permission denied" in cluster.execute(f"cat {key}", user=user, check=False)
+    submitted = cluster.execute("sbatch --output=/dev/null --wrap 'sleep 60'")
+    job = submitted.split()[-1]
+    refused = cluster.execute(f"scancel {job}", user="guest", check=False)
+    assert "denied" in refused
+    wait_for(
+        lambda: "RUNNING" in cluster.execute(f"squeue -h -j {job} -o %T", user="guest"),
+        10,
+        "the job that nobody could cancel",
+    )
+    cluster.execute(f"scancel {job}")
+    wait_for(cluster.is_idle, 30, "an idle cluster")
+
+
+def test_status_shows_the_nodes(cluster: Cluster) -> None:
+    text = cluster.run("status")
+    assert "4 nodes" in text and text.count("idle") == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--nodes=0"], "NODES=0: give a number from 1"),
+        (["--nodes=many"], "NODES=many: give a number"),
+        (["--link=56k"], "LINK=56k is unknown; choose one of: 100mbit"),
+    ],
+)
+def test_wrong_wishes_get_a_sentence(options: list[str], sentence: str) -> None:
+    done = control("up", *options)
+    assert done.returncode == 1 and sentence in done.stderr
+
+
+def test_a_second_start_is_refused(cluster: Cluster) -> None:
+    done = control("up")
+    assert done.returncode == 1 and "up already" in done.stderr
+    assert cluster.is_idle()
+
+
+def test_an_ordinary_user_is_told_what_is_missing(cluster: Cluster) -> None:
+    said = cluster.execute(". ./activate; python -m site_configs.virtual up", check=False)
+    assert "only root can start" in said
+
+
+def traces() -> dict[str, object]:
+    """Return what a cluster could leave behind on the machine."""
+    said = {
+        command: subprocess.run(command.split(), capture_output=True, text=True).stdout
+        for command in ("ip -o link", "ip netns list", "lsns -n -o NS,TYPE")
+    }
+    daemons = subprocess.run(
+        ["pgrep", "-x", "-c", "slurmd|slurmctld|munged|tini"], capture_output=True, text=True
+    ).stdout
+    return {
+        "interfaces": [line.split(":")[1] for line in said["ip -o link"].splitlines()],
+        "named": said["ip netns list"],
+        "namespaces": sorted(said["lsns -n -o NS,TYPE"].splitlines()),
+        "mounts": Path("/proc/mounts").read_text(),
+        "daemons": daemons,
+    }
+
+
+@pytest.fixture
+def other_checkout(tmp_path: Path) -> Path:
+    """Return a second checkout, in a folder that only root may enter."""
+    for name in ("site_configs", "containers"):
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.lock"))
+    return tmp_path
+
+
+def test_nothing_is_left_after_down_and_after_a_crash(other_checkout: Path) -> None:
+    before = traces()
+    process = other_checkout / ".wyeast" / "cluster" / "process"
+
+    def up() -> None:
+        done = control("up", "--nodes=2", "--link=none", project=other_checkout)
+        assert done.returncode == 0 and "2 nodes are up" in done.stdout, done.stderr
+
+    up()
+    said = control("exec", "--", "srun", "-N2", "hostname", project=other_checkout)
+    assert sorted(said.stdout.split()) == ["node1", "node2"], said.stderr
+    assert traces() != before
+    # A crash: the process that holds everything is killed.
+    first = int(process.read_text().split()[0])
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{first}").exists(), 20, "the end of the first process")
+    wait_for(lambda: traces() == before, 10, "nothing to be left")
+    assert "not up" in control("status", project=other_checkout).stderr
+    up()
+    assert "down" in control("down", project=other_checkout).stdout
+    assert traces() == before
+    assert not (other_checkout / ".wyeast" / "cluster" / "keys").exists()
+
+
+def test_an_interrupted_start_leaves_nothing(other_checkout: Path) -> None:
+    before = traces()
+    starting = subprocess.Popen(
+        [sys.executable, "-m", "site_configs.virtual", "up"],
+        cwd=other_checkout,
+        env={**os.environ, "PYTHONPATH": str(other_checkout)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    process = other_checkout / ".wyeast" / "cluster" / "process"
+    wait_for(process.exists, 30, "the box")
+    starting.send_signal(signal.SIGINT)
+    _, complaint = starting.communicate(timeout=60)
+    assert starting.returncode == 130 and "interrupted" in complaint
+    assert traces() == before
