@@ -7,7 +7,7 @@ above a physical limit is the most useful alarm that a measurement can have.
 from __future__ import annotations
 
 from analysis.hpl_output import HplRun
-from analysis.records import Header, PingPong, Result
+from analysis.records import Header, Latency, PingPong, Result
 
 
 def one_way_bandwidth(message_bytes: int, round_trip_s: float) -> float:
@@ -36,6 +36,24 @@ def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | Non
     return (
         f"{result.pair}, {result.message_bytes} bytes, {result.order} order: the median bandwidth "
         f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
+    )
+
+
+def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
+    """Say so when a preflight's messages pass faster than the one-way rate of the link allows.
+
+    It is how a library shows that has seen through hosts which one machine plays: it talks by
+    shared memory while the ranks seem to be on different nodes.
+    """
+    if result.message_bytes == 0 or result.time_s.median <= 0:
+        return None
+    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
+    if bandwidth <= link_bytes_per_s:
+        return None
+    return (
+        f"{result.message_bytes} bytes between ranks {result.source} and {result.to}: the median "
+        f"bandwidth {bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} "
+        "MB/s, so the ranks do not use the link"
     )
 
 

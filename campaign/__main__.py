@@ -35,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
     parser.add_argument("--checks", help="only checks whose name matches this expression")
+    parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
     return parser.parse_args()
@@ -60,6 +61,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "finished_utc": None,
         "rounds": options.rounds,
         "checks": options.checks,
+        "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations),
         "inputs": provenance.input_digests(ROOT, options.site),

@@ -156,7 +156,8 @@ def main() -> int:
     print(
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
-    for implementation in images.available(ROOT):
+    # Those whose whole MPI lies under one folder of the image and can be carried out of it.
+    for implementation in images.default_implementations(ROOT):
         image = images.verify(ROOT, implementation)
         labels = images.labels(image)
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]

@@ -70,6 +70,8 @@ def run_round(
     }
     if manifest["checks"]:
         command += ["-n", manifest["checks"]]
+    if manifest.get("time_limit"):
+        command += ["-S", f"time_limit={manifest['time_limit']}"]
     before = folder.finished_launches(campaign)
     if any(name.startswith(folder.round_prefix(number)) for name in before):
         environment["WYEAST_RESUMING"] = "1"

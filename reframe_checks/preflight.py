@@ -4,7 +4,9 @@ import reframe as rfm
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
+from analysis.plausibility import latency_above_link
 from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIERS
 
 # The message in bytes by which the program tells the latency.
@@ -61,6 +63,13 @@ class Preflight(Experiment):
             raise SanityError(
                 f"each rank has a node of its own, yet they share memory: {by_memory[0]}"
             )
+        link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
+        for result in output.results:
+            sentence = (
+                latency_above_link(result, link) if link and result.operation == "latency" else None
+            )
+            if sentence:
+                raise Suspect(sentence)
         self.slowest_round_trip = max(round_trips)
 
     @performance_function("s")

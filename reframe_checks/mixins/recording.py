@@ -72,11 +72,16 @@ class Recorded(rfm.RegressionTestPlugin):
             "exit $launch_exit_code",
         ]
 
+    @run_after("setup", always_last=True)
+    def write_what_is_wanted(self) -> None:
+        """Leave word of the launch in its stage folder, should it never get to be started."""
+        folder.write_json(Path(self.stagedir) / ASKED, self.asked())
+
     @run_before("run", always_last=True)
     def write_what_is_asked(self) -> None:
         """Leave word of the launch in its stage folder, should it never get to be judged."""
         # However the script ends: not every scheduler can be asked for its exit code.
-        self.prerun_cmds.insert(0, f"trap 'echo $? >{EXIT_CODE}' EXIT")
+        self.prerun_cmds[:0] = [f"trap 'echo $? >{EXIT_CODE}' EXIT", "trap 'exit 143' TERM"]
         folder.write_json(Path(self.stagedir) / ASKED, self.asked())
 
     def cell(self) -> str:
@@ -113,11 +118,10 @@ class Recorded(rfm.RegressionTestPlugin):
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
-        code = self.exit_code()
-        if code == 0:
+        code, end = self.exit_code(), end_by_scheduler(self.output_path("stderr"))
+        if code == 0 and not end:
             self.examine()
             return
-        end = end_by_scheduler(self.output_path("stderr"))
         complaint = (
             complaint_in(self.output_path("stderr"), self.program) or "it said nothing on stderr"
         )
@@ -166,7 +170,8 @@ class Recorded(rfm.RegressionTestPlugin):
             "site": self.current_system.name,
             "partition": self.current_partition.fullname,
             "tier": self.tier,
-            "command": self.container_platform.command,
+            # Nothing yet where the launch is only wanted.
+            "command": self.container_platform.command if self.container_platform else "",
             "reframe": {"name": self.display_name, "hash": self.hashcode},
             "started_utc": folder.utc_now(),
         }

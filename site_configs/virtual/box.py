@@ -75,7 +75,7 @@ def running(state: Path) -> tuple[int, dict[str, Any]]:
 
 
 def prepare(cluster: Cluster, project: Path, state: Path) -> None:
-    """Write the configuration, keys and accounts of a new cluster."""
+    """Write the configuration and keys of a new cluster."""
     remove_remains(state)
     # The owner of a checkout can read it whatever its modes; root's jobs are another user's.
     if project.stat().st_uid == 0 and not Path(__file__).stat().st_mode & stat.S_IROTH:
@@ -86,11 +86,9 @@ def prepare(cluster: Cluster, project: Path, state: Path) -> None:
     state.mkdir(parents=True, exist_ok=True)
     state.chmod(0o755)
     shutil.rmtree(state / "logs", ignore_errors=True)
-    for name in ("run", "run/nodes", "etc", "home", "logs"):
+    for name in ("run", "run/nodes", "home", "logs"):
         (state / name).mkdir(exist_ok=True)
     slurm.write_configuration(cluster, state)
-    filesystem.write_accounts(project, state / "home", state / "etc")
-    filesystem.write_hosts(cluster, state / "etc")
 
 
 def give_to_job_user(project: Path) -> None:
@@ -223,5 +221,5 @@ def remove_remains(state: Path) -> None:
     """Remove the keys, sockets and descriptions of a cluster that is no more; logs stay."""
     for name in ("process", "cluster.json", SITE_OVERRIDES):
         (state / name).unlink(missing_ok=True)
-    for name in ("run", "keys", "etc"):
+    for name in ("run", "keys"):
         shutil.rmtree(state / name, ignore_errors=True)

@@ -45,7 +45,7 @@ def mount(*arguments: str | Path) -> None:
 
 
 def write_accounts(project: Path, homes: Path, folder: Path) -> None:
-    """Write the users, groups and subordinate ids of the cluster: the machine's and its own."""
+    """Add the cluster's users, groups and subordinate ids to the machine's in a copy of /etc."""
     name, uid = job_user(project)
     users = {name: uid, GUEST_USER: GUEST_UID}
     for user, number in users.items():
@@ -61,10 +61,10 @@ def write_accounts(project: Path, homes: Path, folder: Path) -> None:
         "subgid": [],
     }
     for place, own in lines.items():
-        path = Path("/etc") / place
+        path = folder / place
         text = path.read_text() if path.exists() else ""
         rest = [line for line in text.splitlines() if line.partition(":")[0] not in users]
-        (folder / place).write_text("\n".join([*own, *rest]) + "\n")
+        path.write_text("\n".join([*own, *rest]) + "\n")
 
 
 def write_hosts(cluster: Cluster, folder: Path) -> None:
@@ -144,7 +144,22 @@ def open_fuse(folder: Path) -> None:
     mount("--bind", folder / "fuse", "/dev/fuse")
 
 
-def lay_out_box(project: Path, state: Path) -> None:
+def own_etc(cluster: Cluster, project: Path, homes: Path) -> None:
+    """Show a copy of /etc with the cluster's users and hosts.
+
+    Not single files over the machine's: such a mount is gone as soon as the machine replaces its
+    own file, as every installation of a package with a user does.
+    """
+    copy = Path("/run/etc")
+    copy.mkdir()
+    mount("-t", "tmpfs", "-o", "mode=0755", "none", copy)
+    subprocess.run(["cp", "--archive", "/etc/.", str(copy)], check=True)
+    write_accounts(project, homes, copy)
+    write_hosts(cluster, copy)
+    mount("--bind", copy, "/etc")
+
+
+def lay_out_box(cluster: Cluster, project: Path, state: Path) -> None:
     """Arrange the files for the controller and for users who submit jobs."""
     interpreter = [Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()]
     kept = [project, *(path for path in interpreter if project not in path.parents)]
@@ -152,9 +167,7 @@ def lay_out_box(project: Path, state: Path) -> None:
     mount("--bind", state / "run", "/run")
     open_fuse(Path("/run/device"))
     own_sysfs()
-    for name in ("passwd", "group", "subuid", "subgid", "hosts"):
-        if (Path("/etc") / name).exists():
-            mount("--bind", state / "etc" / name, Path("/etc") / name)
+    own_etc(cluster, project, state / "home")
 
 
 def lay_out_node(cluster: Cluster) -> None:

@@ -32,7 +32,7 @@ def become(*command: str) -> None:
 def become_box() -> None:
     """Arrange the box's files and hold its namespaces."""
     socket.sethostname(CONTROLLER)
-    filesystem.lay_out_box(box.PROJECT, STATE)
+    filesystem.lay_out_box(described(), box.PROJECT, STATE)
     Path("/run/laid-out").touch()
     become("sleep", "infinity")
 
