@@ -21,11 +21,11 @@ export PYTHONPATH := $(CURDIR)
 
 
 .PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
-    cluster-shell test unit lint test-packages lock clean
+    cluster-shell cluster-performance test unit lint test-packages lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
-	    awk -F '\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	    awk -F '\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
 setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
 
@@ -52,6 +52,11 @@ cluster-status: .wyeast/venv/.for-run ## the nodes of the cluster in a box, thei
 
 cluster-down: .wyeast/venv/.for-run ## end the cluster in a box with all that belongs to it
 	@$(CLUSTER) down
+
+cluster-performance: SITE = virtual
+cluster-performance: images ## MPI against TCP, and containers against none, on the cluster in a box
+	@export SITE=virtual && . ./activate && \
+	    $(CLUSTER) exec -- $(PYTHON) -m campaign.cluster_performance
 
 cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
 	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh

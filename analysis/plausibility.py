@@ -42,7 +42,7 @@ def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | Non
 def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
     """Say so when a preflight's messages pass faster than the one-way rate of the link allows.
 
-    It is how a library shows that has seen through hosts which one machine plays: it talks by
+    It is how a library shows that it has seen through hosts which one machine plays: it talks by
     shared memory while the ranks seem to be on different nodes.
     """
     if result.message_bytes == 0 or result.time_s.median <= 0:

@@ -88,16 +88,21 @@ def outside(image: Path, folder: Path) -> Place:
     return Place([], environment, folder)
 
 
-def messages(place: Place, mpiexec: list[str]) -> dict[str, float]:
-    """Return one-way times in seconds and the bandwidth at 1 MB in B/s."""
-    text, _ = place.run([*mpiexec, "-n", "2", *PINGPONG])
+def round_trips(place: Place, command: list[str]) -> dict[int, float]:
+    """Return the median round trips in seconds that a `pingpong` command reports, by size."""
+    text, _ = place.run(command)
     path = place.folder / "pingpong.out"
     path.write_text(text)
-    medians = {
+    return {
         result.message_bytes: result.time_s.median
         for result in read_program_output(path).results
         if isinstance(result, PingPong)
     }
+
+
+def messages(place: Place, mpiexec: list[str]) -> dict[str, float]:
+    """Return one-way times in seconds and the bandwidth at 1 MB in B/s."""
+    medians = round_trips(place, [*mpiexec, "-n", "2", *PINGPONG])
     return {
         "latency, 0 bytes (s)": medians[0] / 2,
         "latency, 1024 bytes (s)": medians[1024] / 2,

@@ -6,7 +6,9 @@ A site is a folder with `site.yaml` (data) and `references.yaml`. This file is R
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -24,7 +26,7 @@ VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
-def detected_processor():
+def detected_processor() -> tuple[int, float]:
     """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
     text = Path("/proc/cpuinfo").read_text()
     cores = len(os.sched_getaffinity(0))
@@ -35,18 +37,18 @@ def detected_processor():
     return cores, cores * operations * clock * TURBO_ALLOWANCE
 
 
-def detected_memory():
+def detected_memory() -> int:
     """Return this machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def load_site(name):
+def load_site(name: str) -> dict[str, Any]:
     """Return a site's data with its overrides and every `detect` replaced by what is found here."""
-    site = yaml.safe_load((SITES / name / "site.yaml").read_text())
+    site: dict[str, Any] = yaml.safe_load((SITES / name / "site.yaml").read_text())
     overrides = PROJECT / site.get("overrides", "")
     if overrides.is_file():
         site |= yaml.safe_load(overrides.read_text())
-    detectors = {
+    detectors: dict[str, Callable[[], float]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
         "peak_flops_per_node": lambda: detected_processor()[1],
@@ -57,7 +59,7 @@ def load_site(name):
     return site
 
 
-def system(name, site):
+def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
     """Return ReFrame's description of a site."""
     return {
         "name": name,

@@ -1,0 +1,101 @@
+"""The experiments on the cluster in a box: every implementation, and what must not pass there."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cluster.conftest import PROJECT, Cluster
+
+pytestmark = pytest.mark.cluster
+SITE = yaml.safe_load((PROJECT / "site_configs" / "virtual" / "site.yaml").read_text())
+OVERRIDES = PROJECT / ".wyeast" / "cluster" / "site.yaml"
+LINK = 12.5e6
+IMPLEMENTATIONS = [*SITE["implementations"], "lam-7.1.4+lamd"]
+
+
+def reframe(implementation: str, *options: str) -> tuple[int, str]:
+    """Run checks on the cluster in a shell, as a person does."""
+    command = (
+        ". ./activate && exec python -m site_configs.virtual exec -- "
+        "reframe -c reframe_checks -r " + " ".join(f"'{option}'" for option in options)
+    )
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=PROJECT,
+        env={**os.environ, "SITE": "virtual", "WYEAST_IMAGES": implementation},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def median_bandwidths(folder: Path, launch: str) -> dict[int, float]:
+    """Return the median bandwidths in B/s of a campaign's launch, by message size."""
+    lines = (folder / "launches" / launch / "stdout").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    return {
+        record["message_bytes"]: 2 * record["message_bytes"] / record["time_s"]["median"]
+        for record in records
+        if record.get("operation") == "pingpong" and record["record"] == "result"
+    }
+
+
+def test_every_implementation_over_the_link(cluster: Cluster) -> None:
+    campaign = cluster.campaign(
+        "test-link",
+        "--checks", "PointToPoint.*=Send/Recv|Preflight",
+        "--images", ",".join(IMPLEMENTATIONS),
+    )  # fmt: skip
+    code = campaign.end(420)
+    launches = campaign.launches()
+    unsound = [launch for launch in launches if launch.outcome != "sound"]
+    assert not unsound and code == 0, campaign.text
+    assert len(launches) == len(IMPLEMENTATIONS) * (1 + 3)
+    for launch in campaign.launches("PointToPoint"):
+        bandwidths = median_bandwidths(campaign.folder(), launch.name)
+        assert bandwidths and max(bandwidths.values()) <= LINK, launch.name
+        if "=long" in launch.name:
+            # What Ethernet's frames leave of the rate is 11.77 MB/s.
+            assert bandwidths[2_000_000] > 0.9 * 11.77e6, launch.name
+    assert (campaign.folder() / "report.html").is_file()
+
+
+def test_the_original_order_exceeds_the_link_and_is_suspect(cluster: Cluster) -> None:
+    code, text = reframe(
+        "mpich-5.0.2", "-n", "PointToPoint.*=Isend/Irecv.*=long|Preflight",
+        "-S", "PointToPoint.order=original",
+    )  # fmt: skip
+    assert code != 0
+    assert "suspect: Isend/Irecv" in text and "is above the link's 12.5 MB/s" in text
+
+
+def test_a_bandwidth_above_the_link_fails_the_preflight(cluster: Cluster) -> None:
+    told = OVERRIDES.read_text()
+    try:
+        # The same cluster, if its links were a thirteenth of what they are.
+        OVERRIDES.write_text(yaml.safe_dump({**yaml.safe_load(told), "link_bytes_per_s": 1e6}))
+        code, text = reframe("mpich-5.0.2", "-n", "Preflight|PointToPoint.*=Send/Recv.*=short")
+    finally:
+        OVERRIDES.write_text(told)
+    assert code != 0 and "the ranks do not use the link" in text
+    assert "PASSED" not in text and "P: bandwidth" not in text
+
+
+def test_start_up_tells_the_daemons_share(cluster: Cluster) -> None:
+    campaign = cluster.campaign(
+        "test-start-up", "--checks", "StartUp|Preflight", "--images", "lam-7.1.4,mpich-5.0.2"
+    )
+    code = campaign.end(300)
+    launches = campaign.launches("StartUp")
+    assert code == 0 and {launch.outcome for launch in launches} == {"sound"}, campaign.text
+    for launch in launches:
+        path = campaign.folder() / "launches" / launch.name / "launch.json"
+        times = json.loads(path.read_text())["times_s"]
+        assert times["container"] > 0
+        assert ("daemons" in times) == ("lam" in launch.name), launch.name
