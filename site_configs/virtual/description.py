@@ -22,11 +22,12 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True)
 class Link:
-    """A shaped link: its rate, and the bytes that may pass at once."""
+    """A shaped link: its rate, the bytes that may pass at once, whether the first frame waits."""
 
     name: str
     rate_bit_per_s: int
     burst_bytes: int
+    each_frame: bool
 
 
 @dataclass(frozen=True)

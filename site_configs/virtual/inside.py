@@ -102,7 +102,7 @@ def connect_node(number: int, pid: int) -> None:
 def start() -> None:
     """Start the daemons and the nodes."""
     cluster = described()
-    network.make_switch()
+    network.make_switch(cluster.link)
     pids = [open_node(number) for number in range(1, cluster.nodes + 1)]
     slurm.start_munge(STATE)
     slurm.start_controller()

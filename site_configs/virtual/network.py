@@ -1,7 +1,7 @@
 """The cluster's network: a switch, a shaped link from it to each node, and what the links carry.
 
 The switch is a bridge in the box's own network namespace, a link is a pair of virtual Ethernet
-interfaces, and both of its ends are shaped, as a real switch's port is.
+interfaces, and both of its ends are shaped, as a real switch's port is; `serialisation` says how.
 """
 
 import json
@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from site_configs.virtual import serialisation
 from site_configs.virtual.description import (
     CONTROLLER_ADDRESS,
     FRAME_OVERHEAD_BYTES,
@@ -18,6 +19,8 @@ from site_configs.virtual.description import (
 )
 
 SWITCH = "switch"
+#: A BPF file system of the box's own, so that what is loaded goes with the box.
+PROGRAMS = Path("/run/programs")
 #: Ethernet, IP and TCP (with timestamps) around a segment's payload.
 HEADER_BYTES = 14 + 20 + 32
 #: How far a link's measured rate may be from the one asked for.
@@ -40,13 +43,18 @@ def in_network_of(pid: int, *command: str) -> str:
     return run("nsenter", f"--target={pid}", "--net", *command)
 
 
-def make_switch() -> None:
-    """Make the switch, with the controller's address on it."""
+def make_switch(link: Link | None) -> None:
+    """Make the switch, with the controller's address on it, and load what its links need."""
     run("ip", "link", "set", "lo", "up")
     # No spanning tree: there is no second path, and its delay would hold up the first packets.
     run("ip", "link", "add", SWITCH, "type", "bridge", "stp_state", "0", "forward_delay", "0")
     run("ip", "address", "add", f"{CONTROLLER_ADDRESS}/24", "dev", SWITCH)
     run("ip", "link", "set", SWITCH, "up")
+    if link and link.each_frame:
+        PROGRAMS.mkdir()
+        run("mount", "-t", "bpf", "none", str(PROGRAMS))
+        serialisation.load(serialisation.sending(), PROGRAMS / "sending")
+        serialisation.load(serialisation.receiving(), PROGRAMS / "receiving")
 
 
 def port_of(number: int) -> str:
@@ -60,21 +68,39 @@ def connect(number: int, pid: int, link: Link | None) -> None:
     run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
     in_network_of(pid, "ip", "link", "set", "lo", "up")
     in_network_of(pid, "ip", "address", "add", f"{address_of(number)}/24", "dev", "eth0")
-    if link:
-        run(*shaping("add", port, link))
-        in_network_of(pid, *shaping("add", "eth0", link))
+    for command in shaping(port, link) if link else []:
+        run(*command)
+    for command in shaping("eth0", link) if link else []:
+        in_network_of(pid, *command)
     run("ip", "link", "set", port, "master", SWITCH, "up")
     in_network_of(pid, "ip", "link", "set", "eth0", "up")
 
 
-def shaping(verb: str, interface: str, link: Link) -> list[str]:
-    """Return the command that shapes what leaves an interface to the link's rate."""
+def shaping(interface: str, link: Link) -> list[list[str]]:
+    """Return the commands that give one end of a link its rate."""
+    if not link.each_frame:
+        return [
+            ["tc", "qdisc", "add", "dev", interface, "root", "tbf",
+             "rate", f"{link.rate_bit_per_s}bit", "burst", str(link.burst_bytes),
+             "latency", "50ms", "overhead", str(FRAME_OVERHEAD_BYTES)]
+        ]  # fmt: skip
+    twice = f"{2 * link.rate_bit_per_s}bit"
+    burst = f"{link.burst_bytes}b"
+    end = ["dev", interface]
+    programs = [
+        ["tc", "filter", "add", *end, side, "bpf", "direct-action",
+         "object-pinned", str(PROGRAMS / program)]
+        for side, program in (("egress", "sending"), ("ingress", "receiving"))
+    ]  # fmt: skip
     return [
-        "tc", "qdisc", verb, "dev", interface, "root", "tbf",
-        "rate", f"{link.rate_bit_per_s}bit",
-        "burst", str(link.burst_bytes),
-        "latency", "50ms",
-        "overhead", str(FRAME_OVERHEAD_BYTES),
+        # TCP hands several frames over as one, which would be cloned as one.
+        ["ip", "link", "set", *end, "gso_max_segs", "1"],
+        ["tc", "qdisc", "add", *end, "root", "handle", "1:", "htb", "default", "1"],
+        ["tc", "class", "add", *end, "parent", "1:", "classid", "1:1", "htb", "rate", twice,
+         "ceil", twice, "burst", burst, "cburst", burst, "quantum", "1600",
+         "overhead", str(FRAME_OVERHEAD_BYTES)],
+        ["tc", "qdisc", "add", *end, "clsact"],
+        *programs,
     ]  # fmt: skip
 
 
