@@ -21,7 +21,8 @@ export PYTHONPATH := $(CURDIR)
 
 
 .PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
-    cluster-shell cluster-performance test unit lint test-packages lock clean
+    cluster-shell cluster-performance test test-images unit lint \
+    test-packages lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
@@ -64,7 +65,10 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
 
-test: lint images test-packages ## all that decides whether a change lands: linters, unit and real tests
+test-images:
+	@$(MAKE) --no-print-directory images SITE=virtual
+
+test: lint test-images test-packages ## all that decides whether a change lands: linters, unit and real tests
 	@. ./activate && $(PYTHON) -m coverage erase && \
 	    $(PYTHON) -m coverage run -m pytest $(TESTS); status=$$?; \
 	$(PYTHON) -m coverage combine -q && $(PYTHON) -m coverage report; exit $$status

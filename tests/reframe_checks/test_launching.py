@@ -1,0 +1,57 @@
+"""How ranks start: the image's labels and the site's data decide."""
+
+import pytest
+
+from reframe_checks.mixins.launching import INTO_CONTAINER, CannotStart, World, start_ranks
+
+LABELS = {
+    "org.wyeast.implementation": "mpich-5.0.2",
+    "org.wyeast.pmi": "pmi2",
+    "org.wyeast.mpiexec": "mpiexec",
+    "org.wyeast.mpiexec.pinned": "-bind-to core",
+    "org.wyeast.mpiexec.oversubscribed": "-bind-to none",
+}
+LAM = {
+    **LABELS,
+    "org.wyeast.implementation": "lam-7.1.4",
+    "org.wyeast.pmi": "daemons",
+    "org.wyeast.mpiexec": "lam_ranks",
+    "org.wyeast.mpiexec.pinned": "--pinned",
+    "org.wyeast.mpiexec.oversubscribed": "",
+    "org.wyeast.variant.lamd": "LAM_MPI_SSI_rpi=lamd",
+}
+LOCAL = {"name": "local", "launch": "mpiexec", "cores_per_node": 2}
+SLURM = {"name": "cluster", "launch": "srun", "cores_per_node": 1}
+
+
+@pytest.mark.parametrize(("ranks", "option"), [(2, "core"), (3, "none")])
+def test_mpiexec_binds_where_the_cores_suffice(ranks: int, option: str) -> None:
+    start = start_ranks(LABELS, LOCAL, World(ranks, 1), ["program", "--sizes", "1:2"])
+    assert start.launcher == [] and start.container == []
+    assert start.command == f"mpiexec -bind-to {option} -n {ranks} program --sizes 1:2"
+
+
+@pytest.mark.parametrize("pmi", ["pmi2", "pmix"])
+def test_srun_starts_a_container_a_rank(pmi: str) -> None:
+    site = {**SLURM, "launch_options": ["--cpu-bind=cores"]}
+    start = start_ranks({**LABELS, "org.wyeast.pmi": pmi}, site, World(4, 2), ["program", "a b"])
+    assert start.launcher == [
+        "--kill-on-bad-exit=1", "--cpu-bind=cores", f"--mpi={pmi}", str(INTO_CONTAINER)
+    ]  # fmt: skip
+    assert start.command == "program 'a b'"
+
+
+def test_daemons_get_one_container_a_node() -> None:
+    start = start_ranks(LAM, SLURM, World(4, 2), ["program"], "lamd")
+    assert {"--ntasks=2", "--ntasks-per-node=1", "--mpi=none"} <= set(start.launcher)
+    assert start.container == ["--env=LAM_MPI_SSI_rpi=lamd"]
+    assert start.command == "lam_ranks -n 4 program"
+
+
+def test_what_cannot_start_says_why() -> None:
+    with pytest.raises(CannotStart, match="launch: ssh is unknown"):
+        start_ranks(LABELS, {**LOCAL, "launch": "ssh"}, World(2, 1), ["program"])
+    with pytest.raises(CannotStart, match="no label 'org.wyeast.pmi'"):
+        start_ranks({}, SLURM, World(2, 2), ["program"])
+    with pytest.raises(CannotStart, match="no variant `tcp`"):
+        start_ranks(LAM, SLURM, World(2, 2), ["program"], "tcp")
