@@ -94,11 +94,15 @@ def test_an_ordinary_user_is_told_what_is_missing(cluster: Cluster) -> None:
     assert "only root can start" in said
 
 
+# Not those of users and mounts, which any container on the machine has.
+NAMESPACES = [f"lsns -n -o NS -t {kind}" for kind in ("net", "uts", "ipc", "pid")]
+
+
 def traces() -> dict[str, object]:
     """Return what a cluster could leave behind on the machine."""
     said = {
         command: subprocess.run(command.split(), capture_output=True, text=True).stdout
-        for command in ("ip -o link", "ip netns list", "lsns -n -o NS,TYPE")
+        for command in ("ip -o link", "ip netns list", *NAMESPACES)
     }
     daemons = subprocess.run(
         ["pgrep", "-x", "-c", "slurmd|slurmctld|munged|tini"], capture_output=True, text=True
@@ -106,7 +110,7 @@ def traces() -> dict[str, object]:
     return {
         "interfaces": [line.split(":")[1] for line in said["ip -o link"].splitlines()],
         "named": said["ip netns list"],
-        "namespaces": sorted(said["lsns -n -o NS,TYPE"].splitlines()),
+        "namespaces": [sorted(said[command].split()) for command in NAMESPACES],
         "mounts": Path("/proc/mounts").read_text(),
         "daemons": daemons,
     }

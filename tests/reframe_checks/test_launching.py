@@ -51,7 +51,7 @@ def test_daemons_get_one_container_a_node() -> None:
 def test_what_cannot_start_says_why() -> None:
     with pytest.raises(CannotStart, match="launch: ssh is unknown"):
         start_ranks(LABELS, {**LOCAL, "launch": "ssh"}, World(2, 1), ["program"])
-    with pytest.raises(CannotStart, match="no label 'org.wyeast.pmi'"):
+    with pytest.raises(CannotStart, match=r"no label 'org\.wyeast\.pmi'"):
         start_ranks({}, SLURM, World(2, 2), ["program"])
     with pytest.raises(CannotStart, match="no variant `tcp`"):
         start_ranks(LAM, SLURM, World(2, 2), ["program"], "tcp")
