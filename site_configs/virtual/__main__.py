@@ -132,17 +132,11 @@ def execute(options: argparse.Namespace, project: Path, state: Path) -> None:
 def node_outside(pid: int, number: int) -> int:
     """Return a node's first process as the machine numbers it."""
     wanted = json.loads(box.ask(pid, "status"))[f"node{number}"]["process"]
-    for entry in Path("/proc").glob("[0-9]*/status"):
-        try:
-            lines = entry.read_text().splitlines()
-            inner = next(line.split()[1:] for line in lines if line.startswith("NSpid:"))
-            in_box = os.readlink(f"/proc/{pid}/ns/pid") == os.readlink(
-                f"/proc/{os.getppid()}/ns/pid"
-            )
-        except (OSError, StopIteration):
-            continue
-        if not in_box and len(inner) == 3 and int(inner[1]) == wanted and inner[2] == "1":
-            return int(entry.parent.name)
+    for entry in Path("/proc").glob("[0-9]*"):
+        # Seen from the machine, from the box, and from the node itself.
+        numbers = box.status_of(int(entry.name), "NSpid")
+        if numbers[1:] == [wanted, 1] and box.is_below(int(entry.name), pid):
+            return int(entry.name)
     raise ClusterError(f"node{number} is not up")
 
 

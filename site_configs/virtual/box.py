@@ -143,6 +143,24 @@ def child_of(pid: int) -> int | None:
     return int(children[0]) if children else None
 
 
+def status_of(pid: int, field: str) -> list[int]:
+    """Return the numbers in a field of a process' status; none for a process that is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return []
+    return next(
+        (list(map(int, line.split()[1:])) for line in lines if line.startswith(f"{field}:")), []
+    )
+
+
+def is_below(pid: int, ancestor: int) -> bool:
+    """Tell whether a process descends from another: another cluster's nodes do not."""
+    while pid and pid != ancestor:
+        pid = next(iter(status_of(pid, "PPid")), 0)
+    return pid == ancestor
+
+
 def clean_environment() -> dict[str, str]:
     """Return the environment of the cluster's own processes: nothing of the user's shell."""
     return {
