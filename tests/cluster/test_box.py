@@ -124,7 +124,9 @@ def other_checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_nothing_is_left_after_down_and_after_a_crash(other_checkout: Path) -> None:
+def test_nothing_is_left_after_down_and_after_a_crash(
+    cluster: Cluster, other_checkout: Path
+) -> None:
     before = traces()
     process = other_checkout / ".wyeast" / "cluster" / "process"
 
@@ -135,6 +137,9 @@ def test_nothing_is_left_after_down_and_after_a_crash(other_checkout: Path) -> N
     up()
     said = control("exec", "--", "srun", "-N2", "hostname", project=other_checkout)
     assert sorted(said.stdout.split()) == ["node1", "node2"], said.stderr
+    network = ["exec", "--user=root", "--node=1", "--", "readlink", "/proc/self/ns/net"]
+    theirs, ours = control(*network, project=other_checkout), control(*network)
+    assert theirs.stdout and theirs.stdout != ours.stdout, "each cluster enters its own nodes"
     assert traces() != before
     # A crash: the process that holds everything is killed.
     first = int(process.read_text().split()[0])
