@@ -18,6 +18,7 @@ from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
 from containers import images
 from reframe_checks.mixins.tiers import TIERS
+from site_configs.settings import load_site
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,6 +48,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         raise CampaignError(f"ROUNDS={options.rounds}: a campaign has at least one round")
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
+    choice.site_file(ROOT, options.site)
     implementations = choice.implementations(ROOT, options.site, options.images)
     name = options.name or options.tier
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -64,6 +66,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations),
+        "site_data": load_site(options.site),
         "inputs": provenance.input_digests(ROOT, options.site),
         "machine": provenance.machine(),
         "software": provenance.software(ROOT),

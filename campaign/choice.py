@@ -13,16 +13,21 @@ from containers import images
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 
+def site_file(root: Path, site: str) -> Path:
+    """Return the path of a site's data; raise CampaignError for a site that there is none of."""
+    path = root / "site_configs" / site / "site.yaml"
+    if not path.is_file():
+        known = sorted(found.parent.name for found in path.parents[1].glob("*/site.yaml"))
+        raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
+    return path
+
+
 def wanted(root: Path, site: str) -> list[str]:
     """Return the implementations that a site's data names, else those that are built by default.
 
     Raises CampaignError for a site that there is none of.
     """
-    path = root / "site_configs" / site / "site.yaml"
-    if not path.is_file():
-        known = sorted(found.parent.name for found in path.parents[1].glob("*/site.yaml"))
-        raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
-    names = yaml.safe_load(path.read_text()).get("implementations")
+    names = yaml.safe_load(site_file(root, site).read_text()).get("implementations")
     return [str(name) for name in names] if names else images.default_implementations(root)
 
 
