@@ -40,7 +40,7 @@ def demand_root() -> None:
         )
 
 
-def _started_at(pid: int) -> str | None:
+def started_at(pid: int) -> str | None:
     """Return when a process started, in the kernel's ticks, or None when it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -56,7 +56,7 @@ def first_process(state: Path) -> int | None:
         pid, started = (state / "process").read_text().split()
     except (OSError, ValueError):
         return None
-    return int(pid) if _started_at(int(pid)) == started else None
+    return int(pid) if started_at(int(pid)) == started else None
 
 
 def running(state: Path) -> tuple[int, dict[str, Any]]:
@@ -121,7 +121,7 @@ def open_box(state: Path) -> int:
     while not ready.exists():
         pid = child_of(holder.pid)
         if pid and not (state / "process").exists():
-            (state / "process").write_text(f"{pid} {_started_at(pid)}\n")
+            (state / "process").write_text(f"{pid} {started_at(pid)}\n")
         if holder.poll() is not None or time.monotonic() > deadline:
             words = (state / "logs" / "box.log").read_text().strip().splitlines()
             raise ClusterError(
@@ -224,7 +224,7 @@ def close_box(state: Path) -> bool:
         os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + 30
         # The kernel lets the first process go only after all others of its namespace.
-        while _started_at(pid) is not None:
+        while started_at(pid) is not None:
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"process {pid}, the cluster's first, does not end; a process of the cluster "

@@ -66,7 +66,7 @@ def node_process(number: int) -> int | None:
         pid, started = (NODES / f"{number}.process").read_text().split()
     except (OSError, ValueError):
         return None
-    return int(pid) if box._started_at(int(pid)) == started else None
+    return int(pid) if box.started_at(int(pid)) == started else None
 
 
 def open_node(number: int) -> int:
@@ -89,7 +89,7 @@ def open_node(number: int) -> int:
         if holder.poll() is not None or time.monotonic() > deadline:
             raise ClusterError(f"node{number} does not start; see node{number}.start.log")
         time.sleep(0.005)
-    (NODES / f"{number}.process").write_text(f"{pid} {box._started_at(pid)}\n")
+    (NODES / f"{number}.process").write_text(f"{pid} {box.started_at(pid)}\n")
     return pid
 
 
