@@ -61,7 +61,7 @@ def test_every_implementation_over_the_link(cluster: Cluster) -> None:
         bandwidths = median_bandwidths(campaign.folder(), launch.name)
         assert bandwidths and max(bandwidths.values()) <= LINK, launch.name
         if "=long" in launch.name:
-            # What Ethernet's frames leave of the rate is 11.77 MB/s; half where the machine is busy.
+            # Frames leave 11.77 MB/s of the rate; half of it where the machine is busy.
             assert bandwidths[2_000_000] > 11.77e6 / 2, launch.name
     assert (campaign.folder() / "report.html").is_file()
 
