@@ -33,10 +33,11 @@ PACKAGES = {
 # iproute2 is in /sbin or /usr/sbin.
 NETWORK_PROGRAMS = ("ip", "tc")
 
-# When a job ends, nothing of its user stays on the node: nodes are given to one job at a time.
+# When a job ends, nothing of its user stays on the node: nodes are given to one job at a time. Only
+# what is the node's own (-xdev): a checkout that lies in /tmp is mounted there for all nodes.
 EPILOG = """#!/bin/sh
 pkill -KILL -U "$SLURM_JOB_UID"
-find /tmp /dev/shm -mindepth 1 -user "$SLURM_JOB_UID" -delete 2>/dev/null
+find /tmp /dev/shm -xdev -mindepth 1 -user "$SLURM_JOB_UID" -delete 2>/dev/null
 exit 0
 """
 
