@@ -137,7 +137,7 @@ def test_nothing_is_left_after_down_and_after_a_crash(
     up()
     said = control("exec", "--", "srun", "-N2", "hostname", project=other_checkout)
     assert sorted(said.stdout.split()) == ["node1", "node2"], said.stderr
-    # This checkout lies in /tmp, which is emptied on a node when a job ends: but not of the checkout.
+    # This checkout lies in /tmp, which is emptied on a node when a job ends; the checkout is not.
     assert (other_checkout / ".wyeast" / "reframe" / "virtual").is_dir()
     network = ["exec", "--user=root", "--node=1", "--", "readlink", "/proc/self/ns/net"]
     theirs, ours = control(*network, project=other_checkout), control(*network)
