@@ -25,13 +25,13 @@ class Suspect(Exception):
     """The launch gave a number that cannot be; the text is a sentence with the numbers."""
 
 
-def complaint_in(path: Path, program: str) -> str:
-    """Return the program's own sentence in a file, else the last line with text, if any."""
+def complaint_in(path: Path, *programs: str) -> str:
+    """Return the last sentence of one of the programs in a file, else the last line, if any."""
     if not path.is_file():
         return ""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    # Launchers put a banner of their own after what the program said.
-    own = [line for line in lines if line.startswith(f"{program}: ")]
+    # Launchers put a banner of their own after what the program said, and what they end complains.
+    own = [line for line in lines if line.startswith(tuple(f"{name}: " for name in programs))]
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
     return (own or others or lines or [""])[-1].strip()
 
@@ -122,8 +122,10 @@ class Recorded(rfm.RegressionTestPlugin):
         if code == 0 and not end:
             self.examine()
             return
+        launcher = self.image.labels.get("org.wyeast.mpiexec", self.program)
         complaint = (
-            complaint_in(self.output_path("stderr"), self.program) or "it said nothing on stderr"
+            complaint_in(self.output_path("stderr"), self.program, launcher)
+            or "it said nothing on stderr"
         )
         if end or code is None:
             raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
