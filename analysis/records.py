@@ -170,6 +170,50 @@ class StartupDurations(Record):
     launch_to_last_integer_s: Seconds
 
 
+#: What communications are of; benchmarks/FORMAT.md says what each one's message is.
+OPERATIONS = (
+    "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
+    "reduce-min", "reduce-sum", "allreduce-min", "allreduce-sum",
+    "echo", "pairs", "some-to-some", "halo", "put", "get", "accumulate",
+)  # fmt: skip
+
+
+class Communication(Record):
+    """Iterations of one communication of a group of ranks; times are of the last rank through."""
+
+    record: Literal["result"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    ranks: Positive
+    iterations: Positive
+    warmup: Count
+    synchronisation: Literal["barrier", "window", "none"]
+    discarded: Count
+    clock_error_s: Seconds
+    time_s: TimeSummary
+    median_by_rank_s: Annotated[list[Seconds], Field(min_length=1)]
+    moved_bytes: Count
+    verified_bytes: Count
+
+    @model_validator(mode="after")
+    def every_byte_was_verified(self) -> Communication:
+        """Refuse an unknown operation, and one whose data were not all compared."""
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"the operation {self.operation!r} is unknown")
+        if self.moved_bytes != self.verified_bytes:
+            raise ValueError(
+                f"{self.moved_bytes} bytes moved and {self.verified_bytes} were verified"
+            )
+        return self
+
+    @property
+    def series(self) -> str:
+        """Return what is measured, without the size of the message."""
+        return " ".join(word for word in (self.operation, self.method, f"[{self.group}]") if word)
+
+
 class Iterations(Record):
     """The times of single iterations, in seconds and in order."""
 
@@ -181,6 +225,17 @@ class Iterations(Record):
     time_s: Annotated[list[Seconds], Field(min_length=1)]
 
 
+class CommunicationIterations(Record):
+    """The times of a communication's iterations, in seconds and in order."""
+
+    record: Literal["iterations"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    time_s: Annotated[list[Seconds], Field(min_length=1)]
+
+
 class End(Record):
     """The last line; an output without it was cut off."""
 
@@ -188,7 +243,7 @@ class End(Record):
     results: Count
 
 
-Result = PingPong | World | Latency | Transport | Startup | StartupDurations
+Result = PingPong | World | Latency | Transport | Startup | StartupDurations | Communication
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
@@ -196,6 +251,7 @@ RESULTS: dict[str, type[Result]] = {
     "transport": Transport,
     "startup": Startup,
     "startup_durations": StartupDurations,
+    **dict.fromkeys(OPERATIONS, Communication),
 }
 
 
@@ -204,7 +260,11 @@ class ProgramOutput(BaseModel):
 
     header: Header
     results: list[Result]
-    iterations: list[Iterations]
+    iterations: list[Iterations | CommunicationIterations]
+
+    def communications(self) -> list[Communication]:
+        """Return the results that are communications."""
+        return [result for result in self.results if isinstance(result, Communication)]
 
 
 def refuse_constant(name: str) -> float:
@@ -231,7 +291,12 @@ def model_of(data: dict[str, Any]) -> type[Record]:
         if operation in RESULTS:
             return RESULTS[operation]
         raise ValueError(f"the operation {operation!r} is unknown")
-    models: dict[str, type[Record]] = {"header": Header, "iterations": Iterations, "end": End}
+    of_communication = kind == "iterations" and data.get("operation") in OPERATIONS
+    models: dict[str, type[Record]] = {
+        "header": Header,
+        "iterations": CommunicationIterations if of_communication else Iterations,
+        "end": End,
+    }
     if kind not in models:
         raise ValueError(f"the record {kind!r} is unknown")
     return models[kind]
@@ -255,7 +320,7 @@ def read_program_output(path: Path) -> ProgramOutput:
     header: Header | None = None
     end: End | None = None
     results: list[Any] = []
-    iterations: list[Iterations] = []
+    iterations: list[Iterations | CommunicationIterations] = []
     for number, line in enumerate(lines, 1):
         try:
             record: Any = model_of(data := parse_line(line)).model_validate(data)
@@ -269,7 +334,7 @@ def read_program_output(path: Path) -> ProgramOutput:
                 raise ValueError("the first record is not the header")
             elif isinstance(record, End):
                 end = record
-            elif isinstance(record, Iterations):
+            elif isinstance(record, Iterations | CommunicationIterations):
                 follow_result(record, results[-1] if results else None)
                 iterations.append(record)
             else:
@@ -290,12 +355,10 @@ def read_program_output(path: Path) -> ProgramOutput:
     return ProgramOutput.model_construct(header=header, results=results, iterations=iterations)
 
 
-def follow_result(record: Iterations, result: Any) -> None:
+def follow_result(record: Iterations | CommunicationIterations, result: Any) -> None:
     """Raise ValueError unless the iterations belong to the result before them."""
-    key = ("pair", "order", "message_bytes")
-    if not isinstance(result, PingPong) or any(
-        getattr(record, name) != getattr(result, name) for name in key
-    ):
+    key = [name for name in type(record).model_fields if name not in ("record", "time_s")]
+    if any(getattr(record, name) != getattr(result, name, None) for name in key):
         raise ValueError("these iterations do not follow the result that they belong to")
     if len(record.time_s) != result.iterations:
         raise ValueError(

@@ -1,0 +1,55 @@
+#include "buffers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define USUAL_PAGE 4096
+/* No cache line is shorter. */
+#define SHORTEST_LINE 32
+
+unsigned char *page_aligned(size_t bytes)
+{
+    void *buffer = NULL;
+    long page = sysconf(_SC_PAGESIZE);
+    if (posix_memalign(&buffer, page > 0 ? (size_t)page : USUAL_PAGE, bytes ? bytes : 1) != 0)
+        return NULL;
+    memset(buffer, 0, bytes ? bytes : 1);
+    return buffer;
+}
+
+unsigned char pattern(size_t offset, unsigned long long n, int sender)
+{
+    unsigned long long mixed = (offset + 1) * 0x9e3779b97f4a7c15ULL;
+    mixed ^= (n * 0x10001ULL + (unsigned long long)sender + 1) * 0xc2b2ae3d27d4eb4fULL;
+    mixed = (mixed ^ (mixed >> 31)) * 0xbf58476d1ce4e5b9ULL;
+    return (unsigned char)(mixed >> 56);
+}
+
+void fill_pattern(unsigned char *buffer, size_t bytes, unsigned long long n, int sender)
+{
+    for (size_t i = 0; i < bytes; i++)
+        buffer[i] = pattern(i, n, sender);
+}
+
+void fill_wrong(unsigned char *buffer, size_t bytes, unsigned long long n, int sender)
+{
+    for (size_t i = 0; i < bytes; i++)
+        buffer[i] = (unsigned char)~pattern(i, n, sender);
+}
+
+long long find_difference(const unsigned char *buffer, size_t bytes, unsigned long long n,
+                          int sender)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (buffer[i] != pattern(i, n, sender))
+            return (long long)i;
+    return -1;
+}
+
+void scrub(unsigned char *memory, size_t bytes)
+{
+    volatile unsigned char *unrelated = memory;
+    for (size_t i = 0; i < bytes; i += SHORTEST_LINE)
+        unrelated[i] = (unsigned char)(unrelated[i] + 1);
+}

@@ -1,0 +1,45 @@
+/* One communication: proved right, timed, and reported as benchmarks/FORMAT.md says. */
+#ifndef WYEAST_COMMUNICATION_H
+#define WYEAST_COMMUNICATION_H
+
+#include <stddef.h>
+
+#include "sampling.h"
+
+typedef struct {
+    const char *operation; /* What: alltoall, halo, … */
+    const char *method;    /* By which calls, where there is a choice; else "". */
+    const char *group;     /* Which ranks, and how they are arranged: world, halves, 2x2, … */
+    int ranks;             /* That take part in one of them. */
+    size_t message_bytes;  /* FORMAT.md says of what, for each operation. */
+    /* What one iteration moves between different ranks, summed over all; this rank's share. */
+    unsigned long long moved_bytes;
+} communication;
+
+typedef struct {
+    operation timed;
+    /* Untimed, around one run before the timing: put the pattern of verification n into the buffers
+     * that are sent, and something else into the others; compare what arrived. `verify` returns the
+     * bytes that this rank compared, which were other ranks', or -1 with a sentence. */
+    void (*prepare)(void *context, unsigned long long n);
+    long long (*verify)(void *context, unsigned long long n, complaint *about);
+} verified_operation;
+
+/* Verify, time and report a communication; a fault ends the program on all ranks. Collective over
+ * MPI_COMM_WORLD. */
+void measure_communication(const program_description *program, const sampling *plan,
+                           const verified_operation *operation, const communication *about);
+
+/* How many results there are so far, for end_program. */
+size_t communications_reported(void);
+
+/* For progress and --estimate: how many points the sweep has; call it before the first. */
+void announce_points(size_t points);
+
+/* What --estimate prints at the end, if it was given. */
+void report_estimate(const sampling *plan);
+
+/* Say on stderr of rank 0 why something is not measured. */
+void leave_out(const program_description *program, const char *sentence);
+
+#endif

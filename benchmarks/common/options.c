@@ -1,0 +1,294 @@
+#include "options.h"
+
+#include <getopt.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "leaving.h"
+#include "records.h"
+
+/* getopt's codes of the options: their places in the table, and two more. */
+enum { FIRST_CODE = 256, CODE_HELP = 10000, CODE_VERSION };
+/* A fraction's limit where the table gives none. */
+#define LARGEST_FRACTION 1e9
+
+static int known_name(const option *option, const char *name)
+{
+    for (const char *const *known = option->names; *known; known++)
+        if (strcmp(*known, name) == 0)
+            return 1;
+    return 0;
+}
+
+static int no_such_name(const program_description *program, const option *option, const char *name,
+                        complaint *about)
+{
+    return complain(about, "--%s %.80s: there is no such choice; %s --help lists them",
+                    option->name, name, program->name);
+}
+
+static int add_choice(choice_list *list, const char *name, complaint *about)
+{
+    const char **grown = realloc(list->names, (list->count + 1) * sizeof *grown);
+    if (!grown)
+        return complain(about, "no memory for the options");
+    list->names = grown;
+    list->names[list->count++] = name;
+    return 0;
+}
+
+static int add_choices(const program_description *program, const option *option, const char *text,
+                       complaint *about)
+{
+    choice_list *list = option->value;
+    for (const char *const *known = option->names; *known; known++)
+        if ((strcmp(text, "all") == 0 || strcmp(text, *known) == 0) &&
+            add_choice(list, *known, about))
+            return -1;
+    if (strcmp(text, "all") != 0 && !known_name(option, text))
+        return no_such_name(program, option, text, about);
+    return 0;
+}
+
+static int parse_option(const program_description *program, const option *option, const char *text,
+                        complaint *about)
+{
+    char dashed[80];
+    snprintf(dashed, sizeof dashed, "--%s", option->name);
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(int *)option->value = 1;
+        return 0;
+    case OPTION_NUMBER:
+        return parse_number(dashed, text, option->least, option->most, option->value, about);
+    case OPTION_FRACTION:
+        if (strcmp(text, "0") == 0) {
+            *(double *)option->value = 0.0;
+            return 0;
+        }
+        return parse_fraction(dashed, text, 0.0,
+                              option->most ? (double)option->most : LARGEST_FRACTION,
+                              option->value, about);
+    case OPTION_SIZES:
+        return parse_sizes(dashed, text, option->value, about);
+    case OPTION_CHOICE:
+        if (!known_name(option, text))
+            return no_such_name(program, option, text, about);
+        *(const char **)option->value = text;
+        return 0;
+    case OPTION_CHOICES:
+        return add_choices(program, option, text, about);
+    case OPTION_TEXT:
+        *(const char **)option->value = text;
+        return 0;
+    }
+    return -1;
+}
+
+static int is_list(const option *option)
+{
+    return option->kind == OPTION_SIZES || option->kind == OPTION_CHOICES;
+}
+
+static int parse_initial_values(const program_description *program, int lists, complaint *about)
+{
+    for (size_t i = 0; i < program->option_count; i++) {
+        const option *option = &program->options[i];
+        if (!option->initial || is_list(option) != lists)
+            continue;
+        /* What is given replaces a list's initial value, so that one waits for the end. */
+        if (lists && (option->kind == OPTION_SIZES ? ((size_list *)option->value)->count
+                                                   : ((choice_list *)option->value)->count))
+            continue;
+        if (parse_option(program, option, option->initial, about))
+            return -1;
+    }
+    return 0;
+}
+
+int parse_options(const program_description *program, int argc, char **argv, asked_for *asked,
+                  complaint *about)
+{
+    struct option *known = calloc(program->option_count + 3, sizeof *known);
+    int status = -1;
+    *asked = ASKED_RUN;
+    if (!known)
+        return complain(about, "no memory for the options");
+    for (size_t i = 0; i < program->option_count; i++)
+        known[i] = (struct option){program->options[i].name,
+                                   program->options[i].kind == OPTION_FLAG ? no_argument
+                                                                           : required_argument,
+                                   NULL, FIRST_CODE + (int)i};
+    known[program->option_count] = (struct option){"help", no_argument, NULL, CODE_HELP};
+    known[program->option_count + 1] = (struct option){"version", no_argument, NULL, CODE_VERSION};
+    if (parse_initial_values(program, 0, about))
+        goto out;
+    opterr = 0; /* The sentence is ours, on one rank. */
+    optind = 1;
+    for (int code, at = 1; (code = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind) {
+        if (code == CODE_HELP)
+            *asked = ASKED_HELP;
+        else if (code == CODE_VERSION)
+            *asked = ASKED_VERSION;
+        else if (code < FIRST_CODE) {
+            complain(about, "%.80s: unknown option or missing value; see %s --help",
+                     at < argc ? argv[at] : "?", program->name);
+            goto out;
+        } else if (parse_option(program, &program->options[code - FIRST_CODE], optarg, about))
+            goto out;
+    }
+    if (optind < argc)
+        complain(about, "%.80s: unexpected argument; see %s --help", argv[optind], program->name);
+    else
+        status = parse_initial_values(program, 1, about);
+out:
+    free(known);
+    return status;
+}
+
+static const char *placeholder(const option *option)
+{
+    switch (option->kind) {
+    case OPTION_FLAG:
+        return "";
+    case OPTION_NUMBER:
+        return " N";
+    case OPTION_FRACTION:
+        return " X";
+    case OPTION_SIZES:
+        return " BYTES|FIRST:LAST:STEP";
+    case OPTION_CHOICE:
+    case OPTION_CHOICES:
+        return " NAME";
+    case OPTION_TEXT:
+        return " TEXT";
+    }
+    return "";
+}
+
+void print_help(FILE *out, const program_description *program)
+{
+    fprintf(out, "%s\n", program->purpose);
+    for (size_t i = 0; i < program->option_count; i++) {
+        const option *option = &program->options[i];
+        fprintf(out, "  --%s%s\n      %s", option->name, placeholder(option), option->help);
+        if (option->names) {
+            fputs(": ", out);
+            for (const char *const *known = option->names; *known; known++)
+                fprintf(out, "%s%s", known == option->names ? "" : ", ", *known);
+            if (option->kind == OPTION_CHOICES)
+                fputs(", or all; may be repeated", out);
+        }
+        if (option->initial && option->kind != OPTION_FLAG)
+            fprintf(out, " (%s)", option->initial);
+        fputs("\n", out);
+    }
+    fputs("  --help, --version\n", out);
+}
+
+static void print_value(FILE *out, const option *option)
+{
+    const size_list *sizes = option->value;
+    const choice_list *choices = option->value;
+    switch (option->kind) {
+    case OPTION_FLAG:
+        fputs(*(int *)option->value ? "true" : "false", out);
+        break;
+    case OPTION_NUMBER:
+        fprintf(out, "%lld", *(long long *)option->value);
+        break;
+    case OPTION_FRACTION:
+        fprintf(out, "%.9g", *(double *)option->value);
+        break;
+    case OPTION_SIZES:
+        for (size_t i = 0; i < sizes->count; i++)
+            fprintf(out, "%s%zu", i ? "," : "[", sizes->sizes[i]);
+        fputs(sizes->count ? "]" : "[]", out);
+        break;
+    case OPTION_CHOICES:
+        for (size_t i = 0; i < choices->count; i++) {
+            fputs(i ? "," : "[", out);
+            print_string(out, choices->names[i]);
+        }
+        fputs(choices->count ? "]" : "[]", out);
+        break;
+    case OPTION_CHOICE:
+    case OPTION_TEXT:
+        print_string(out, *(const char **)option->value ? *(const char **)option->value : "");
+        break;
+    }
+}
+
+char *parameters_of(const program_description *program)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < program->option_count; i++) {
+        fputs(i ? ",\"" : "{\"", out);
+        for (const char *c = program->options[i].name; *c; c++)
+            fputc(*c == '-' ? '_' : *c, out);
+        fputs("\":", out);
+        print_value(out, &program->options[i]);
+    }
+    fputs(program->option_count ? "}" : "{}", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+void free_options(const program_description *program)
+{
+    for (size_t i = 0; i < program->option_count; i++) {
+        const option *option = &program->options[i];
+        if (option->kind == OPTION_SIZES)
+            free_sizes(option->value);
+        if (option->kind == OPTION_CHOICES) {
+            free(((choice_list *)option->value)->names);
+            *(choice_list *)option->value = (choice_list){NULL, 0};
+        }
+    }
+}
+
+void begin_program(const program_description *program, int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    complaint about;
+    asked_for asked;
+    if (parse_options(program, *argc, *argv, &asked, &about))
+        leave_together(program->name, about.text, EXIT_USAGE);
+    if (asked == ASKED_RUN)
+        return;
+    if (rank == 0 && asked == ASKED_HELP)
+        print_help(stdout, program);
+    if (rank == 0 && asked == ASKED_VERSION)
+        printf("%s %s\n", program->name, PROGRAM_VERSION);
+    free_options(program);
+    leave_together(program->name, NULL, EXIT_SOUND);
+}
+
+void begin_output(const program_description *program)
+{
+    char *parameters = parameters_of(program);
+    if (!parameters || print_header(stdout, program->name, parameters))
+        leave_at_once(program->name, "no memory for the header");
+    free(parameters);
+}
+
+void end_program(const program_description *program, size_t results)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    if (code)
+        fprintf(stderr, "%s: the output could not be written: the disk is full or closed\n",
+                program->name);
+    free_options(program);
+    leave_with_code_of_rank_0(code);
+}

@@ -1,0 +1,71 @@
+/* How often an operation is timed and how the ranks begin it: the same for every program. */
+#ifndef WYEAST_SAMPLING_H
+#define WYEAST_SAMPLING_H
+
+#include <stddef.h>
+
+#include "options.h"
+
+typedef struct {
+    long long warmup;          /* Untimed iterations before the first timed one. */
+    long long iterations;      /* In a batch. */
+    long long most_iterations; /* In all batches together. */
+    double relative_width;     /* Of the median's 95% interval, wanted; 0: one batch, whatever. */
+    const char *synchronisation;
+    int raw;
+    int estimate; /* Time a little, and say what all would take. */
+} sampling;
+
+extern const char *const synchronisation_names[];
+
+/* The rows of a program's table of options for a `sampling`. */
+#define SAMPLING_OPTIONS(plan, iterations_text, synchronisation_text)                              \
+    {.name = "iterations", .kind = OPTION_NUMBER, .value = &(plan).iterations,                     \
+     .initial = iterations_text, .least = 1, .most = 100000000,                                    \
+     .help = "timed iterations; with --relative-width, those of one batch"},                       \
+    {.name = "warmup", .kind = OPTION_NUMBER, .value = &(plan).warmup, .initial = "10",            \
+     .least = 0, .most = 100000000, .help = "untimed iterations before them"},                     \
+    {.name = "relative-width", .kind = OPTION_FRACTION, .value = &(plan).relative_width,           \
+     .initial = "0", .most = 10,                                                                   \
+     .help = "batches until the median's 95% interval, by its width, is this part of the median;"  \
+             " 0: one batch"},                                                                     \
+    {.name = "most-iterations", .kind = OPTION_NUMBER, .value = &(plan).most_iterations,           \
+     .initial = "1000000", .least = 1, .most = 100000000,                                          \
+     .help = "the most iterations of all batches together"},                                       \
+    {.name = "synchronisation", .kind = OPTION_CHOICE, .value = &(plan).synchronisation,           \
+     .initial = synchronisation_text, .names = synchronisation_names,                              \
+     .help = "how the ranks begin an iteration"},                                                  \
+    {.name = "raw", .kind = OPTION_FLAG, .value = &(plan).raw,                                     \
+     .help = "print the time of every iteration too"},                                             \
+    {.name = "estimate", .kind = OPTION_FLAG, .value = &(plan).estimate,                           \
+     .help = "time a few iterations only, and say how long all would take"}
+
+/* What is timed. `run` is called by every rank; a rank that has no part in it returns at once.
+ * `before`, where there is one, is called untimed before each iteration. */
+typedef struct {
+    void (*run)(void *context);
+    void (*before)(void *context);
+    void *context;
+} operation;
+
+/* On rank 0, in seconds: an iteration's time is the longest of the ranks' own, with a window from
+ * the first rank's beginning to the last one's end. Elsewhere the pointers are NULL. */
+typedef struct {
+    double *times;
+    size_t count;
+    size_t discarded;       /* With a window: iterations that some rank began late. */
+    double *median_by_rank; /* Each rank's own time from beginning to end. */
+    double clock_error;     /* With a window: of the clocks' offsets. */
+} samples;
+
+/* Time an operation. Collective over MPI_COMM_WORLD. Returns 0, or -1 with a sentence on all ranks:
+ * no memory, a clock that went back, or no iteration that began in time. */
+int take_samples(const sampling *plan, const operation *operation, samples *taken,
+                 complaint *about);
+
+void free_samples(samples *taken);
+
+/* Of --estimate: the seconds that the points so far would take, on rank 0. */
+double estimated_seconds(void);
+
+#endif
