@@ -40,6 +40,7 @@ class LaunchRecord(BaseModel):
     output_format: Literal["wyeast-records-1", "hpl"]
     ranks: int
     nodes: int
+    oversubscribed: bool = False
     site: str
     partition: str
     tier: str

@@ -13,7 +13,7 @@ import yaml
 
 from analysis.campaign import Campaign, Launch
 from analysis.plausibility import one_way_bandwidth
-from analysis.records import PingPong, ProgramOutput
+from analysis.records import Communication, PingPong, ProgramOutput
 from analysis.start_up import start_up_times
 from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
 
@@ -28,21 +28,30 @@ def metrics() -> dict[str, dict[str, str]]:
     return data
 
 
-def values_of(launch: Launch) -> dict[int, float]:
-    """Return a launch's values by message size in bytes (0 where there are no messages)."""
-    output = launch.output
-    if launch.record.experiment == "PointToPoint" and isinstance(output, ProgramOutput):
-        return {
-            result.message_bytes: one_way_bandwidth(result.message_bytes, result.time_s.median)
-            for result in output.results
-            if isinstance(result, PingPong) and result.message_bytes > 0
-        }
-    if launch.record.experiment == "StartUp" and isinstance(output, ProgramOutput):
-        return {0: start_up_times(output, launch.record.started_s()).start_up}
-    if isinstance(output, list) and output:
+# What a launch measured: series -> message size in bytes (0 where there are no messages) -> value.
+# An experiment that measures one thing has one series, without a name.
+Series = dict[str, dict[int, float]]
+
+
+def series_of(launch: Launch) -> Series:
+    """Return a launch's values."""
+    output, experiment = launch.output, launch.record.experiment
+    if isinstance(output, list):
         # The check has made sure that a launch solves one system.
-        return {0: output[0].rate_flops}
-    return {}
+        return {"": {0: output[0].rate_flops}} if output else {}
+    if experiment not in metrics() or not isinstance(output, ProgramOutput):
+        return {}
+    if experiment == "StartUp":
+        return {"": {0: start_up_times(output, launch.record.started_s()).start_up}}
+    found: Series = defaultdict(dict)
+    for result in output.results:
+        if isinstance(result, PingPong) and result.message_bytes > 0:
+            found[""][result.message_bytes] = one_way_bandwidth(
+                result.message_bytes, result.time_s.median
+            )
+        elif isinstance(result, Communication):
+            found[result.series][result.message_bytes] = result.time_s.median
+    return dict(found)
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,16 @@ class Verdict:
 
 @dataclass
 class Cell:
-    """A cell's estimates by implementation, and the verdicts against the base."""
+    """A cell's estimates by implementation, and the verdicts against the base.
+
+    Where a launch measures several series, each is compared as a cell of its own. In an
+    oversubscribed cell there were more ranks than processors.
+    """
 
     name: str
     experiment: str
+    series: str
+    oversubscribed: bool
     parameters: dict[str, Any]
     estimates: dict[str, list[Estimate]]
     verdicts: dict[str, Verdict]
@@ -161,7 +176,9 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     """Return the groups with one verdict over their cells for each implementation."""
     found: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        found[group_name(cell)].append(cell)
+        # Where ranks wait for processors, their messages are not what is measured.
+        if not cell.oversubscribed:
+            found[group_name(cell)].append(cell)
     groups = []
     for name, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
@@ -197,15 +214,14 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     Raises ValueError when the base is not in the campaign.
     """
     data: dict[str, dict[str, Values]] = defaultdict(lambda: defaultdict(dict))
-    about: dict[str, Launch] = {}
+    about: dict[str, tuple[Launch, str]] = {}
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for launch in campaign.sound():
         record = launch.record
-        values = values_of(launch) if record.experiment in metrics() else {}
-        if not values:
-            continue
-        data[record.cell][record.implementation][record.round] = values
-        about.setdefault(record.cell, launch)
+        for series, values in series_of(launch).items():
+            name = f"{record.cell} {series}".rstrip()
+            data[name][record.implementation][record.round] = values
+            about.setdefault(name, (launch, series))
         if isinstance(launch.output, list):
             seconds[record.cell, record.implementation] += [run.time_s for run in launch.output]
     implementations = sorted({name for rounds in data.values() for name in rounds})
@@ -216,9 +232,10 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
             f"{', '.join(implementations)}"
         )
     cells = []
-    for name in sorted(data, key=lambda cell: cell_order(about[cell])):
+    for name in sorted(data, key=lambda cell: cell_order(*about[cell])):
         rounds = data[name]
-        record = about[name].record
+        launch, series = about[name]
+        record = launch.record
         sign = 1 if metrics()[record.experiment]["better"] == "higher" else -1
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
@@ -233,6 +250,8 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
             Cell(
                 name=name,
                 experiment=record.experiment,
+                series=series,
+                oversubscribed=record.oversubscribed,
                 parameters=dict(record.parameters),
                 estimates={other: estimates_of(rounds[other]) for other in sorted(rounds)},
                 verdicts=verdicts,
@@ -261,7 +280,7 @@ PAIR_ORDER = ["Send", "Isend", "Ssend", "Issend"]
 RANGE_ORDER = {"short": 0, "medium": 1, "long": 2}
 
 
-def cell_order(launch: Launch) -> tuple[Any, ...]:
+def cell_order(launch: Launch, series: str) -> tuple[Any, ...]:
     """Return where a cell stands in tables: as in the thesis."""
     parameters = launch.record.parameters
     if launch.record.experiment == "PointToPoint":
@@ -278,4 +297,4 @@ def cell_order(launch: Launch) -> tuple[Any, ...]:
         return (1, int(rows) * int(columns), int(rows), int(parameters["n"]), str(parameters))
     if launch.record.experiment == "StartUp":
         return (2, str(parameters["cache"]) == "cold", int(parameters["ranks"]))
-    return (3, str(parameters))
+    return (3, list(metrics()).index(launch.record.experiment), str(parameters), series)

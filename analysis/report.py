@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 
 from analysis.campaign import Campaign, read_campaign
-from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, values_of
+from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, series_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.records import PingPong, ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
@@ -103,6 +103,15 @@ def figures(comparison: Comparison) -> list[dict[str, Any]]:
     return drawn
 
 
+def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
+    """Return the experiments of many series, each with its cells."""
+    return [
+        (name, cells)
+        for name, metric in metrics().items()
+        if metric["metric"] == "time" and (cells := comparison.experiment(name))
+    ]
+
+
 def start_up_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row for each cell and implementation of StartUp: medians over launches, seconds."""
     parts: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -126,7 +135,7 @@ def start_up_rows(comparison: Comparison) -> list[dict[str, Any]]:
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
-    tally["compared"] = sum(bool(values_of(launch)) for launch in campaign.sound())
+    tally["compared"] = sum(bool(series_of(launch)) for launch in campaign.sound())
     return dict(tally)
 
 
@@ -157,6 +166,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         coverages=coverages,
         metrics=metrics(),
         figures=figures(comparison),
+        communications=communications(comparison),
         start_ups=start_up_rows(comparison),
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],

@@ -10,30 +10,34 @@ from typing import Any
 import polars as pl
 
 from analysis.campaign import Campaign, Launch
-from analysis.records import PingPong, ProgramOutput, Startup
+from analysis.records import ProgramOutput, Startup
 from analysis.start_up import start_up_times
 
 LAUNCHES: dict[str, Any] = {
     "launch": pl.String, "round": pl.Int64, "position": pl.Int64, "experiment": pl.String,
     "cell": pl.String, "implementation": pl.String, "image_sha256": pl.String,
     "site": pl.String, "partition": pl.String, "tier": pl.String, "ranks": pl.Int64,
-    "nodes": pl.Int64, "started_utc": pl.String, "wall_s": pl.Float64, "exit_code": pl.Int64,
+    "nodes": pl.Int64, "oversubscribed": pl.Boolean, "started_utc": pl.String,
+    "wall_s": pl.Float64, "exit_code": pl.Int64,
     "outcome": pl.String, "sentence": pl.String, "library": pl.String,
     "container_s": pl.Float64, "daemons_s": pl.Float64,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
-    "message_bytes": pl.Int64, "iterations": pl.Int64, "min_s": pl.Float64,
-    "quartile1_s": pl.Float64, "median_s": pl.Float64, "mean_s": pl.Float64,
+    "method": pl.String, "group": pl.String, "message_bytes": pl.Int64, "iterations": pl.Int64,
+    "min_s": pl.Float64, "quartile1_s": pl.Float64, "median_s": pl.Float64, "mean_s": pl.Float64,
     "quartile3_s": pl.Float64, "max_s": pl.Float64, "memory_copy_s": pl.Float64,
     "n": pl.Int64, "nb": pl.Int64, "p": pl.Int64, "q": pl.Int64, "time_s": pl.Float64,
     "rate_flops": pl.Float64, "residual": pl.Float64, "start_up_s": pl.Float64,
-    "to_main_s": pl.Float64, "initialisation_s": pl.Float64,
+    "to_main_s": pl.Float64, "initialisation_s": pl.Float64, "synchronisation": pl.String,
+    "discarded": pl.Int64, "clock_error_s": pl.Float64, "moved_bytes": pl.Int64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
-    "launch": pl.String, "pair": pl.String, "order": pl.String, "message_bytes": pl.Int64,
+    "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
+    "method": pl.String, "group": pl.String, "message_bytes": pl.Int64,
     "iteration": pl.Int64, "time_s": pl.Float64,
 }  # fmt: skip
+ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes")
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 
 
@@ -52,16 +56,15 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
     if isinstance(launch.output, ProgramOutput):
         for result in launch.output.results:
             row: dict[str, Any] = {"launch": launch.record.launch}
-            for name in ("operation", "pair", "order", "message_bytes", "iterations"):
-                row[name] = getattr(result, name, None)
+            for name in RESULTS.keys() & type(result).model_fields.keys():
+                if name != "time_s":
+                    row[name] = getattr(result, name)
             summary = getattr(result, "time_s", None)
             if summary is not None:
                 row |= {f"{name}_s": value for name, value in summary.model_dump().items()}
             if isinstance(result, Startup):
                 times = start_up_times(launch.output, launch.record.started_s())
                 row |= {f"{name}_s": value for name, value in asdict(times).items()}
-            if isinstance(result, PingPong):
-                row["memory_copy_s"] = result.memory_copy_s
             rows.append(row)
     elif launch.output is not None:
         for run in launch.output:
@@ -79,9 +82,7 @@ def iteration_frames(launch: Launch) -> list[pl.DataFrame]:
         pl.DataFrame(
             {
                 "launch": launch.record.launch,
-                "pair": series.pair,
-                "order": series.order,
-                "message_bytes": series.message_bytes,
+                **{name: getattr(series, name, None) for name in ITERATION_KEY},
                 "iteration": range(len(series.time_s)),
                 "time_s": series.time_s,
             },

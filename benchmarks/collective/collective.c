@@ -2,6 +2,7 @@
  * goptest, over the world or over its two halves at once. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,8 +135,8 @@ static const option options[] = {
 static const program_description program = {
     "collective",
     "collective: the time of collective operations, in wyeast-records-1 (benchmarks/FORMAT.md).\n"
-    "An iteration ends when the last rank is through. Reductions are of doubles. Example:\n"
-    "  mpiexec -n 4 collective --operation alltoall --group all --sizes 8 --sizes 8192\n",
+    "An iteration ends when the last rank is through. Reductions are of doubles.\n",
+    "mpiexec -n 4 collective --operation alltoall --group all --sizes 8 --sizes 8192",
     options, sizeof options / sizeof options[0]};
 
 static void scrub_caches(void *context)

@@ -21,11 +21,13 @@ static int known_name(const option *option, const char *name)
     return 0;
 }
 
-static int no_such_name(const program_description *program, const option *option, const char *name,
-                        complaint *about)
+static int no_such_name(const option *option, const char *name, complaint *about)
 {
-    return complain(about, "--%s %.80s: there is no such choice; %s --help lists them",
-                    option->name, name, program->name);
+    char known[300] = "";
+    size_t used = 0;
+    for (const char *const *one = option->names; *one && used < sizeof known; one++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", *one);
+    return complain(about, "--%s %.80s: must be one of: %s", option->name, name, known);
 }
 
 static int add_choice(choice_list *list, const char *name, complaint *about)
@@ -38,8 +40,7 @@ static int add_choice(choice_list *list, const char *name, complaint *about)
     return 0;
 }
 
-static int add_choices(const program_description *program, const option *option, const char *text,
-                       complaint *about)
+static int add_choices(const option *option, const char *text, complaint *about)
 {
     choice_list *list = option->value;
     for (const char *const *known = option->names; *known; known++)
@@ -47,12 +48,11 @@ static int add_choices(const program_description *program, const option *option,
             add_choice(list, *known, about))
             return -1;
     if (strcmp(text, "all") != 0 && !known_name(option, text))
-        return no_such_name(program, option, text, about);
+        return no_such_name(option, text, about);
     return 0;
 }
 
-static int parse_option(const program_description *program, const option *option, const char *text,
-                        complaint *about)
+static int parse_option(const option *option, const char *text, complaint *about)
 {
     char dashed[80];
     snprintf(dashed, sizeof dashed, "--%s", option->name);
@@ -74,11 +74,11 @@ static int parse_option(const program_description *program, const option *option
         return parse_sizes(dashed, text, option->value, about);
     case OPTION_CHOICE:
         if (!known_name(option, text))
-            return no_such_name(program, option, text, about);
+            return no_such_name(option, text, about);
         *(const char **)option->value = text;
         return 0;
     case OPTION_CHOICES:
-        return add_choices(program, option, text, about);
+        return add_choices(option, text, about);
     case OPTION_TEXT:
         *(const char **)option->value = text;
         return 0;
@@ -101,7 +101,7 @@ static int parse_initial_values(const program_description *program, int lists, c
         if (lists && (option->kind == OPTION_SIZES ? ((size_list *)option->value)->count
                                                    : ((choice_list *)option->value)->count))
             continue;
-        if (parse_option(program, option, option->initial, about))
+        if (parse_option(option, option->initial, about))
             return -1;
     }
     return 0;
@@ -135,7 +135,7 @@ int parse_options(const program_description *program, int argc, char **argv, ask
             complain(about, "%.80s: unknown option or missing value; see %s --help",
                      at < argc ? argv[at] : "?", program->name);
             goto out;
-        } else if (parse_option(program, &program->options[code - FIRST_CODE], optarg, about))
+        } else if (parse_option(&program->options[code - FIRST_CODE], optarg, about))
             goto out;
     }
     if (optind < argc)
@@ -169,7 +169,7 @@ static const char *placeholder(const option *option)
 
 void print_help(FILE *out, const program_description *program)
 {
-    fprintf(out, "%s\n", program->purpose);
+    fprintf(out, "%s\nusage: mpiexec -n RANKS %s [options]\n\n", program->purpose, program->name);
     for (size_t i = 0; i < program->option_count; i++) {
         const option *option = &program->options[i];
         fprintf(out, "  --%s%s\n      %s", option->name, placeholder(option), option->help);
@@ -184,7 +184,7 @@ void print_help(FILE *out, const program_description *program)
             fprintf(out, " (%s)", option->initial);
         fputs("\n", out);
     }
-    fputs("  --help, --version\n", out);
+    fprintf(out, "  --help, --version\n\nexample: %s\n", program->example);
 }
 
 static void print_value(FILE *out, const option *option)

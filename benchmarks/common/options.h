@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     const char *name;
     const char *purpose; /* The text of --help before the options. */
+    const char *example; /* A whole command line. */
     const option *options;
     size_t option_count;
 } program_description;

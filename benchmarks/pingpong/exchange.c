@@ -1,20 +1,22 @@
 #include "exchange.h"
 
-#include <mpi.h>
 #include <string.h>
 
 #define TAG 1
 
-const send_receive_pair all_pairs[] = {
+static const send_receive_pair all_pairs[] = {
     {"Send/Recv", 0, 0, 0},  {"Send/Irecv", 0, 0, 1},  {"Isend/Recv", 1, 0, 0},
     {"Isend/Irecv", 1, 0, 1}, {"Ssend/Recv", 0, 1, 0},  {"Ssend/Irecv", 0, 1, 1},
     {"Issend/Recv", 1, 1, 0}, {"Issend/Irecv", 1, 1, 1},
 };
-const size_t pair_count = sizeof all_pairs / sizeof all_pairs[0];
+
+const char *const pair_names[] = {"Send/Recv",  "Send/Irecv",  "Isend/Recv",  "Isend/Irecv",
+                                  "Ssend/Recv", "Ssend/Irecv", "Issend/Recv", "Issend/Irecv",
+                                  NULL};
 
 const send_receive_pair *find_pair(const char *name)
 {
-    for (size_t i = 0; i < pair_count; i++)
+    for (size_t i = 0; i < sizeof all_pairs / sizeof all_pairs[0]; i++)
         if (strcmp(name, all_pairs[i].name) == 0)
             return &all_pairs[i];
     return NULL;
@@ -25,13 +27,13 @@ static MPI_Request start_send(const send_receive_pair *pair, const message *mess
 {
     MPI_Request request = MPI_REQUEST_NULL;
     if (pair->send_nonblocking && pair->send_synchronous)
-        MPI_Issend(message->send, message->bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &request);
+        MPI_Issend(message->send, message->count, message->type, to, TAG, MPI_COMM_WORLD, &request);
     else if (pair->send_nonblocking)
-        MPI_Isend(message->send, message->bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &request);
+        MPI_Isend(message->send, message->count, message->type, to, TAG, MPI_COMM_WORLD, &request);
     else if (pair->send_synchronous)
-        MPI_Ssend(message->send, message->bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD);
+        MPI_Ssend(message->send, message->count, message->type, to, TAG, MPI_COMM_WORLD);
     else
-        MPI_Send(message->send, message->bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD);
+        MPI_Send(message->send, message->count, message->type, to, TAG, MPI_COMM_WORLD);
     return request;
 }
 
@@ -44,13 +46,13 @@ static void finish_send(const send_receive_pair *pair, MPI_Request *request)
 static MPI_Request start_receive(const message *message, int from)
 {
     MPI_Request request;
-    MPI_Irecv(message->receive, message->bytes, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &request);
+    MPI_Irecv(message->receive, message->count, message->type, from, TAG, MPI_COMM_WORLD, &request);
     return request;
 }
 
 static void receive(const message *message, int from)
 {
-    MPI_Recv(message->receive, message->bytes, MPI_BYTE, from, TAG, MPI_COMM_WORLD,
+    MPI_Recv(message->receive, message->count, message->type, from, TAG, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
 }
 

@@ -2,6 +2,7 @@
 #ifndef WYEAST_EXCHANGE_H
 #define WYEAST_EXCHANGE_H
 
+#include <mpi.h>
 #include <stddef.h>
 
 typedef struct {
@@ -9,8 +10,7 @@ typedef struct {
     int send_nonblocking, send_synchronous, receive_nonblocking;
 } send_receive_pair;
 
-extern const send_receive_pair all_pairs[];
-extern const size_t pair_count;
+extern const char *const pair_names[];
 
 /* The pair of a name, or NULL. */
 const send_receive_pair *find_pair(const char *name);
@@ -20,9 +20,11 @@ const send_receive_pair *find_pair(const char *name);
  * the round trip is not one (thesis, section 4.3.1). Pairs with MPI_Recv know no difference. */
 typedef enum { ORDER_MODIFIED, ORDER_ORIGINAL } echo_order;
 
+/* `count` of `type` at each of two buffers, so that both orders are legal MPI. */
 typedef struct {
-    unsigned char *send, *receive; /* Two buffers, so that both orders are legal MPI. */
-    int bytes;
+    unsigned char *send, *receive;
+    int count;
+    MPI_Datatype type;
 } message;
 
 /* One round trip seen from rank 0, and its echo seen from rank 1. */

@@ -1,315 +1,273 @@
 /* pingpong: the time of round trips between two ranks, for each send/receive pair of Kearns 2003,
- * Table 10, and each message size. Output: benchmarks/FORMAT.md. */
-#include <getopt.h>
-#include <limits.h>
+ * Table 10, and each message size; also of messages that are out of the cache or strided, as
+ * mpptest's. Output: benchmarks/FORMAT.md. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../common/arguments.h"
+#include "../common/buffers.h"
 #include "../common/leaving.h"
 #include "../common/memory_copy.h"
+#include "../common/options.h"
 #include "../common/records.h"
+#include "../common/refinement.h"
 #include "exchange.h"
 
-#define PROGRAM "pingpong"
 #define MOST_ITERATIONS 10000000LL
+#define LARGEST_CACHE (1LL << 40)
+#define LARGEST_STRIDE (1LL << 24)
+#define MOST_ADDED 1000
+#define LEAST_GAP 4
+/* A strided message is made of these. */
+#define ELEMENT sizeof(double)
 
-static const char help[] =
-    "pingpong: time round trips of messages between two ranks\n"
-    "\n"
-    "usage: mpiexec -n 2 pingpong [options]\n"
-    "\n"
-    "  --pair NAME        a send/receive pair, repeatable, or `all` (default Send/Recv):\n"
-    "                     Send/Recv Send/Irecv Isend/Recv Isend/Irecv\n"
-    "                     Ssend/Recv Ssend/Irecv Issend/Recv Issend/Irecv\n"
-    "  --order NAME       modified: the echoing rank waits for the message before it replies\n"
-    "                     (default); original: it replies first, which overstates bandwidth\n"
-    "                     where the receive is non-blocking (Kearns 2003, section 4.3.1)\n"
-    "  --sizes RANGE      message sizes in bytes, SIZE or FIRST:LAST:STEP, repeatable\n"
-    "                     (default 300:4800:300)\n"
-    "  --iterations N     timed round trips for each pair and size (default 100)\n"
-    "  --warmup N         untimed round trips before them (default 10)\n"
-    "  --raw              print the time of every iteration as well\n"
-    "  --version, --help\n"
-    "\n"
-    "Output is JSON Lines, in seconds and bytes; a time is that of a whole round trip. The data\n"
-    "of both directions is verified in an untimed pass for each pair and size.\n"
-    "\n"
-    "example: mpiexec -n 2 pingpong --pair all --sizes 5000:100000:5000 --iterations 100\n";
+static const char *const order_names[] = {"modified", "original", NULL};
 
+static choice_list pairs;
+static size_list sizes;
+static const char *order_name;
+static long long iterations, warmup, cache_bytes, stride_bytes;
+static double refine_tolerance;
+static int raw;
+
+static const option options[] = {
+    {.name = "pair", .kind = OPTION_CHOICES, .value = &pairs, .initial = "Send/Recv",
+     .names = pair_names, .help = "a send/receive pair"},
+    {.name = "order", .kind = OPTION_CHOICE, .value = &order_name, .initial = "modified",
+     .names = order_names,
+     .help = "modified: the echoing rank waits for the message before it replies; original: it\n"
+             "      replies first, which overstates bandwidth where the receive is non-blocking\n"
+             "      (Kearns 2003, section 4.3.1)"},
+    {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "300:4800:300",
+     .help = "message sizes in bytes"},
+    {.name = "refine", .kind = OPTION_FRACTION, .value = &refine_tolerance, .initial = "0",
+     .most = 10,
+     .help = "also sizes between two, where the time is this part off the line between them;\n"
+             "      0: none"},
+    {.name = "iterations", .kind = OPTION_NUMBER, .value = &iterations, .initial = "100",
+     .least = 1, .most = MOST_ITERATIONS, .help = "timed round trips for each pair and size"},
+    {.name = "warmup", .kind = OPTION_NUMBER, .value = &warmup, .initial = "10", .least = 0,
+     .most = MOST_ITERATIONS, .help = "untimed round trips before them"},
+    {.name = "cache-bytes", .kind = OPTION_NUMBER, .value = &cache_bytes, .initial = "0",
+     .least = 0, .most = LARGEST_CACHE,
+     .help = "send each message from another place, so many bytes in all, that none is in a cache"},
+    {.name = "stride-bytes", .kind = OPTION_NUMBER, .value = &stride_bytes, .initial = "0",
+     .least = 0, .most = LARGEST_STRIDE,
+     .help = "send doubles that are so many bytes apart, as a derived datatype; 0: contiguous"},
+    {.name = "raw", .kind = OPTION_FLAG, .value = &raw,
+     .help = "print the time of every iteration as well"},
+};
+
+static const program_description program = {
+    "pingpong",
+    "pingpong: time round trips of messages between two ranks, in wyeast-records-1\n"
+    "(benchmarks/FORMAT.md). A time is that of a whole round trip. The data of both directions\n"
+    "is verified in an untimed pass for each pair and size.\n",
+    "mpiexec -n 2 pingpong --pair all --sizes 5000:100000:5000 --iterations 100",
+    options, sizeof options / sizeof options[0]};
+
+/* Where messages lie: one after another in `room` bytes, each `extent` long with its gaps. */
 typedef struct {
-    const send_receive_pair **pairs;
-    size_t pair_count;
+    const send_receive_pair *pair;
     echo_order order;
-    size_list sizes;
-    size_t iterations, warmup;
-    int raw, help, version;
-} options;
+    int rank;
+    unsigned char *send, *receive;
+    size_t room;
+    double *times, *scratch;
+    size_t results;
+} pingpong;
 
-static int add_pairs(options *chosen, const char *name, complaint *about)
+static size_t extent_of(size_t bytes)
 {
-    int all = strcmp(name, "all") == 0;
-    const send_receive_pair *pair = find_pair(name);
-    if (!all && !pair)
-        return complain(about, "--pair %.80s: no such pair; pingpong --help lists them", name);
-    size_t more = all ? pair_count : 1;
-    const send_receive_pair **grown =
-        realloc(chosen->pairs, (chosen->pair_count + more) * sizeof *grown);
-    if (!grown)
-        return complain(about, "--pair: no memory");
-    chosen->pairs = grown;
-    for (size_t i = 0; i < more; i++)
-        chosen->pairs[chosen->pair_count++] = all ? &all_pairs[i] : pair;
-    return 0;
+    if (!stride_bytes || !bytes)
+        return bytes;
+    return (bytes / ELEMENT - 1) * (size_t)stride_bytes + ELEMENT;
 }
 
-static int parse(int argc, char **argv, options *chosen, complaint *about)
+/* The place in the buffer of the byte at an offset of the message. */
+static size_t place_of(size_t offset)
 {
-    enum { PAIR = 256, ORDER, SIZES, ITERATIONS, WARMUP, RAW, HELP, VERSION };
-    static const struct option known[] = {
-        {"pair", required_argument, NULL, PAIR},
-        {"order", required_argument, NULL, ORDER},
-        {"sizes", required_argument, NULL, SIZES},
-        {"iterations", required_argument, NULL, ITERATIONS},
-        {"warmup", required_argument, NULL, WARMUP},
-        {"raw", no_argument, NULL, RAW},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0},
-    };
-    long long number;
-    *chosen = (options){.iterations = 100, .warmup = 10};
-    opterr = 0; /* The sentence is ours, on one rank. */
-    for (int option, at = 1; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;
-         at = optind) {
-        switch (option) {
-        case PAIR:
-            if (add_pairs(chosen, optarg, about))
-                return -1;
-            break;
-        case ORDER:
-            if (strcmp(optarg, "modified") == 0)
-                chosen->order = ORDER_MODIFIED;
-            else if (strcmp(optarg, "original") == 0)
-                chosen->order = ORDER_ORIGINAL;
-            else
-                return complain(about, "--order %.80s: must be modified or original", optarg);
-            break;
-        case SIZES:
-            if (parse_sizes("--sizes", optarg, &chosen->sizes, about))
-                return -1;
-            break;
-        case ITERATIONS:
-            if (parse_number("--iterations", optarg, 1, MOST_ITERATIONS, &number, about))
-                return -1;
-            chosen->iterations = (size_t)number;
-            break;
-        case WARMUP:
-            if (parse_number("--warmup", optarg, 0, MOST_ITERATIONS, &number, about))
-                return -1;
-            chosen->warmup = (size_t)number;
-            break;
-        case RAW:
-            chosen->raw = 1;
-            break;
-        case HELP:
-            chosen->help = 1;
-            break;
-        case VERSION:
-            chosen->version = 1;
-            break;
-        default:
-            return complain(about, "%.80s: unknown option or missing value; see pingpong --help",
-                            argv[at]);
-        }
-    }
-    if (optind < argc)
-        return complain(about, "%.80s: unexpected argument; see pingpong --help", argv[optind]);
-    if (chosen->pair_count == 0 && add_pairs(chosen, "Send/Recv", about))
-        return -1;
-    if (chosen->sizes.count == 0)
-        return parse_sizes("--sizes", "300:4800:300", &chosen->sizes, about);
-    return 0;
+    return stride_bytes ? offset / ELEMENT * (size_t)stride_bytes + offset % ELEMENT : offset;
 }
 
-static size_t largest(const size_list *list)
+/* The n-th message goes from another place than the one before, where there is room. */
+static message message_at(const pingpong *p, size_t bytes, MPI_Datatype type, size_t n)
 {
-    size_t found = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->sizes[i] > found)
-            found = list->sizes[i];
-    return found;
+    /* Each begins with a cache line, so that all are aligned alike. */
+    const size_t line = 64, step = (extent_of(bytes) + line) / line * line;
+    const size_t offset = cache_bytes ? n % (p->room / step) * step : 0;
+    return (message){p->send + offset, p->receive + offset, stride_bytes ? 1 : (int)bytes, type};
 }
 
-static unsigned char *page_aligned(size_t bytes)
+static void make_type(size_t bytes, MPI_Datatype *type)
 {
-    void *buffer = NULL;
-    long page = sysconf(_SC_PAGESIZE);
-    if (posix_memalign(&buffer, page > 0 ? (size_t)page : 4096, bytes ? bytes : 1) != 0)
-        return NULL;
-    memset(buffer, 0, bytes ? bytes : 1); /* Touched: no page fault is timed. */
-    return buffer;
+    *type = MPI_BYTE;
+    if (!stride_bytes)
+        return;
+    MPI_Type_vector((int)(bytes / ELEMENT), 1, (int)((size_t)stride_bytes / ELEMENT), MPI_DOUBLE,
+                    type);
+    MPI_Type_commit(type);
 }
 
-/* The byte that the message of a verification has at an offset. It has no period, so that a piece
- * in the wrong place is found whatever the size of the library's pieces, and differs for every
- * verification and sender, so that data of an earlier message is found. */
-static unsigned char pattern(size_t offset, unsigned long long verification, int sender)
+static void round_trip(const pingpong *p, const message *message)
 {
-    unsigned long long mixed = (offset + 1) * 0x9e3779b97f4a7c15ULL;
-    mixed ^= (2 * verification + (unsigned long long)sender + 1) * 0xc2b2ae3d27d4eb4fULL;
-    mixed = (mixed ^ (mixed >> 31)) * 0xbf58476d1ce4e5b9ULL;
-    return (unsigned char)(mixed >> 56);
-}
-
-/* One untimed round trip whose data both ranks compare, the n-th of this launch. Collective. */
-static void verify(const send_receive_pair *pair, echo_order order, const message *message,
-                   int rank, unsigned long long n)
-{
-    for (size_t i = 0; i < (size_t)message->bytes; i++) {
-        message->send[i] = pattern(i, n, rank);
-        message->receive[i] = (unsigned char)~pattern(i, n, 1 - rank);
-    }
-    if (rank == 0)
-        send_and_await(pair, message);
+    if (p->rank == 0)
+        send_and_await(p->pair, message);
     else
-        echo(pair, order, message);
+        echo(p->pair, p->order, message);
+}
+
+/* One untimed round trip whose data both ranks compare. Collective. */
+static void verify(const pingpong *p, size_t bytes, MPI_Datatype type)
+{
+    const message message = message_at(p, bytes, type, 0);
+    for (size_t i = 0; i < bytes; i++) {
+        message.send[place_of(i)] = pattern(i, p->results, p->rank);
+        message.receive[place_of(i)] = (unsigned char)~pattern(i, p->results, 1 - p->rank);
+    }
+    round_trip(p, &message);
     long long wrong = -1, all[2];
-    for (size_t i = 0; i < (size_t)message->bytes && wrong < 0; i++)
-        if (message->receive[i] != pattern(i, n, 1 - rank))
+    for (size_t i = 0; i < bytes && wrong < 0; i++)
+        if (message.receive[place_of(i)] != pattern(i, p->results, 1 - p->rank))
             wrong = (long long)i;
     MPI_Allgather(&wrong, 1, MPI_LONG_LONG_INT, all, 1, MPI_LONG_LONG_INT, MPI_COMM_WORLD);
     for (int receiver = 0; receiver < 2; receiver++)
         if (all[receiver] >= 0) {
             char sentence[200];
             snprintf(sentence, sizeof sentence,
-                     "%s, %d bytes: rank %d received wrong data from byte %lld on", pair->name,
-                     message->bytes, receiver, all[receiver]);
-            leave_together(PROGRAM, sentence, EXIT_FAILED);
+                     "%s, %zu bytes: rank %d received wrong data from byte %lld on", p->pair->name,
+                     bytes, receiver, all[receiver]);
+            leave_together(program.name, sentence, EXIT_FAILED);
         }
 }
 
-static void time_round_trips(const send_receive_pair *pair, const options *chosen,
-                             const message *message, int rank, double *times)
+static void time_round_trips(const pingpong *p, size_t bytes, MPI_Datatype type)
 {
+    const size_t untimed = (size_t)warmup, all = untimed + (size_t)iterations;
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank != 0) {
-        for (size_t i = 0; i < chosen->warmup + chosen->iterations; i++)
-            echo(pair, chosen->order, message);
-        return;
-    }
-    for (size_t i = 0; i < chosen->warmup; i++)
-        send_and_await(pair, message);
-    for (size_t i = 0; i < chosen->iterations; i++) {
+    for (size_t i = 0; i < all; i++) {
+        const message message = message_at(p, bytes, type, i);
         double began = MPI_Wtime();
-        send_and_await(pair, message);
-        times[i] = MPI_Wtime() - began;
+        round_trip(p, &message);
+        if (i >= untimed)
+            p->times[i - untimed] = MPI_Wtime() - began;
     }
 }
 
-static void print_key(const char *record, const send_receive_pair *pair, const options *chosen,
-                      int bytes)
+static void print_key(const char *record, const pingpong *p, size_t bytes)
 {
     printf("{\"record\":\"%s\",\"operation\":\"pingpong\",\"pair\":\"%s\",\"order\":\"%s\","
-           "\"message_bytes\":%d",
-           record, pair->name, chosen->order == ORDER_ORIGINAL ? "original" : "modified", bytes);
+           "\"message_bytes\":%zu", record, p->pair->name, order_name, bytes);
 }
 
-static void print_result(const send_receive_pair *pair, const options *chosen,
-                         const message *message, const double *times, double *scratch)
+/* Returns the median. */
+static double print_result(const pingpong *p, size_t bytes)
 {
-    time_summary summary = summarise(times, chosen->iterations, scratch);
-    print_key("result", pair, chosen, message->bytes);
-    printf(",\"iterations\":%zu,\"warmup\":%zu,\"time_s\":", chosen->iterations, chosen->warmup);
+    time_summary summary = summarise(p->times, (size_t)iterations, p->scratch);
+    print_key("result", p, bytes);
+    printf(",\"iterations\":%lld,\"warmup\":%lld,\"time_s\":", iterations, warmup);
     print_summary(stdout, &summary);
-    printf(",\"verified_bytes\":%lld,\"memory_copy_s\":", 2LL * message->bytes);
-    print_seconds(stdout,
-                  best_copy_time(message->receive, message->send, (size_t)message->bytes));
+    printf(",\"verified_bytes\":%zu,\"memory_copy_s\":", 2 * bytes);
+    print_seconds(stdout, best_copy_time(p->receive, p->send, bytes));
     fputs("}\n", stdout);
-    if (!chosen->raw)
-        return;
-    print_key("iterations", pair, chosen, message->bytes);
+    if (!raw)
+        return summary.median;
+    print_key("iterations", p, bytes);
     fputs(",\"time_s\":[", stdout);
-    for (size_t i = 0; i < chosen->iterations; i++) {
+    for (size_t i = 0; i < (size_t)iterations; i++) {
         fputs(i ? "," : "", stdout);
-        print_seconds(stdout, times[i]);
+        print_seconds(stdout, p->times[i]);
     }
     fputs("]}\n", stdout);
+    return summary.median;
 }
 
-static int print_parameters(char **text, const options *chosen)
+/* Verify, time and report one size; returns the median on rank 0. Collective. */
+static double measure(void *context, size_t bytes)
 {
-    size_t length = 0;
-    FILE *out = open_memstream(text, &length);
-    if (!out)
-        return -1;
-    fputs("{\"pairs\":[", out);
-    for (size_t i = 0; i < chosen->pair_count; i++)
-        fprintf(out, "%s\"%s\"", i ? "," : "", chosen->pairs[i]->name);
-    fprintf(out, "],\"order\":\"%s\",\"message_bytes\":[",
-            chosen->order == ORDER_ORIGINAL ? "original" : "modified");
-    for (size_t i = 0; i < chosen->sizes.count; i++)
-        fprintf(out, "%s%zu", i ? "," : "", chosen->sizes.sizes[i]);
-    fprintf(out, "],\"iterations\":%zu,\"warmup\":%zu,\"raw\":%s}", chosen->iterations,
-            chosen->warmup, chosen->raw ? "true" : "false");
-    return fclose(out) == 0 ? 0 : -1;
+    pingpong *p = context;
+    MPI_Datatype type;
+    make_type(bytes, &type);
+    verify(p, bytes, type);
+    time_round_trips(p, bytes, type);
+    if (type != MPI_BYTE)
+        MPI_Type_free(&type);
+    p->results++;
+    return p->rank == 0 ? print_result(p, bytes) : 0.0;
+}
+
+/* A sentence where the arguments do not go together or with the world; else NULL. */
+static const char *refusal(int ranks, complaint *about)
+{
+    if (ranks != 2) {
+        complain(about, "%d ranks form the world, and a ping-pong takes exactly 2: start it with "
+                        "mpiexec -n 2 (and the mpiexec of the MPI it was built with)", ranks);
+        return about->text;
+    }
+    if (stride_bytes % (long long)ELEMENT) {
+        complain(about, "--stride-bytes %lld: not a multiple of %zu bytes, a double", stride_bytes,
+                 ELEMENT);
+        return about->text;
+    }
+    for (size_t s = 0; s < sizes.count; s++) {
+        if (stride_bytes && sizes.sizes[s] % ELEMENT) {
+            complain(about, "--sizes %zu: not a multiple of %zu bytes, and --stride-bytes sends "
+                            "doubles", sizes.sizes[s], ELEMENT);
+            return about->text;
+        }
+        if (refine_tolerance > 0 && s > 0 && sizes.sizes[s] <= sizes.sizes[s - 1])
+            return "--refine: the sizes must ascend";
+    }
+    return NULL;
+}
+
+static size_t largest_extent(void)
+{
+    size_t found = 0;
+    for (size_t s = 0; s < sizes.count; s++)
+        found = extent_of(sizes.sizes[s]) > found ? extent_of(sizes.sizes[s]) : found;
+    return found;
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    int rank, ranks;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    begin_program(&program, &argc, &argv);
+    pingpong p = {.order = strcmp(order_name, "original") == 0 ? ORDER_ORIGINAL : ORDER_MODIFIED};
+    int ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-
-    options chosen;
     complaint about;
-    if (parse(argc, argv, &chosen, &about))
-        leave_together(PROGRAM, about.text, EXIT_USAGE);
-    if (chosen.help || chosen.version) {
-        if (rank == 0)
-            fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
-        leave_together(PROGRAM, NULL, EXIT_SOUND);
-    }
-    if (ranks != 2) {
-        complain(&about, "%d ranks form the world, and a ping-pong takes exactly 2: start it with "
-                         "mpiexec -n 2 (and the mpiexec of the MPI it was built with)", ranks);
-        leave_together(PROGRAM, about.text, EXIT_USAGE);
-    }
+    const char *sentence = refusal(ranks, &about);
+    if (sentence)
+        leave_together(program.name, sentence, EXIT_USAGE);
 
-    size_t most = largest(&chosen.sizes);
-    unsigned char *send = page_aligned(most), *receive = page_aligned(most);
-    double *times = calloc(chosen.iterations, sizeof *times);
-    double *scratch = calloc(chosen.iterations, sizeof *scratch);
-    char *parameters = NULL;
-    if (!send || !receive || !times || !scratch || print_parameters(&parameters, &chosen))
-        leave_at_once(PROGRAM, "no memory for messages of the asked size and iterations");
-    if (print_header(stdout, PROGRAM, parameters))
-        leave_at_once(PROGRAM, "no memory for the header");
-
-    size_t results = 0;
-    for (size_t p = 0; p < chosen.pair_count; p++)
-        for (size_t s = 0; s < chosen.sizes.count; s++) {
-            message message = {send, receive, (int)chosen.sizes.sizes[s]};
-            verify(chosen.pairs[p], chosen.order, &message, rank, results);
-            time_round_trips(chosen.pairs[p], &chosen, &message, rank, times);
-            if (rank == 0)
-                print_result(chosen.pairs[p], &chosen, &message, times, scratch);
-            results++;
+    /* Two of the largest at least, and a cache line for the alignment of each. */
+    p.room = 2 * (largest_extent() + 64);
+    if ((size_t)cache_bytes > p.room)
+        p.room = (size_t)cache_bytes;
+    p.send = page_aligned(p.room);
+    p.receive = page_aligned(p.room);
+    p.times = calloc((size_t)iterations, sizeof *p.times);
+    p.scratch = calloc((size_t)iterations, sizeof *p.scratch);
+    double *medians = calloc(sizes.count, sizeof *medians);
+    if (!p.send || !p.receive || !p.times || !p.scratch || !medians)
+        leave_at_once(program.name, "no memory for messages of the asked size and iterations");
+    begin_output(&program);
+    for (size_t i = 0; i < pairs.count; i++) {
+        p.pair = find_pair(pairs.names[i]);
+        for (size_t s = 0; s < sizes.count; s++)
+            medians[s] = measure(&p, sizes.sizes[s]);
+        if (refine_tolerance > 0) {
+            const refinement how = {refine_tolerance, stride_bytes ? ELEMENT : LEAST_GAP,
+                                    MOST_ADDED};
+            refine(&how, sizes.sizes, medians, sizes.count, measure, &p);
         }
-
-    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
-    if (code)
-        fprintf(stderr, PROGRAM ": the output could not be written: the disk is full or closed\n");
-    free(parameters);
-    free(scratch);
-    free(times);
-    free(receive);
-    free(send);
-    free(chosen.pairs);
-    free_sizes(&chosen.sizes);
-    leave_with_code_of_rank_0(code);
+    }
+    free(medians);
+    free(p.scratch);
+    free(p.times);
+    free(p.receive);
+    free(p.send);
+    end_program(&program, p.results);
 }

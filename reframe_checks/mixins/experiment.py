@@ -90,6 +90,18 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         self.nodes = min(wanted, site["nodes"])
         self.num_tasks_per_node = self.world().ranks_per_node
 
+    def most_ranks(self) -> int:
+        """Return how many ranks the site has a core for."""
+        site = self.site()
+        return int(site["cores_per_node"] * site["nodes"])
+
+    def oversubscribed(self) -> bool:
+        """Return whether there are more ranks than processors, so that ranks wait for them.
+
+        Where one machine plays several nodes, the site's data says how many processors it has.
+        """
+        return bool(self.num_tasks > self.site().get("processors", self.most_ranks()))
+
     def world(self) -> World:
         """Return the ranks and nodes of the launch."""
         return World(self.num_tasks, self.nodes)

@@ -169,6 +169,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "output_format": self.output_format,
             "ranks": self.num_tasks,
             "nodes": self.nodes,
+            "oversubscribed": self.oversubscribed(),
             "site": self.current_system.name,
             "partition": self.current_partition.fullname,
             "tier": self.tier,

@@ -152,7 +152,11 @@ def test_format_is_documented() -> None:
     schema = json.loads((project / "benchmarks/format.schema.json").read_text())["$defs"]
     models = {"header": records.Header, "iterations": records.Iterations, "end": records.End,
               "time_s": records.TimeSummary, "least_and_most": records.LeastAndMost,
-              **records.RESULTS}  # fmt: skip
+              "communication_iterations": records.CommunicationIterations,
+              **{"communication" if model is records.Communication else name: model
+                 for name, model in records.RESULTS.items()}}  # fmt: skip
+    operations = schema["communication_operation"]["enum"]
+    assert tuple(operations) == records.OPERATIONS
     for name, model in models.items():
         keys = {field.alias or key for key, field in model.model_fields.items()}
         assert keys == set(schema[name]["properties"]) == set(schema[name]["required"]), name

@@ -1,0 +1,110 @@
+#include "border_exchange.h"
+
+#include <string.h>
+
+const char *const exchange_names[] = {"sendrecv", "isend-irecv", "persistent", "neighbourhood",
+                                      "put", NULL};
+
+/* A face travels under the number of the side of its sender that it is, so that two faces between
+ * the same two ranks, as on a periodic grid of two, are told apart. */
+static void run_sendrecv(void *context)
+{
+    lattice *l = ((border_exchange *)context)->lattice;
+    for (int face = 0; face < l->faces; face++) {
+        const int from = face ^ 1;
+        MPI_Sendrecv(l->values, 1, l->sent[face], l->neighbour[face], face, l->values, 1,
+                     l->received[from], l->neighbour[from], face, l->comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static void run_isend_irecv(void *context)
+{
+    border_exchange *e = context;
+    lattice *l = e->lattice;
+    for (int face = 0; face < l->faces; face++)
+        MPI_Irecv(l->values, 1, l->received[face], l->neighbour[face], face ^ 1, l->comm,
+                  &e->requests[face]);
+    for (int face = 0; face < l->faces; face++)
+        MPI_Isend(l->values, 1, l->sent[face], l->neighbour[face], face, l->comm,
+                  &e->requests[l->faces + face]);
+    MPI_Waitall(2 * l->faces, e->requests, MPI_STATUSES_IGNORE);
+}
+
+static void open_persistent(border_exchange *e)
+{
+    lattice *l = e->lattice;
+    for (int face = 0; face < l->faces; face++) {
+        MPI_Recv_init(l->values, 1, l->received[face], l->neighbour[face], face ^ 1, l->comm,
+                      &e->requests[face]);
+        MPI_Send_init(l->values, 1, l->sent[face], l->neighbour[face], face, l->comm,
+                      &e->requests[l->faces + face]);
+    }
+}
+
+static void run_persistent(void *context)
+{
+    border_exchange *e = context;
+    MPI_Startall(2 * e->lattice->faces, e->requests);
+    MPI_Waitall(2 * e->lattice->faces, e->requests, MPI_STATUSES_IGNORE);
+}
+
+static void close_persistent(border_exchange *e)
+{
+    for (int i = 0; i < 2 * e->lattice->faces; i++)
+        MPI_Request_free(&e->requests[i]);
+}
+
+#if MPI_VERSION >= 3
+static void run_neighbourhood(void *context)
+{
+    /* The datatypes begin at the lattice's first point, so every displacement is 0. */
+    static const int one[MOST_FACES] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const MPI_Aint none[MOST_FACES];
+    lattice *l = ((border_exchange *)context)->lattice;
+    MPI_Neighbor_alltoallw(l->values, one, none, l->sent, l->values, one, none, l->received,
+                           l->comm);
+}
+#else
+#define run_neighbourhood NULL
+#endif
+
+static void open_window(border_exchange *e)
+{
+    lattice *l = e->lattice;
+    MPI_Win_create(l->values, (MPI_Aint)(l->points * sizeof(double)), 1, MPI_INFO_NULL, l->comm,
+                   &e->window);
+}
+
+/* All ranks have the same extents, so a neighbour's border has this rank's datatype. */
+static void run_put(void *context)
+{
+    border_exchange *e = context;
+    lattice *l = e->lattice;
+    MPI_Win_fence(0, e->window);
+    for (int face = 0; face < l->faces; face++)
+        if (l->neighbour[face] != MPI_PROC_NULL)
+            MPI_Put(l->values, 1, l->sent[face], l->neighbour[face], 0, 1, l->received[face ^ 1],
+                    e->window);
+    MPI_Win_fence(0, e->window);
+}
+
+static void close_window(border_exchange *e)
+{
+    MPI_Win_free(&e->window);
+}
+
+static const exchange_method methods[] = {
+    {"sendrecv", run_sendrecv, NULL, NULL},
+    {"isend-irecv", run_isend_irecv, NULL, NULL},
+    {"persistent", run_persistent, open_persistent, close_persistent},
+    {"neighbourhood", run_neighbourhood, NULL, NULL},
+    {"put", run_put, open_window, close_window},
+};
+
+const exchange_method *find_exchange(const char *name)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (strcmp(methods[i].name, name) == 0)
+            return &methods[i];
+    return NULL;
+}
