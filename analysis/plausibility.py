@@ -7,7 +7,7 @@ above a physical limit is the most useful alarm that a measurement can have.
 from __future__ import annotations
 
 from analysis.hpl_output import HplRun
-from analysis.records import Header, Latency, PingPong, Result
+from analysis.records import Communication, Header, Latency, PingPong, Result
 
 
 def one_way_bandwidth(message_bytes: int, round_trip_s: float) -> float:
@@ -54,6 +54,30 @@ def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
         f"{result.message_bytes} bytes between ranks {result.source} and {result.to}: the median "
         f"bandwidth {bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} "
         "MB/s, so the ranks do not use the link"
+    )
+
+
+# Below this a rank that leaves the barrier late may find its message there already.
+SURELY_TIMED_BYTES = 65536
+
+
+def communication_above_link(
+    result: Communication, ranks: int, link_bytes_per_s: float
+) -> str | None:
+    """Say so when ranks on nodes of their own receive more than their links bring.
+
+    The mean over all ranks is a lower bound of what the busiest link has to bring, whatever the
+    pattern. `ranks` is the size of the world, each rank on its own node.
+    """
+    if result.message_bytes < SURELY_TIMED_BYTES:
+        return None
+    least = result.moved_bytes / ranks / link_bytes_per_s
+    if result.time_s.median >= least:
+        return None
+    return (
+        f"{result.series}, {result.message_bytes} bytes: the median time "
+        f"{result.time_s.median:.4g} s is below the {least:.4g} s that the links take for their "
+        "share of the bytes"
     )
 
 

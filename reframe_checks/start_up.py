@@ -9,10 +9,10 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
-from reframe.core.runtime import runtime
 
 from analysis.start_up import of_the_thesis, points_out_of_order, start_up_times
 from reframe_checks.mixins import page_cache
+from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
@@ -23,12 +23,6 @@ LAUNCH_HOST = "launch_host"
 CONTAINER_STARTED = "container_started"
 CONTAINER_ENDED = "container_ended"
 DAEMONS_BOOTED = "lam_booted"
-
-
-def cores_of_site() -> int:
-    """Return the cores of the site that ReFrame runs for; 1 where the host is of no site."""
-    sites = [partition.extras.get("site") for partition in runtime().system.partitions]
-    return max((site["cores_per_node"] * site["nodes"] for site in sites if site), default=1)
 
 
 def two_and_most() -> list[int]:

@@ -1,0 +1,131 @@
+"""Collective operations: NTNU's SimpleBench, NASA's ATA, Kearns' section 5.4, IIT's goptest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.cores import ranks_up_to
+from reframe_checks.mixins.tiers import TIER, of_tier
+
+DOUBLE = 8
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Operations over groups and message sizes in bytes, by as many ranks as the site has room for.
+
+    `shared` divides the sizes among the ranks: the reports state a rank's whole buffer.
+    """
+
+    operations: tuple[str, ...]
+    sizes: tuple[int, ...]
+    ranks: int
+    iterations: int
+    groups: tuple[str, ...] = ("world",)
+    shared: bool = False
+    scrub_bytes: int = 0
+
+    def sizes_for(self, ranks: int) -> list[int]:
+        """Return the sizes that the program is asked for, whole doubles where they are divided."""
+        if not self.shared:
+            return list(self.sizes)
+        return [max(1, size // ranks // DOUBLE) * DOUBLE if size else 0 for size in self.sizes]
+
+    def groups_for(self, ranks: int) -> list[str]:
+        """Return the groups that so many ranks can form: halves are of two ranks at least."""
+        return [group for group in self.groups if group == "world" or ranks >= 4]
+
+
+# More than the last level of cache of any node, so that nothing of an iteration is left in it.
+SCRUB = 64 << 20
+BOTH = ("world", "halves")
+REDUCTIONS = ("reduce-min", "allreduce-min", "allreduce-sum")
+# NASA 2003, table of ATA bandwidth over buffer size.
+ATA_SIZES = (40, 400, 1_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+             10_000_000, 15_000_000, 20_000_000)  # fmt: skip
+# NTNU 2008, Tables 5.6 to 5.8: 400x50, 1000x1000 and 8000x8000 doubles; section 3.1.4: reductions.
+NTNU_SMALL, NTNU_MEDIUM, NTNU_LARGE = (n * DOUBLE for n in (400 * 50, 1000 * 1000, 8000 * 8000))
+
+SUITES: dict[str, Suite] = of_tier(
+    quick={
+        # SimpleBench (NTNU 2008, appendix A); its sizes are doubles over all ranks.
+        "simplebench-alltoall": Suite(("alltoall",), (64, 65_536), 4, 20, BOTH, shared=True),
+        "simplebench-collective": Suite(("barrier", *REDUCTIONS), (64, 65_536), 4, 20, BOTH,
+                                        shared=True),
+        # The Ohio tests of Kearns 2003, section 5.4: 0 to 16,384 bytes.
+        "ohio": Suite(("barrier", "bcast", "gather", "alltoall"), (0, 1024, 16_384), 2, 50),
+        "ata": Suite(("alltoall",), (40, 10_000, 100_000), 2, 10),
+        "goptest": Suite(("bcast", "allreduce-sum"), (0, 256, 512, 768, 1024), 2, 50),
+        "ntnu-alltoall": Suite(("alltoall",), (NTNU_SMALL,), 2, 10, shared=True,
+                               scrub_bytes=SCRUB),
+        "ntnu-reduce": Suite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2, 20,
+                             scrub_bytes=SCRUB),
+        "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
+    },
+    paper={
+        "simplebench-alltoall": Suite(("alltoall",), (64, 65_536, 800_000), 8, 100, BOTH,
+                                      shared=True),
+        "simplebench-collective": Suite(("barrier", *REDUCTIONS), (0, 64, 65_536, 8_000_000), 8,
+                                        100, BOTH, shared=True),
+        "ohio": Suite(("barrier", "bcast", "gather", "alltoall"),
+                      tuple(range(0, 16_385, 1024)), 8, 100),
+        "ata": Suite(("alltoall",), ATA_SIZES, 8, 100),
+        "goptest": Suite(("bcast", "allreduce-sum"), tuple(range(0, 1025, 256)), 32, 100),
+        "ntnu-alltoall-small": Suite(("alltoall",), (NTNU_SMALL,), 8, 10_000, shared=True,
+                                     scrub_bytes=SCRUB),
+        "ntnu-alltoall-medium": Suite(("alltoall",), (NTNU_MEDIUM,), 8, 1000, shared=True,
+                                      scrub_bytes=SCRUB),
+        "ntnu-alltoall-large": Suite(("alltoall",), (NTNU_LARGE,), 8, 100, shared=True,
+                                     scrub_bytes=SCRUB),
+        "ntnu-reduce": Suite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 8, 1000,
+                             scrub_bytes=SCRUB),
+        "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 1024, 65_536, 1_000_000), 8,
+                        100),
+    },
+)  # fmt: skip
+
+
+@rfm.simple_test
+class Collectives(Communicating):
+    """One report's collective operations, over its groups and message sizes."""
+
+    descr = "collective operations over message sizes"
+    program = "collective"
+    spread = True
+    suite = parameter(SUITES, loggable=True)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start as many ranks as the report had, or as many as the site has cores for."""
+        self.num_tasks = ranks_up_to(SUITES[self.suite].ranks)
+        if TIER == "paper":
+            self.time_limit = "2h"
+
+    @run_after("setup")
+    def describe_suite(self) -> None:
+        """Pass the suite to the program, with every iteration's time in the output."""
+        suite = SUITES[self.suite]
+        self.program_arguments = [
+            *(word for name in suite.operations for word in ("--operation", name)),
+            *(word for name in suite.groups_for(self.num_tasks) for word in ("--group", name)),
+            *(word for n in suite.sizes_for(self.num_tasks) for word in ("--sizes", str(n))),
+            "--iterations", str(suite.iterations),
+            "--scrub-bytes", str(suite.scrub_bytes),
+            "--raw",
+        ]  # fmt: skip
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"suite": self.suite, "ranks": self.num_tasks}
+
+    def asked_points(self) -> Iterable[Point]:
+        """Return the points in the program's order; a barrier has one, without a size."""
+        suite = SUITES[self.suite]
+        for operation in suite.operations:
+            for group in suite.groups_for(self.num_tasks):
+                sizes = [0] if operation == "barrier" else suite.sizes_for(self.num_tasks)
+                for size in sizes:
+                    yield Point(operation, "", group, size)

@@ -1,0 +1,100 @@
+"""The exchange of a lattice's borders: NTNU's Cartesian test, and 1 to 4 dimensions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.cores import ranks_up_to
+from reframe_checks.mixins.tiers import TIER, of_tier
+
+DOUBLE = 8
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Methods over dimensions and extents in points; `whole` extents are divided by the ranks."""
+
+    methods: tuple[str, ...]
+    dimensions: tuple[int, ...]
+    extents: tuple[int, ...]
+    ranks: int
+    iterations: int
+    whole: bool = False
+
+
+METHODS = ("sendrecv", "isend-irecv", "persistent", "neighbourhood", "put")
+CARTESIAN = ("sendrecv", "isend-irecv")
+
+SUITES: dict[str, Suite] = of_tier(
+    quick={
+        "cartesian": Suite(CARTESIAN, (2,), (8, 1000), 4, 10, whole=True),
+        "halo": Suite(METHODS, (1, 2, 3, 4), (12,), 4, 10),
+    },
+    paper={
+        # SimpleBench's sizes (NTNU 2008, appendix A); the largest is a lattice of 12.8 GB.
+        "cartesian": Suite(CARTESIAN, (2,), (8, 10_000, 20_000, 40_000), 8, 100, whole=True),
+        "halo": Suite(METHODS, (1, 2, 3, 4), (8, 16, 32), 16, 200),
+    },
+)
+
+
+def grid_of(ranks: int, dimensions: int) -> list[int]:
+    """Return the grid of a power of two of ranks as MPI_Dims_create makes it: as even as can be."""
+    grid = [1] * dimensions
+    place = 0
+    while ranks > 1:
+        grid[place % dimensions] *= 2
+        ranks //= 2
+        place += 1
+    return grid
+
+
+@rfm.simple_test
+class HaloExchange(Communicating):
+    """All faces of a lattice, by every way that MPI has for it."""
+
+    descr = "exchange of a lattice's borders"
+    program = "halo"
+    spread = True
+    suite = parameter(SUITES, loggable=True)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start as many ranks as the report had, or as many as the site has cores for."""
+        self.num_tasks = ranks_up_to(SUITES[self.suite].ranks)
+        if TIER == "paper":
+            self.time_limit = "1h"
+
+    @run_after("setup")
+    def describe_suite(self) -> None:
+        """Pass the suite to the program, with every iteration's time in the output."""
+        suite = SUITES[self.suite]
+        self.program_arguments = [
+            *(word for name in suite.methods for word in ("--method", name)),
+            *(word for n in suite.dimensions for word in ("--dimensions", str(n))),
+            *(word for n in suite.extents for word in ("--extent", str(n))),
+            *(["--whole"] if suite.whole else []),
+            "--iterations", str(suite.iterations),
+            "--raw",
+        ]  # fmt: skip
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"suite": self.suite, "ranks": self.num_tasks}
+
+    def asked_points(self) -> Iterable[Point]:
+        """Return the points in the program's order; a message is the largest face."""
+        suite = SUITES[self.suite]
+        for dimensions in suite.dimensions:
+            grid = grid_of(self.num_tasks, dimensions)
+            for extent in suite.extents:
+                own = [extent // n if suite.whole else extent for n in grid]
+                faces = [1] * dimensions
+                for across in range(dimensions):
+                    for other in range(dimensions):
+                        faces[across] *= own[other] if other != across else 1
+                for method in suite.methods:
+                    yield Point("halo", method, "x".join(map(str, grid)), max(faces) * DOUBLE)

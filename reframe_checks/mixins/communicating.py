@@ -1,0 +1,96 @@
+"""A check whose launch measures many series of communications, each over message sizes."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_before
+from reframe.core.exceptions import SanityError
+
+from analysis.plausibility import communication_above_link
+from analysis.records import Communication
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.recording import Suspect
+
+LEFT_OUT = re.compile(r"^(?P<program>\w+): left out: (?P<what>[^:]+): (?P<reason>.+)$", re.M)
+
+
+class Point(NamedTuple):
+    """One measured communication: what, by which calls, by which ranks, of which size in bytes."""
+
+    operation: str
+    method: str
+    group: str
+    message_bytes: int
+
+
+def point_of(result: Communication) -> Point:
+    """Return the point that a result is of."""
+    return Point(result.operation, result.method, result.group, result.message_bytes)
+
+
+class Communicating(Experiment):
+    """The results are exactly the points that were asked for, and none is faster than the link.
+
+    A check defines `asked_points()`; the program says on stderr what the implementation lacks, and
+    only that may be missing.
+    """
+
+    # Values without references are judged by the program's own proofs; see references.yaml for
+    # those that a site has.
+    require_reference = False
+
+    def asked_points(self) -> Iterable[Point]:
+        """Return the points that the launch must have measured."""
+        raise NotImplementedError
+
+    def left_out(self) -> dict[str, str]:
+        """Return what the program left out, and why."""
+        text = self.output_path("stderr").read_text(errors="replace")
+        return {
+            found["what"]: found["reason"]
+            for found in LEFT_OUT.finditer(text)
+            if found["program"] == self.program
+        }
+
+    def examine(self) -> None:
+        """Refuse points other than those asked for, unverified data and impossible times."""
+        output = self.read_records()
+        found = output.communications()
+        if len(found) != len(output.results):
+            raise SanityError("the output has results that are no communications")
+        lacks = self.left_out()
+        asked = [p for p in self.asked_points() if p.method.split(" ")[0] not in lacks]
+        if not asked:
+            raise SanityError(
+                "nothing is left to measure: the implementation lacks "
+                + "; ".join(f"{what} ({reason})" for what, reason in lacks.items())
+            )
+        measured = [point_of(result) for result in found]
+        if measured != asked:
+            missing = [point for point in asked if point not in measured]
+            first = missing[0] if missing else next(p for p in measured if p not in asked)
+            raise SanityError(
+                f"the output has {len(measured)} results, not the {len(asked)} asked for; "
+                f"{'missing' if missing else 'not asked for'}: {first}"
+            )
+        link = self.site()["link_bytes_per_s"] if self.nodes == self.num_tasks else None
+        for result in found:
+            sentence = communication_above_link(result, self.num_tasks, link) if link else None
+            if sentence:
+                raise Suspect(sentence)
+        self.measured = found
+
+    @run_before("performance")
+    def report_series(self) -> None:
+        """Report each series' time at its largest message."""
+        largest: dict[str, Communication] = {}
+        for result in getattr(self, "measured", []):
+            if result.message_bytes >= getattr(largest.get(result.series), "message_bytes", -1):
+                largest[result.series] = result
+        for series, result in largest.items():
+            name = re.sub(r"\W+", "_", f"{series} {result.message_bytes}").strip("_")
+            self.perf_variables[name] = sn.make_performance_function(
+                sn.defer(result.time_s.median), "s"
+            )
