@@ -104,11 +104,12 @@ def figures(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
-    """Return the experiments of many series, each with its cells."""
+    """Return the experiments that have no section of their own, each with its cells."""
     return [
         (name, cells)
-        for name, metric in metrics().items()
-        if metric["metric"] == "time" and (cells := comparison.experiment(name))
+        for name in metrics()
+        if name not in ("PointToPoint", "Linpack", "StartUp")
+        and (cells := comparison.experiment(name))
     ]
 
 

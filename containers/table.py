@@ -60,6 +60,8 @@ class Family(_Strict):
     launchers: list[str] = []
     #: Other ways to run the same image: the variables that choose them.
     variants: dict[VariantName, dict[VariableName, VariableValue]] = {}
+    #: The variables that set, in bytes, up to which size messages are sent without asking.
+    eager_limit: list[VariableName] = []
 
 
 class Entry(_Strict):
@@ -83,6 +85,7 @@ class Entry(_Strict):
     left_out: list[str] | None = None
     launchers: list[str] | None = None
     variants: dict[VariantName, dict[VariableName, VariableValue]] | None = None
+    eager_limit: list[VariableName] | None = None
 
 
 class Implementation(Family):
@@ -113,6 +116,7 @@ class Implementation(Family):
                 "mpiexec": self.mpiexec,
                 "mpiexec.pinned": self.pinned,
                 "mpiexec.oversubscribed": self.oversubscribed,
+                **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
                 **variants,
             }.items()
         }

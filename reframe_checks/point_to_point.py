@@ -3,12 +3,9 @@
 from dataclasses import dataclass, replace
 
 import reframe as rfm
-from reframe.core.builtins import parameter, performance_function, run_after, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.builtins import parameter, run_after, variable
 
-from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
-from reframe_checks.mixins.experiment import Experiment
-from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.ping_pong import PingPongExperiment, Sweep
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 
@@ -61,12 +58,10 @@ PAIRS = [f"{send}/{receive}" for send in ("Send", "Isend", "Ssend", "Issend")
 
 
 @rfm.simple_test
-class PointToPoint(Experiment):
+class PointToPoint(PingPongExperiment):
     """Ping-pong of one send/receive pair over one range of message sizes."""
 
     descr = "ping-pong of one send/receive pair over a range of message sizes"
-    program = "pingpong"
-    spread = True
     pair = parameter(PAIRS, loggable=True)
     message_range = parameter(RANGES, loggable=True)
 
@@ -81,18 +76,10 @@ class PointToPoint(Experiment):
             return sweep
         return sweep.shortened(link, QUICK_SECONDS)
 
-    @run_after("setup")
-    def describe_sweep(self) -> None:
-        """Pass the range to the program, with every iteration's time in the output."""
+    def ping_pong(self) -> Sweep:
+        """Return what the program is asked for."""
         sweep = self.sweep()
-        self.program_arguments = [
-            "--pair", self.pair,
-            "--order", self.order,
-            "--sizes", f"{sweep.first}:{sweep.last}:{sweep.step}",
-            "--iterations", str(sweep.iterations),
-            "--warmup", str(sweep.warmup),
-            "--raw",
-        ]  # fmt: skip
+        return Sweep(self.pair, self.order, tuple(sweep.sizes()), sweep.iterations, sweep.warmup)
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
@@ -104,37 +91,3 @@ class PointToPoint(Experiment):
         """Return what identifies the cell."""
         parameters = {"pair": self.pair, "message_range": self.message_range}
         return parameters if self.order == "modified" else {**parameters, "order": self.order}
-
-    def examine(self) -> None:
-        """Refuse results other than those asked for, and bandwidths that cannot be."""
-        output = self.read_records()
-        sweep = self.sweep()
-        found = [(r.pair, r.order, r.message_bytes, r.iterations) for r in output.results]
-        asked = [(self.pair, self.order, size, sweep.iterations) for size in sweep.sizes()]
-        if found != asked:
-            missing = [size for _, _, size, _ in asked if size not in {f[2] for f in found}]
-            raise SanityError(
-                f"the output has {len(found)} results, not the {len(asked)} asked for "
-                f"(message sizes missing: {missing or 'none, but other parameters differ'})"
-            )
-        if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(asked):
-            raise SanityError("the output lacks the times of single iterations")
-        link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
-        for result in output.results:
-            sentence = (
-                bandwidth_above_link(result, link) if link else message_faster_than_memory(result)
-            )
-            if sentence:
-                raise Suspect(sentence)
-        self.measured = output.results
-
-    @performance_function("B/s")
-    def bandwidth(self) -> float:
-        """Return the bandwidth at the largest message: two messages a round trip."""
-        last = self.measured[-1]
-        return float(2 * last.message_bytes / last.time_s.median)
-
-    @performance_function("s")
-    def latency(self) -> float:
-        """Return half the median round trip of the smallest message."""
-        return float(self.measured[0].time_s.median / 2)
