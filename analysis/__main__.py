@@ -95,6 +95,8 @@ def rich_table(comparison: Comparison, experiment: str) -> Table:
         table.add_column("95% interval", justify="right")
         table.add_column("verdict")
     for cell in comparison.experiment(experiment):
+        if cell.series:
+            continue
         row = [" ".join(str(value) for value in cell.parameters.values())]
         for name in comparison.implementations:
             estimates = cell.estimates.get(name)
@@ -133,7 +135,11 @@ def table(
     if experiment and experiment not in names:
         fail(f"{experiment} was not measured; there is: {', '.join(names)}")
     for name in [experiment] if experiment else names:
-        console.print(rich_table(comparison, name))
+        series = [cell for cell in comparison.experiment(name) if cell.series]
+        if series:
+            console.print(f"{name}: {len(series)} series, each in the report")
+        if len(series) < len(comparison.experiment(name)):
+            console.print(rich_table(comparison, name))
     console.print(
         "For a range of message sizes the median is that of the largest message, "
         "the ratio that of all sizes."
@@ -150,6 +156,57 @@ def compare(campaign: CampaignArgument, base: BaseOption = None) -> None:
     comparison = comparison_of(campaign, base)
     sentences = answer(comparison) + tally(comparison)
     for sentence in sentences or ["Only one implementation was measured."]:
+        print(sentence)
+
+
+@app.command()
+def variability(
+    campaign: CampaignArgument,
+    most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
+) -> None:
+    """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from analysis import variability as listing
+    from analysis.comparison import metrics
+    from analysis.figures import prefixed
+
+    comparison = comparison_of(campaign, None)
+    units = {cell.name: metrics()[cell.experiment]["unit"] for cell in comparison.cells}
+    rows = listing.variability(comparison)
+    table = Table(title=f"Launches of {comparison.campaign.path.name}, in order of rounds")
+    for name in ("cell", "implementation"):
+        table.add_column(name)
+    for name in ("bytes", "largest / smallest", "deviation"):
+        table.add_column(name, justify="right")
+    table.add_column("launches")
+    for row in rows[:most]:
+        table.add_row(
+            escape(row.cell), row.implementation, str(row.message_bytes), f"{row.spread:.2f}",
+            f"{100 * row.relative_deviation:.1f}%",
+            ", ".join(prefixed(value, units[row.cell]) for value in row.values),
+        )  # fmt: skip
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    console.print(table)
+    console.print(f"{min(most, len(rows))} of {len(rows)} rows")
+
+
+@app.command()
+def protocols(campaign: CampaignArgument) -> None:
+    """Say at which message sizes an implementation changes how it sends, by its own times."""
+    from analysis.campaign import read_campaign
+    from analysis.protocol_switch import switches_of
+
+    found = read_campaign(folder_of(campaign))
+    sentences = switches_of(found)
+    if not sentences:
+        fail(
+            f"{found.path.name} has no sound ping-pong over enough message sizes; measure one "
+            "with: make run CHECKS=Mpptest"
+        )
+    for sentence in sentences:
         print(sentence)
 
 

@@ -81,10 +81,21 @@ def communication_above_link(
     )
 
 
+COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "reduce-min",
+                       "reduce-sum", "allreduce-min", "allreduce-sum")  # fmt: skip
+
+
 def time_below_clock_resolution(header: Header, result: Result) -> str | None:
-    """Say so when the shortest time is below what the clock can tell apart."""
+    """Say so when the shortest time is below what the clock can tell apart.
+
+    A collective operation without data need not do anything (but a barrier), and may take no time.
+    """
     time_s = getattr(result, "time_s", None)
     if time_s is None:
+        return None
+    if isinstance(result, Communication) and (
+        result.operation in COLLECTIVES_OF_DATA and not result.message_bytes
+    ):
         return None
     resolution = max(header.clock_tick_s, header.clock_resolution_s)
     if time_s.min >= resolution:

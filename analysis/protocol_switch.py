@@ -1,0 +1,139 @@
+"""Where a library changes how it sends: message sizes at which time over size breaks.
+
+A library sends short messages at once and asks the receiver before it sends long ones (Kearns
+2003, section 4.3.3: MPICH's short, eager and rendezvous protocols). Between two switches the time
+of a message is a straight line over its size (Hockney: latency plus size over bandwidth), so a
+switch is where one line ends and another begins.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.campaign import Campaign
+from analysis.records import PingPong, ProgramOutput
+from analysis.statistics import median
+
+# A line has two parameters, so three points are the fewest that can speak against one.
+FEWEST_POINTS = 3
+MOST_LINES = 6
+# Relative scatter below which a measured time cannot be trusted, so that a perfect fit of few
+# points is not taken for certainty.
+LEAST_SCATTER = 0.01
+
+
+@dataclass(frozen=True)
+class Line:
+    """Times of messages from `first_bytes` to `last_bytes`: alpha + beta x size.
+
+    `alpha` is in seconds, `beta` in seconds a byte.
+    """
+
+    first_bytes: int
+    last_bytes: int
+    alpha: float
+    beta: float
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Between `below_bytes` and `above_bytes` one line ends and another begins.
+
+    `jump` is the second line's time over the first one's in the middle between the two sizes.
+    """
+
+    below_bytes: int
+    above_bytes: int
+    jump: float
+
+
+def fit_line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
+    """Return alpha, beta and the sum of squared relative errors of the best line."""
+    design = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
+    (alpha, beta), *_ = np.linalg.lstsq(design, np.ones_like(times), rcond=None)
+    errors = (alpha + beta * sizes) / times - 1.0
+    return float(alpha), float(beta), float(errors @ errors)
+
+
+def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[Line]:
+    """Return the straight lines that times (seconds) over sizes (bytes) are best made of.
+
+    The number of lines is chosen by Schwarz' criterion: one more must explain more than its
+    parameters would explain of noise. Raises ValueError where there are fewer than three sizes, a
+    size twice, or a time that is not positive.
+    """
+    order = np.argsort(sizes)
+    x, y = np.asarray(sizes, float)[order], np.asarray(times, float)[order]
+    count = len(x)
+    if count < FEWEST_POINTS or (np.diff(x) <= 0).any() or not (y > 0).all():
+        raise ValueError("lines need three different sizes at least, and positive times")
+    cost = np.full((count, count + 1), math.inf)
+    for begin in range(count):
+        for end in range(begin + FEWEST_POINTS, count + 1):
+            cost[begin, end] = fit_line(x[begin:end], y[begin:end])[2]
+    # best[k][end]: the least sum of squares of the first `end` points in k + 1 lines.
+    best = [cost[0].copy()]
+    back: list[np.ndarray] = []
+    for _ in range(1, min(MOST_LINES, count // FEWEST_POINTS)):
+        through = best[-1][:count, None] + cost
+        back.append(through.argmin(axis=0))
+        best.append(through.min(axis=0))
+
+    def criterion(lines: int) -> float:
+        error = best[lines - 1][count]
+        if not math.isfinite(error):
+            return math.inf
+        scatter = max(error / count, LEAST_SCATTER**2)
+        # Two parameters a line, and the place of each switch.
+        return float(count * math.log(scatter) + (3 * lines - 1) * math.log(count))
+
+    chosen = min(range(1, len(best) + 1), key=criterion)
+    ends = [count]
+    for lines in range(chosen - 1, 0, -1):
+        ends.append(int(back[lines - 1][ends[-1]]))
+    ends.append(0)
+    found = []
+    for begin, end in itertools.pairwise(ends[::-1]):
+        alpha, beta, _ = fit_line(x[begin:end], y[begin:end])
+        found.append(Line(int(x[begin]), int(x[end - 1]), alpha, beta))
+    return found
+
+
+def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Switch]:
+    """Return the switches between the lines of `lines_of`, in ascending order."""
+    lines = lines_of(sizes, times)
+    found = []
+    for one, other in itertools.pairwise(lines):
+        middle = (one.last_bytes + other.first_bytes) / 2
+        before, after = (line.alpha + line.beta * middle for line in (one, other))
+        found.append(Switch(one.last_bytes, other.first_bytes, after / before))
+    return found
+
+
+def switches_of(campaign: Campaign) -> list[str]:
+    """Return a sentence for each cell of ping-pongs and implementation, by medians of launches."""
+    times: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for launch in campaign.sound():
+        if isinstance(launch.output, ProgramOutput):
+            for result in launch.output.results:
+                if isinstance(result, PingPong):
+                    key = launch.record.cell, launch.record.implementation
+                    times[key][result.message_bytes].append(result.time_s.median / 2)
+    sentences = []
+    for (cell, implementation), by_size in sorted(times.items()):
+        sizes = sorted(by_size)
+        if len(sizes) < 2 * FEWEST_POINTS:
+            continue
+        switches = protocol_switches(sizes, [median(by_size[size]) for size in sizes])
+        said = "; ".join(
+            f"between {one.below_bytes:,} and {one.above_bytes:,} bytes (time x {one.jump:.2f})"
+            for one in switches
+        )
+        sentences.append(f"{cell}, {implementation}: {said or 'one line, no switch'}")
+    return sentences
