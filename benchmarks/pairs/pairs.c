@@ -61,6 +61,14 @@ static size_t turns(int ranks)
     return is_every() ? (size_t)ranks - 1 : pairs.count;
 }
 
+static int takes_all_ranks(int ranks)
+{
+    for (size_t k = 0; k < pairs.count; k++)
+        if (pairs.sizes[k] && pairs.sizes[k] != (size_t)ranks / 2)
+            return 0;
+    return !is_every() || ranks == 2;
+}
+
 /* A sentence where the arguments do not go together or with the world; else NULL. */
 static const char *refusal(int ranks, complaint *about)
 {
@@ -75,6 +83,10 @@ static const char *refusal(int ranks, complaint *about)
                      ranks / 2);
             return about->text;
         }
+    for (size_t m = 0; m < methods.count; m++)
+        if (strcmp(methods.names[m], "partitioned") == 0 && !takes_all_ranks(ranks))
+            /* Open MPI 5.0.11 waits for ever where a rank of the world has none. */
+            return "--method partitioned: only with all ranks in pairs at once (--pairs 0)";
     for (size_t m = 0; m < methods.count; m++)
         for (size_t s = 0; s < sizes.count; s++) {
             if (strcmp(methods.names[m], "window") == 0 &&

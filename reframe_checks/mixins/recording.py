@@ -31,7 +31,11 @@ def complaint_in(path: Path, *programs: str) -> str:
         return ""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     # Launchers put a banner of their own after what the program said, and what they end complains.
-    own = [line for line in lines if line.startswith(tuple(f"{name}: " for name in programs))]
+    own = [
+        line
+        for line in lines
+        if line.startswith(tuple(f"{name}: " for name in programs)) and ": left out: " not in line
+    ]
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
     return (own or others or lines or [""])[-1].strip()
 

@@ -1,0 +1,325 @@
+"""The programs of communications, with two MPIs: every byte proved, errors by the sentence."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from analysis.records import Communication, ProgramOutput, read_program_output
+from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.test_programs import SCHEMA
+
+pytestmark = pytest.mark.real
+PROGRAMS = ["collective", "pairs", "some_to_some", "halo", "one_sided"]
+TINY = ["--iterations", "3", "--warmup", "1"]
+
+
+def measured(
+    built: Built, path: Path, program: str, *arguments: str, ranks: int = 2
+) -> ProgramOutput:
+    """Run a program and return its records, each checked against the schema."""
+    done = built.run(program, *arguments, ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        SCHEMA.validate(json.loads(line))
+    path.write_text(done.stdout)
+    return read_program_output(path)
+
+
+def moved(results: list[Communication]) -> dict[tuple[str, str], int]:
+    return {(r.operation, r.group): r.moved_bytes for r in results}
+
+
+def test_collectives_on_world_and_halves(built: Built, tmp_path: Path) -> None:
+    output = measured(
+        built, tmp_path / "out", "collective", "--group", "all", "--sizes", "800", "--raw", *TINY,
+        ranks=4,
+    )  # fmt: skip
+    results = output.communications()
+    assert len(results) == 20 == len(output.iterations)
+    # By the definitions in FORMAT.md, for 4 ranks and for 2 times 2 ranks.
+    assert moved(results) == {
+        ("barrier", "world"): 0, ("barrier", "halves"): 0,
+        ("bcast", "world"): 2400, ("bcast", "halves"): 1600,
+        ("gather", "world"): 2400, ("gather", "halves"): 1600,
+        ("scatter", "world"): 2400, ("scatter", "halves"): 1600,
+        ("allgather", "world"): 9600, ("allgather", "halves"): 3200,
+        ("alltoall", "world"): 9600, ("alltoall", "halves"): 3200,
+        ("reduce-min", "world"): 800, ("reduce-min", "halves"): 1600,
+        ("reduce-sum", "world"): 800, ("reduce-sum", "halves"): 1600,
+        ("allreduce-min", "world"): 3200, ("allreduce-min", "halves"): 3200,
+        ("allreduce-sum", "world"): 3200, ("allreduce-sum", "halves"): 3200,
+    }  # fmt: skip
+    assert {r.ranks for r in results if r.group == "halves"} == {2}
+    assert all(len(r.median_by_rank_s) == 4 for r in results)
+
+
+@pytest.mark.parametrize("synchronisation", ["barrier", "window", "none"])
+def test_synchronisation(built: Built, tmp_path: Path, synchronisation: str) -> None:
+    output = measured(
+        built, tmp_path / "out", "collective", "--operation", "alltoall", "--sizes", "1024",
+        "--iterations", "200", "--synchronisation", synchronisation,
+    )  # fmt: skip
+    [result] = output.communications()
+    assert result.synchronisation == synchronisation
+    assert result.iterations + result.discarded == 200
+    assert (result.clock_error_s > 0) == (synchronisation == "window")
+
+
+def test_batches_until_the_interval_is_narrow(built: Built, tmp_path: Path) -> None:
+    wanted = ["--iterations", "50", "--most-iterations", "5000", "--relative-width", "0.2"]
+    output = measured(
+        built, tmp_path / "out", "collective", "--operation", "bcast", "--sizes", "8", *wanted
+    )
+    [result] = output.communications()
+    assert result.iterations % 50 == 0 and 50 <= result.iterations <= 5000
+    [impossible] = measured(
+        built, tmp_path / "out", "collective", "--operation", "bcast", "--sizes", "8",
+        "--iterations", "50", "--most-iterations", "120", "--relative-width", "0.000001",
+    ).communications()  # fmt: skip
+    assert impossible.iterations == 120
+
+
+def test_estimate_measures_nothing(built: Built) -> None:
+    done = built.run("collective", "--estimate", "--iterations", "100000", "--sizes", "8")
+    *_, estimate, end = map(json.loads, done.stdout.splitlines())
+    assert estimate["points"] == 10 and estimate["estimated_s"] > 0
+    assert end == {"record": "end", "results": 0}
+
+
+@pytest.mark.parametrize("partner", ["near", "bisection", "every"])
+def test_pairs(built: Built, tmp_path: Path, partner: str) -> None:
+    numbers = [] if partner == "every" else ["--pairs", "1", "--pairs", "2"]
+    output = measured(
+        built, tmp_path / "out", "pairs", "--method", "send-recv", "--method", "irecv-send",
+        "--method", "exchange", "--method", "window", "--method", "persistent",
+        "--partner", partner, *numbers,
+        "--window", "8", "--sizes", "0", "--sizes", "4096", *TINY, ranks=4,
+    )  # fmt: skip
+    by_key = {(r.method, r.group, r.message_bytes): r.moved_bytes for r in output.communications()}
+    groups = {group for _, group, _ in by_key}
+    if partner == "every":
+        assert groups == {"ranks 0 and 1", "ranks 0 and 2", "ranks 0 and 3"}
+        assert by_key["window of 8", "ranks 0 and 3", 4096] == 8 * 4096
+    else:
+        assert groups == {f"1 {partner} pair", f"2 {partner} pairs"}
+        assert by_key["exchange", f"2 {partner} pairs", 4096] == 4 * 4096
+        assert by_key["persistent", f"1 {partner} pair", 4096] == 2 * 4096
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_partitioned(built: Built, tmp_path: Path, ranks: int) -> None:
+    output = measured(
+        built, tmp_path / "out", "pairs", "--method", "partitioned", "--sizes", "0",
+        "--sizes", "4096", *TINY, ranks=ranks,
+    )  # fmt: skip
+    assert [r.moved_bytes for r in output.communications()] == [0, ranks * 4096]
+
+
+def test_some_to_some_is_the_same_exchange_everywhere(built: Built, tmp_path: Path) -> None:
+    options = ["--style", "all", "--sided", "all", "--most-bytes", "5000", "--seed", "7", *TINY]
+    output = measured(built, tmp_path / "out", "some_to_some", *options, ranks=4)
+    single, double = (
+        {(r.moved_bytes, r.message_bytes) for r in output.communications() if side in r.method}
+        for side in ("single", "double")
+    )
+    assert single == {drawn(7, 4, 6, 5000, double=False)}
+    assert double == {drawn(7, 4, 6, 5000, double=True)}
+
+
+def drawn(seed: int, ranks: int, messages: int, most: int, *, double: bool) -> tuple[int, int]:
+    """Return all bytes and the mean size, drawn here: the seed alone decides on every machine."""
+    mask = 2**64 - 1
+
+    def below(limit: int) -> int:
+        nonlocal seed
+        while True:
+            seed = (seed + 0x9E3779B97F4A7C15) & mask
+            z = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+            z ^= z >> 31
+            if z < mask - mask % limit:
+                return z % limit
+
+    sizes = []
+    for _ in range(ranks * messages):
+        below(ranks), below(ranks - 1)
+        sizes.append(below(most + 1))
+    if double:
+        sizes += [below(most + 1) for _ in range(ranks * messages)]
+    return sum(sizes), sum(sizes) // len(sizes)
+
+
+@pytest.mark.parametrize("periodic", [[], ["--periodic"]])
+def test_halo_in_every_dimension(built: Built, tmp_path: Path, periodic: list[str]) -> None:
+    output = measured(
+        built, tmp_path / "out", "halo", "--dimensions", "1:4:1", "--extent", "4",
+        "--method", "all", *periodic, *TINY, ranks=4,
+    )  # fmt: skip
+    by_group: dict[str, set[int]] = {}
+    for result in output.communications():
+        by_group.setdefault(result.group.removesuffix(" periodic"), set()).add(result.moved_bytes)
+    # Faces between ranks, each sent both ways; a periodic grid of two has two between two ranks.
+    faces = {"4": (6, 8), "2x2": (8, 16), "2x2x1": (8, 16), "2x2x1x1": (8, 16)}
+    for dimensions, (group, (open_ends, around)) in enumerate(faces.items()):
+        points = 4**dimensions
+        assert by_group[group] == {(around if periodic else open_ends) * points * 8}, group
+
+
+def test_one_sided(built: Built, tmp_path: Path) -> None:
+    output = measured(built, tmp_path / "out", "one_sided", "--sizes", "8", "--sizes", "800", *TINY)
+    assert {(r.operation, r.method) for r in output.communications()} == {
+        (operation, completion)
+        for operation in ("put", "get", "accumulate")
+        for completion in ("fence", "lock", "post-start")
+    }
+    assert all(r.moved_bytes == r.message_bytes for r in output.communications())
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "ranks", "sentence"),
+    [
+        ("collective", ["--operation", "gossip"], 2, "must be one of: barrier"),
+        ("collective", ["--group", "halves"], 2, "2 ranks have no two equal halves"),
+        ("collective", ["--group", "halves"], 3, "3 ranks have no two equal halves"),
+        ("collective", ["--sizes", "9"], 2, "sizes are multiples of 8 bytes"),
+        ("collective", ["--sizes", "-8"], 2, "must be from 0"),
+        ("collective", ["--scrub-bytes", "x"], 2, "not a whole number"),
+        ("collective", ["--synchronisation", "prayer"], 2, "must be one of: barrier, window, none"),
+        ("collective", ["--relative-width", "nan"], 2, "must be greater than 0"),
+        ("collective", [], 1, "takes 2 at least"),
+        ("pairs", [], 3, "3 rank(s) form the world, and pairs take an even number"),
+        ("pairs", ["--pairs", "2"], 2, "2 ranks have 1 pairs"),
+        ("pairs", ["--method", "partitioned", "--sizes", "6"], 2, "not a multiple of 4 partitions"),
+        ("pairs", ["--method", "partitioned", "--pairs", "1"], 4, "only with all ranks in pairs"),
+        ("pairs", ["--window", "0"], 2, "must be from 1"),
+        ("pairs", ["--sizes", "2147483648"], 2, "must be from 0 to 2147483647"),
+        ("some_to_some", ["--least-bytes", "9", "--most-bytes", "8"], 2, "less than --least-bytes"),
+        ("some_to_some", ["--seed", "-1"], 2, "must be from 0"),
+        ("some_to_some", [], 1, "takes 2 at least"),
+        ("halo", ["--dimensions", "5"], 2, "--dimensions 5: must be from 1 to 4"),
+        ("halo", ["--extent", "1", "--whole"], 2, "have 0 points each"),
+        ("halo", ["--extent", "2147483647", "--dimensions", "4"], 2, "points"),
+        ("one_sided", [], 3, "exactly 2"),
+        ("one_sided", ["--sizes", "4"], 2, "multiples of 8 bytes"),
+        ("pingpong", ["--stride-bytes", "12"], 2, "not a multiple of 8 bytes"),
+        ("pingpong", ["--stride-bytes", "16", "--sizes", "12"], 2, "sends doubles"),
+        ("pingpong", ["--refine", "0.1", "--sizes", "9", "--sizes", "8"], 2, "must ascend"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(
+    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+) -> None:
+    done = built.run(program, *arguments, ranks=ranks)
+    said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+    assert len(said) == 1 and sentence in said[0], done.stderr
+    assert done.returncode == 2 and '"result"' not in done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_and_version(built: Built, program: str) -> None:
+    shown = built.run(program, "--help")
+    assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
+    assert built.run(program, "--version").stdout == f"{program} 1.0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "program", "arguments"),
+    [
+        ("MPI_Alltoall(const void *s, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, "
+         "MPI_Comm c)|PMPI_Alltoall(s, n, t, b, m, u, c)", "collective",
+         ["--operation", "alltoall", "--sizes", "64"]),
+        ("MPI_Allreduce(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)|"
+         "PMPI_Allreduce(s, b, n, t, o, c)", "collective",
+         ["--operation", "allreduce-sum", "--sizes", "64"]),
+        ("MPI_Recv(void *b, int n, MPI_Datatype t, int s, int g, MPI_Comm c, MPI_Status *u)|"
+         "PMPI_Recv(b, n, t, s, g, c, u)", "pairs", ["--sizes", "64"]),
+    ],
+    ids=["alltoall", "allreduce", "pairs"],
+)  # fmt: skip
+def test_corrupted_data_is_found(
+    built: Built, tmp_path: Path, call: str, program: str, arguments: list[str]
+) -> None:
+    """A library that changes one byte of 64 stands between program and MPI."""
+    signature, original = call.split("|")
+    size = "n == 64 || (n == 8 && t == MPI_DOUBLE)"
+    source = tmp_path / "corrupt.c"
+    source.write_text(
+        f"#include <mpi.h>\nint {signature}\n{{ int code = {original};\n"
+        f"  if ({size}) ((unsigned char *)b)[7] ^= 1;\n  return code; }}\n"
+    )
+    library = tmp_path / "corrupt.so"
+    subprocess.run(
+        [built.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
+    )
+    done = built.run(program, *arguments, *TINY, LD_PRELOAD=str(library))
+    assert done.returncode == 1, done.stdout
+    assert f"{program}: " in done.stderr and '"end"' not in done.stdout
+
+
+def test_refinement_finds_a_protocol_switch(built: Built, tmp_path: Path) -> None:
+    """The curve of a library that asks before it sends bends where it begins to ask."""
+    output = measured(
+        built, tmp_path / "out", "pingpong", "--sizes", "0", "--sizes", "100000",
+        "--refine", "0.1", "--iterations", "100",
+    )  # fmt: skip
+    sizes = [result.message_bytes for result in output.results]  # type: ignore[union-attr]
+    assert sizes[:2] == [0, 100000] and 50000 in sizes
+    assert len(set(sizes)) == len(sizes) and all(size % 4 == 0 for size in sizes)
+
+
+@pytest.mark.parametrize(
+    "options", [["--cache-bytes", "1000000"], ["--stride-bytes", "1024"]], ids=["cache", "stride"]
+)
+def test_messages_out_of_cache_and_strided(
+    built: Built, tmp_path: Path, options: list[str]
+) -> None:
+    output = measured(
+        built, tmp_path / "out", "pingpong", "--pair", "all", "--sizes", "0", "--sizes", "4096",
+        "--iterations", "30", *options,
+    )  # fmt: skip
+    assert len(output.results) == 16
+
+
+HARNESS = PROJECT / "tests" / "benchmarks" / "fuzz_options.c"
+
+
+def test_option_parsing_survives_anything(built: Built, tmp_path: Path) -> None:
+    """Thousands of random command lines under the address and undefined-behaviour sanitizers."""
+    import random
+
+    program = tmp_path / "fuzz"
+    common = PROJECT / "benchmarks" / "common"
+    sources = [common / f"{name}.c" for name in ("arguments", "options", "leaving", "records")]
+    subprocess.run(
+        [built.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
+         "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror",
+         "-o", program, HARNESS, *sources, "-lm"],
+        check=True,
+    )  # fmt: skip
+    generator = random.Random(20030601)
+    pieces = ["--sizes", "--number", "--fraction", "--choice", "--choices", "--text", "--flag",
+              "--sizes=1:9:2", "1:2:3", "-1", "0", "99999999999999999999", "1e400", "nan", "0x10",
+              "all", "one", "two", "", "--", "-", "=", "--=", "--number=", ":", "::", "1:",
+              "9" * 400,
+              "\u00e9\u00df", "%s%n", "--help", "--version", "1:2147483647:1"]  # fmt: skip
+    cases = [
+        [
+            generator.choice(pieces)
+            if generator.random() < 0.8
+            else "".join(chr(generator.randrange(1, 256)) for _ in range(generator.randrange(9)))
+            for _ in range(generator.randrange(6))
+        ]
+        for _ in range(5000)
+    ]
+    text = "\n".join("\x1f".join(case).replace("\n", " ") for case in cases) + "\n"
+    done = subprocess.run(
+        [program], input=text.encode("utf-8", "replace"), capture_output=True, timeout=300,
+        check=False, env={"ASAN_OPTIONS": "detect_leaks=1", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
+    answers = done.stdout.decode(errors="replace").split("\n")[:-1]
+    assert len(answers) == len(cases)
+    assert {answer.split(" ")[0] for answer in answers} == {"parsed", "refused"}
+    assert all(len(answer) > len("refused ") for answer in answers)
