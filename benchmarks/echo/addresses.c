@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "datagrams.h"
 #include "partner.h"
 
 #define LARGEST_HOST_NAME 256
@@ -76,7 +77,8 @@ static void add_own_addresses(address_list *list, int with_loopback)
     freeifaddrs(interfaces);
 }
 
-int limit_waiting(int descriptor, long microseconds)
+/* Have a socket's calls give up after some time. Returns 0, or -1 with errno. */
+static int limit_waiting(int descriptor, long microseconds)
 {
     struct timeval limit = {microseconds / 1000000, microseconds % 1000000};
     if (setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0)
@@ -267,7 +269,8 @@ int open_datagrams(const connection *over, complaint *about)
                   MPI_COMM_WORLD);
     struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_addr = over->other, .sin_port = ports[1 - rank]};
-    if (!reason && connect(descriptor, (struct sockaddr *)&to, sizeof to) != 0)
+    if (!reason && (connect(descriptor, (struct sockaddr *)&to, sizeof to) != 0 ||
+                    limit_waiting(descriptor, (long)(LOST_AFTER_S * 1e6)) != 0))
         reason = errno;
     MPI_Allreduce(&reason, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (any == 0)

@@ -21,7 +21,4 @@ int connect_ranks(int same_host, connection *found, complaint *about);
  * alone. Collective. Returns it, or -1 with a sentence on both ranks. */
 int open_datagrams(const connection *over, complaint *about);
 
-/* Have a socket's calls give up after some time. Returns 0, or -1 with errno. */
-int limit_waiting(int descriptor, long microseconds);
-
 #endif

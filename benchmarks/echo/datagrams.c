@@ -13,6 +13,8 @@
 
 /* Then the other rank is gone, or nothing passes. */
 #define MOST_ATTEMPTS 20
+/* So many may be lost in the first echoes before it tells anything. */
+#define FEWEST_LOSSES 10
 #define TAG 78
 /* Between two looks for rank 0's word that it has all echoes. */
 #define LOOK_MS 1
@@ -97,6 +99,10 @@ static void send_and_await(partner *with)
             return;
         }
         with->sent_again++;
+        /* Else it would take long to say in the end what is plain already. */
+        if (with->sent_again > FEWEST_LOSSES &&
+            with->sent_again * 100 > with->echoes * MOST_LOST_PERCENT)
+            fail(with, "lost more than 1% of its datagrams");
         if (!with->numbered)
             drain(with, 0);
     }

@@ -12,6 +12,9 @@
 /* After so long without an echo a datagram counts as lost. */
 #define LOST_AFTER_S 0.5
 
+/* Of all echoes, in percent: a launch that lost more tells of losses, not of the network. */
+#define MOST_LOST_PERCENT 1
+
 /* Of an operation; the context is a partner. A failure ends all ranks with a sentence. */
 void echo_datagram(void *context);
 void settle_datagrams(void *context);

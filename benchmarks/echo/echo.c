@@ -19,8 +19,6 @@
 #include "stream.h"
 
 #define LARGEST_HOST_NAME 256
-/* Of all datagrams, in percent: a launch that lost more tells of losses, not of the network. */
-#define MOST_LOST_PERCENT 1
 
 typedef struct {
     const char *name;
@@ -204,8 +202,8 @@ static void report_losses(const partner *with)
     MPI_Bcast(counts, 2, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
     if (counts[0] == 0)
         return;
-    complain(&about, "udp: %llu datagrams were sent again, as no echo came in %g s, in %llu echoes",
-             counts[0], LOST_AFTER_S, counts[1]);
+    complain(&about, "udp: %llu of %llu datagrams had to be sent again, as no echo came in %g s",
+             counts[0], counts[1], LOST_AFTER_S);
     if (counts[0] * 100 > counts[1] * MOST_LOST_PERCENT)
         leave_together(program.name, about.text, EXIT_FAILED);
     if (with->rank == 0)
