@@ -153,7 +153,7 @@ static void echo_until_told(const partner *with)
 
 void settle_datagrams(void *context)
 {
-    const partner *with = context;
+    partner *with = context;
     char word = 0;
     if (with->rank == 1) {
         echo_until_told(with);
@@ -164,6 +164,5 @@ void settle_datagrams(void *context)
     MPI_Send(&word, 1, MPI_CHAR, 1, TAG, MPI_COMM_WORLD);
     MPI_Recv(&word, 1, MPI_CHAR, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (drain(with, 0) > 0 && !with->numbered)
-        fail(with, "got more echoes than it asked for: the network doubled datagrams, and these "
-                   "are too short for a number to tell them apart");
+        with->doubled = 1;
 }

@@ -197,9 +197,12 @@ static void measure(const way *by, size_t bytes, partner *with)
 /* Datagrams may be lost, but a launch of which many were is none. */
 static void report_losses(const partner *with)
 {
-    unsigned long long counts[2] = {with->sent_again, with->echoes};
+    unsigned long long counts[3] = {with->sent_again, with->echoes, with->doubled};
     complaint about;
-    MPI_Bcast(counts, 2, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+    MPI_Bcast(counts, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
+    if (counts[2])
+        leave_together(program.name, "udp: the network doubled datagrams of less than 8 bytes, which "
+                       "have no number that would tell their echoes apart", EXIT_FAILED);
     if (counts[0] == 0)
         return;
     complain(&about, "udp: %llu of %llu datagrams had to be sent again, as no echo came in %g s",

@@ -22,6 +22,7 @@ typedef struct {
     shared_region *region; /* NULL: none. */
     /* Of datagrams, on rank 0. */
     unsigned long long echoes, sent_again;
+    unsigned long long doubled; /* 1: more echoes came than messages went, without a number. */
 } partner;
 
 #endif
