@@ -1,4 +1,4 @@
-"""echo by hand, with two MPIs: every way, verified bytes, lost datagrams, errors by the sentence."""
+"""echo by hand, with two MPIs: every way, verified bytes, faulty networks, errors by the sentence."""
 
 import os
 import subprocess
@@ -69,7 +69,10 @@ def test_every_way(built: Built, tmp_path: Path) -> None:
     arguments = ["--via", "all", *sizes, "--iterations", "20", "--warmup", "3", "--raw"]
     output, said = run(built, tmp_path / "out", *arguments)
     assert echoes(output) == [
-        (way, size) for way in ("udp", "tcp", "memory") for size in SIZES if (way, size) != ("tcp", 0)
+        (way, size)
+        for way in ("udp", "tcp", "memory")
+        for size in SIZES
+        if (way, size) != ("tcp", 0)
     ]
     assert "left out: tcp, 0 bytes: a stream has no empty message" in said
     assert "rank 0 is at " in said
@@ -168,7 +171,11 @@ def test_memory_of_two_hosts_is_left_out(built: Built) -> None:
 def test_memory_of_two_containers_is_left_out(built: Built) -> None:
     command = f"mount -t tmpfs none /dev/shm && exec {built.build}/bin/echo --via memory"
     # The library's own shared memory is gone too, so that it has to go without.
-    without = {"OMPI_MCA_btl": "self,tcp", "MPIR_CVAR_CH4_SHM_POSIX_EAGER": "", "MPIR_CVAR_NOLOCAL": "1"}
+    without = {
+        "OMPI_MCA_btl": "self,tcp",
+        "MPIR_CVAR_CH4_SHM_POSIX_EAGER": "",
+        "MPIR_CVAR_NOLOCAL": "1",
+    }
     done = built.run_command(["unshare", "--mount", "sh", "-c", command], **without)
     assert done.returncode == 1, done.stderr
     assert "left out: memory: the ranks do not share /dev/shm" in done.stderr

@@ -226,7 +226,7 @@ def test_hosts_that_one_machine_plays(built: Built, tmp_path: Path) -> None:
 def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> None:
     assert built.make("install", f"DESTDIR={tmp_path}", "PREFIX=/opt/wyeast").returncode == 0
     installed = {path.name for path in (tmp_path / "opt/wyeast/bin").iterdir()}
-    assert installed == {"pingpong", "preflight", "startup", "hpl_dat"}
+    assert installed == {"pingpong", "preflight", "startup", "collective", "echo", "hpl_dat"}
     assert not (PROJECT / "benchmarks/bin").exists()
     absent = built.make(f"BUILD={tmp_path}/b", f"HPL_SOURCE={tmp_path}/absent", "xhpl")
     assert absent.returncode != 0 and "no hpl/src there" in absent.stderr
