@@ -1,4 +1,4 @@
-"""echo by hand, with two MPIs: every way, verified bytes, faulty networks, errors by the sentence."""
+"""echo by hand, with two MPIs: every way, verified bytes, faulty networks, errors in a sentence."""
 
 import os
 import subprocess
