@@ -39,6 +39,19 @@ def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | Non
     )
 
 
+def echo_above_link(result: Communication, link_bytes_per_s: float) -> str | None:
+    """Say so when an echo's median bandwidth is above the one-way rate of the link."""
+    if result.message_bytes == 0 or result.time_s.median <= 0:
+        return None
+    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
+    if bandwidth <= link_bytes_per_s:
+        return None
+    return (
+        f"{result.series}, {result.message_bytes} bytes: the median bandwidth "
+        f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
+    )
+
+
 def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
     """Say so when a preflight's messages pass faster than the one-way rate of the link allows.
 

@@ -240,7 +240,8 @@ static void measure(const collective *what, const char *group, MPI_Comm comm, si
     MPI_Comm_rank(comm, &c.rank);
     MPI_Comm_size(comm, &c.ranks);
     verified_operation operation = {
-        {what->run, scrub_bytes ? scrub_caches : NULL, &c}, prepare, verify};
+        {.run = what->run, .before = scrub_bytes ? scrub_caches : NULL, .context = &c},
+        prepare, verify};
     communication about = {what->name, "", group, c.ranks, bytes, moved(&c)};
     measure_communication(&program, &plan, &operation, &about);
 }

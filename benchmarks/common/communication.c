@@ -111,6 +111,7 @@ void measure_communication(const program_description *program, const sampling *p
     operation->prepare(context, n);
     MPI_Barrier(MPI_COMM_WORLD);
     operation->timed.run(context);
+    settle_runs(&operation->timed);
     long long compared = operation->verify(context, n, &what);
     refuse_together(program, compared < 0, &what);
     unsigned long long mine[2] = {about->moved_bytes, (unsigned long long)compared}, all[2];

@@ -66,6 +66,12 @@ static void run_once(const operation *operation)
     operation->run(operation->context);
 }
 
+void settle_runs(const operation *operation)
+{
+    if (operation->settle)
+        operation->settle(operation->context);
+}
+
 static void run_batch(const operation *operation, batch *batch, int with_barrier)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -76,6 +82,8 @@ static void run_batch(const operation *operation, batch *batch, int with_barrier
         batch->began[i] = MPI_Wtime();
         operation->run(operation->context);
         batch->ended[i] = MPI_Wtime();
+        if (with_barrier || i + 1 == batch->count)
+            settle_runs(operation);
     }
 }
 
@@ -97,6 +105,7 @@ static void run_windows(const operation *operation, batch *batch, const clock_of
         operation->run(operation->context);
         batch->ended[i] = MPI_Wtime() + clock->offset;
     }
+    settle_runs(operation);
 }
 
 static int clock_went_back(const batch *batch)
@@ -108,8 +117,8 @@ static int clock_went_back(const batch *batch)
 }
 
 /* Add this batch's iterations to the samples of rank 0, and to the rank's own times. */
-static int add_batch(const batch *batch, int with_window, samples *taken, double **own,
-                     size_t *own_count, double *work)
+static int add_batch(const operation *operation, const batch *batch, int with_window,
+                     samples *taken, double **own, size_t *own_count, double *work)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -143,6 +152,8 @@ static int add_batch(const batch *batch, int with_window, samples *taken, double
     for (size_t i = 0; i < batch->count; i++) {
         if (with_window && late[i])
             taken->discarded++;
+        else if (operation->timed_by_rank_0)
+            taken->times[taken->count++] = batch->ended[i] - batch->began[i];
         else
             taken->times[taken->count++] = with_window ? other[i] - one[i] : other[i];
     }
@@ -174,6 +185,7 @@ static double first_window(const operation *operation, long long warmup)
         if (i && took > longest)
             longest = took;
     }
+    settle_runs(operation);
     double of_all = longest;
     MPI_Allreduce(&longest, &of_all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return fmin(LONGEST_WINDOW_S, fmax(SHORTEST_WINDOW_S, FIRST_WINDOW_FACTOR * of_all));
@@ -227,6 +239,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     else
         for (long long i = 0; i < warmup; i++)
             run_once(operation);
+    settle_runs(operation);
     MPI_Barrier(MPI_COMM_WORLD);
     while (more) {
         /* The last batch may be shorter. */
@@ -244,7 +257,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
             complain(about, "a rank's clock went back while it timed");
             goto out;
         }
-        if (add_batch(&batch, with_window, taken, &own, &own_count, work)) {
+        if (add_batch(operation, &batch, with_window, taken, &own, &own_count, work)) {
             complain(about, "no memory for the times of %zu iterations", done);
             goto out;
         }

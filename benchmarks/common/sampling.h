@@ -41,15 +41,25 @@ extern const char *const synchronisation_names[];
      .help = "time a few iterations only, and say how long all would take"}
 
 /* What is timed. `run` is called by every rank; a rank that has no part in it returns at once.
- * `before`, where there is one, is called untimed before each iteration. */
+ * `before`, where there is one, is called untimed before each iteration. `settle`, where there is
+ * one, is called untimed by every rank when some runs in a row are over and the ranks go back to
+ * MPI: an operation without MPI may leave one rank waiting for another that has gone on.
+ * Where rank 0 begins an operation and sees its end, as of an echo, an iteration's time is
+ * rank 0's own: another rank's begins when it waits, which says nothing of the operation. */
 typedef struct {
     void (*run)(void *context);
     void (*before)(void *context);
     void *context;
+    void (*settle)(void *context);
+    int timed_by_rank_0;
 } operation;
 
+/* End some runs in a row that were not timed; take_samples does so by itself. */
+void settle_runs(const operation *operation);
+
 /* On rank 0, in seconds: an iteration's time is the longest of the ranks' own, with a window from
- * the first rank's beginning to the last one's end. Elsewhere the pointers are NULL. */
+ * the first rank's beginning to the last one's end; of an operation that rank 0 times, always its
+ * own. Elsewhere the pointers are NULL. */
 typedef struct {
     double *times;
     size_t count;

@@ -69,7 +69,8 @@ static void measure(const exchange_method *method, lattice *l)
     const size_t bytes = describe(l, group, sizeof group);
     if (method->open)
         method->open(&e);
-    verified_operation operation = {{method->run, NULL, &e}, prepare, verify};
+    verified_operation operation = {
+        {.run = method->run, .context = &e}, prepare, verify};
     communication about = {"halo", method->name, group, ranks, bytes, bytes_for_others(l)};
     measure_communication(&program, &plan, &operation, &about);
     if (method->close)

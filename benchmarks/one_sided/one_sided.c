@@ -183,7 +183,7 @@ static long long verify(void *context, unsigned long long n, complaint *about)
 
 static void measure(access *a, void (*run)(void *))
 {
-    verified_operation operation = {{run, NULL, a}, prepare, verify};
+    verified_operation operation = {{.run = run, .context = a}, prepare, verify};
     communication about = {a->operation, a->completion, "pair", 2, a->bytes,
                            is_sender(a) ? a->bytes : 0};
     measure_communication(&program, &plan, &operation, &about);

@@ -174,7 +174,8 @@ static void measure(const transfer_method *method, size_t turn, size_t bytes, in
         snprintf(calls, sizeof calls, "%s", method->name);
     if (t.takes_part && method->open)
         method->open(&t);
-    verified_operation operation = {{run_transfer, NULL, &t}, prepare, verify};
+    verified_operation operation = {
+        {.run = run_transfer, .context = &t}, prepare, verify};
     communication about = {"pairs", calls, group, 2 * chosen, bytes,
                            t.takes_part && sends_messages(&t) ? messages_of(&t) * bytes : 0};
     measure_communication(&program, &plan, &operation, &about);

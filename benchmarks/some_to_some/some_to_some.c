@@ -222,7 +222,8 @@ static void measure(const char *style, const char *sides, int ranks)
     snprintf(group, sizeof group, "world, %lld messages a rank, seed %lld", messages, seed);
     const int is_asynchronous = strcmp(style, "asynchronous") == 0;
     verified_operation operation = {
-        {is_asynchronous ? run_asynchronous : run_synchronous, NULL, &e}, prepare, verify};
+        {.run = is_asynchronous ? run_asynchronous : run_synchronous, .context = &e},
+        prepare, verify};
     communication about = {"some-to-some", method, group, ranks, (size_t)(all / e.count), mine};
     measure_communication(&program, &plan, &operation, &about);
     release_buffers(&e);
