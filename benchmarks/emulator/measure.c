@@ -209,7 +209,8 @@ static int check_bytes(const measurement *m, complaint *about)
 }
 
 /* Bring everything to rank 0. Returns -1 with a sentence. */
-static int collect(measurement *m, emulation *measured, complaint *about)
+static int collect(const program_description *program, measurement *m, emulation *measured,
+                   complaint *about)
 {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -223,7 +224,7 @@ static int collect(measurement *m, emulation *measured, complaint *about)
         measured->bytes = calloc((size_t)ranks, BYTES * sizeof *measured->bytes);
     }
     if (!none || (rank == 0 && (!measured->times || !measured->values || !measured->bytes)))
-        leave_at_once("emulator", "no memory for the times");
+        leave_at_once(program->name, "no memory for the times");
     m->values[MEDIAN_ALONE] =
         summarise(m->times + TIME_ALONE * iterations, iterations, none).median;
     m->values[MEDIAN_TOGETHER] =
@@ -265,7 +266,7 @@ void measure_applications(const program_description *program, const application_
         run_iteration(&m, i, 0);
     synchronise_asleep(m.naps);
     refuse_together(program, check_bytes(&m, &about) != 0, &about);
-    refuse_together(program, collect(&m, measured, &about) != 0, &about);
+    refuse_together(program, collect(program, &m, measured, &about) != 0, &about);
     release(&m);
 }
 

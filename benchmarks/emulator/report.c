@@ -105,13 +105,13 @@ static void print_key(const subject *s, const char *record)
 
 static void print_iterations(const subject *s)
 {
-    const long long count = s->plan->iterations;
-    print_key(s, "iterations");
-    print_times("alone_s", times_of(s, TIME_ALONE), count);
-    print_times("together_s", times_of(s, TIME_TOGETHER), count);
-    print_times("messages_s", times_of(s, TIME_MESSAGES), count);
-    print_times("computing_s", times_of(s, TIME_COMPUTING), count);
-    fputs("}\n", stdout);
+    static const char *const situations[TIMES] = {"alone", "together", "messages", "computing"};
+    for (time_kind kind = TIME_ALONE; kind < TIMES; kind++) {
+        print_key(s, "iterations");
+        printf(",\"situation\":\"%s\"", situations[kind]);
+        print_times("time_s", times_of(s, kind), s->plan->iterations);
+        fputs("}\n", stdout);
+    }
 }
 
 static void print_result(const subject *s)
