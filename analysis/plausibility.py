@@ -17,8 +17,7 @@ from analysis.records import (
     Result,
 )
 
-
-#: Less than half the time, beside other applications, is more than chance and processors' clocks do.
+#: Beside others an application may be quicker by chance, but not twice as quick.
 LEAST_SLOWDOWN = 0.5
 #: By which a sum of times may be off.
 ROUNDING = 1e-6
