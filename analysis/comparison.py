@@ -13,7 +13,7 @@ import yaml
 
 from analysis.campaign import Campaign, Launch
 from analysis.plausibility import one_way_bandwidth
-from analysis.records import Communication, PingPong, ProgramOutput
+from analysis.records import Communication, Emulation, PingPong, ProgramOutput
 from analysis.start_up import start_up_times
 from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
 
@@ -51,6 +51,8 @@ def series_of(launch: Launch) -> Series:
             )
         elif isinstance(result, Communication):
             found[result.series][result.message_bytes] = result.time_s.median
+        elif isinstance(result, Emulation):
+            found[result.series][0] = result.together_s.median
     return dict(found)
 
 

@@ -7,7 +7,20 @@ above a physical limit is the most useful alarm that a measurement can have.
 from __future__ import annotations
 
 from analysis.hpl_output import HplRun
-from analysis.records import Communication, Header, Latency, PingPong, Result
+from analysis.records import (
+    RUNS_OF_AN_ITERATION,
+    Communication,
+    Emulation,
+    Header,
+    Latency,
+    PingPong,
+    Result,
+)
+
+#: Beside others an application may be quicker by chance, but not twice as quick.
+LEAST_SLOWDOWN = 0.5
+#: By which a sum of times may be off.
+ROUNDING = 1e-6
 
 
 def one_way_bandwidth(message_bytes: int, round_trip_s: float) -> float:
@@ -126,4 +139,36 @@ def rate_above_peak(run: HplRun, peak_flops: float) -> str | None:
     return (
         f"HPL N={run.n} on {run.p}x{run.q}: {run.rate_flops / 1e9:.4g} GFLOPS is above the "
         f"processors' peak of at most {peak_flops / 1e9:.4g} GFLOPS"
+    )
+
+
+def emulation_too_fast(result: Emulation) -> str | None:
+    """Say so when an emulated application is faster than its own computing, or than alone."""
+    drawn = max(result.drawn_by_rank_s)
+    for name, mean in (("alone", result.alone_s.mean), ("together", result.together_s.mean)):
+        if mean < drawn * (1 - ROUNDING):
+            return (
+                f"{result.series}: the mean time {name}, {mean:.6g} s, is below the {drawn:.6g} s "
+                "that one of its ranks computes"
+            )
+    if result.slowdown.median < LEAST_SLOWDOWN:
+        return (
+            f"{result.series}: beside the other applications it takes {result.slowdown.median:.3g} "
+            "of the time that it takes alone"
+        )
+    return None
+
+
+def emulation_above_link(result: Emulation, link_bytes_per_s: float) -> str | None:
+    """Say so when messages pass faster than the link of a rank that has a node of its own."""
+    runs = result.iterations * RUNS_OF_AN_ITERATION
+    most = max(*result.sent_by_rank_bytes, *result.received_by_rank_bytes) / runs
+    if most == 0 or result.messages_s.median <= 0:
+        return None
+    rate = most / result.messages_s.median
+    if rate <= link_bytes_per_s:
+        return None
+    return (
+        f"{result.series}: a rank moves {most:.6g} bytes one way in {result.messages_s.median:.3g} "
+        f"s; these {rate / 1e6:.4g} MB/s are above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
     )

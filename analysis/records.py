@@ -19,6 +19,7 @@ Difference = Annotated[float, Field(allow_inf_nan=False)]
 Epoch = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class RecordError(ValueError):
@@ -170,6 +171,9 @@ class StartupDurations(Record):
     launch_to_last_integer_s: Seconds
 
 
+#: How often an iteration runs an emulated application: alone, without computing, together.
+RUNS_OF_AN_ITERATION = 3
+
 #: What communications are of; benchmarks/FORMAT.md says what each one's message is.
 OPERATIONS = (
     "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
@@ -214,6 +218,69 @@ class Communication(Record):
         return " ".join(word for word in (self.operation, self.method, f"[{self.group}]") if word)
 
 
+class Emulation(Record):
+    """Runs of an emulated application, alone and beside the others of the launch."""
+
+    record: Literal["result"]
+    operation: Literal["emulation"]
+    application: Count
+    graph: str
+    ranks: Annotated[int, Field(ge=2)]
+    world_ranks: list[Count]
+    edges: Positive
+    step_bytes: Count
+    steps: Positive
+    iterations: Positive
+    warmup: Count
+    alone_s: TimeSummary
+    together_s: TimeSummary
+    messages_s: TimeSummary
+    computing_s: TimeSummary
+    #: Not seconds but their ratio, together to alone.
+    slowdown: TimeSummary
+    overlap: Share
+    communication_fraction_alone: Share
+    communication_fraction_together: Share
+    median_by_rank_alone_s: list[Seconds]
+    median_by_rank_together_s: list[Seconds]
+    drawn_by_rank_s: list[Seconds]
+    sent_by_rank_bytes: list[Count]
+    received_by_rank_bytes: list[Count]
+    verified_bytes: Count
+
+    @model_validator(mode="after")
+    def one_entry_per_rank(self) -> Emulation:
+        """Refuse a result that does not describe every rank, or a rank of the world twice."""
+        lists = (
+            self.world_ranks, self.median_by_rank_alone_s, self.median_by_rank_together_s,
+            self.drawn_by_rank_s, self.sent_by_rank_bytes, self.received_by_rank_bytes,
+        )  # fmt: skip
+        if {len(entries) for entries in lists} != {self.ranks}:
+            raise ValueError("the lists do not have one entry for each rank")
+        if len(set(self.world_ranks)) != self.ranks:
+            raise ValueError("a rank of the world stands twice in world_ranks")
+        return self
+
+    @model_validator(mode="after")
+    def bytes_are_conserved(self) -> Emulation:
+        """Refuse bytes that were lost, came from nowhere or were not verified."""
+        sent, received = sum(self.sent_by_rank_bytes), sum(self.received_by_rank_bytes)
+        if sent != received:
+            raise ValueError(f"{sent} bytes were sent and {received} received")
+        if sent != self.step_bytes * self.steps * self.iterations * RUNS_OF_AN_ITERATION:
+            raise ValueError(f"{sent} bytes were sent, which is not what the steps have to send")
+        if self.verified_bytes != self.step_bytes:
+            raise ValueError(
+                f"a step has {self.step_bytes} bytes, and {self.verified_bytes} were verified"
+            )
+        return self
+
+    @property
+    def series(self) -> str:
+        """Return which of the launch's applications it is."""
+        return f"application {self.application}: {self.graph}"
+
+
 class Iterations(Record):
     """The times of single iterations, in seconds and in order."""
 
@@ -236,6 +303,17 @@ class CommunicationIterations(Record):
     time_s: Annotated[list[Seconds], Field(min_length=1)]
 
 
+class EmulationIterations(Record):
+    """The times of an emulated application's iterations in one situation, in seconds."""
+
+    record: Literal["iterations"]
+    operation: Literal["emulation"]
+    application: Count
+    graph: str
+    situation: Literal["alone", "together", "messages", "computing"]
+    time_s: Annotated[list[Seconds], Field(min_length=1)]
+
+
 class End(Record):
     """The last line; an output without it was cut off."""
 
@@ -243,7 +321,9 @@ class End(Record):
     results: Count
 
 
-Result = PingPong | World | Latency | Transport | Startup | StartupDurations | Communication
+Result = (
+    PingPong | World | Latency | Transport | Startup | StartupDurations | Communication | Emulation
+)
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
@@ -251,8 +331,12 @@ RESULTS: dict[str, type[Result]] = {
     "transport": Transport,
     "startup": Startup,
     "startup_durations": StartupDurations,
+    "emulation": Emulation,
     **dict.fromkeys(OPERATIONS, Communication),
 }
+
+
+SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations
 
 
 class ProgramOutput(BaseModel):
@@ -260,7 +344,7 @@ class ProgramOutput(BaseModel):
 
     header: Header
     results: list[Result]
-    iterations: list[Iterations | CommunicationIterations]
+    iterations: list[SeriesOfTimes]
 
     def communications(self) -> list[Communication]:
         """Return the results that are communications."""
@@ -291,10 +375,14 @@ def model_of(data: dict[str, Any]) -> type[Record]:
         if operation in RESULTS:
             return RESULTS[operation]
         raise ValueError(f"the operation {operation!r} is unknown")
-    of_communication = kind == "iterations" and data.get("operation") in OPERATIONS
+    series: type[Record] = Iterations
+    if data.get("operation") in OPERATIONS:
+        series = CommunicationIterations
+    elif data.get("operation") == "emulation":
+        series = EmulationIterations
     models: dict[str, type[Record]] = {
         "header": Header,
-        "iterations": CommunicationIterations if of_communication else Iterations,
+        "iterations": series,
         "end": End,
     }
     if kind not in models:
@@ -320,7 +408,7 @@ def read_program_output(path: Path) -> ProgramOutput:
     header: Header | None = None
     end: End | None = None
     results: list[Any] = []
-    iterations: list[Iterations | CommunicationIterations] = []
+    iterations: list[SeriesOfTimes] = []
     for number, line in enumerate(lines, 1):
         try:
             record: Any = model_of(data := parse_line(line)).model_validate(data)
@@ -334,7 +422,7 @@ def read_program_output(path: Path) -> ProgramOutput:
                 raise ValueError("the first record is not the header")
             elif isinstance(record, End):
                 end = record
-            elif isinstance(record, Iterations | CommunicationIterations):
+            elif isinstance(record, SeriesOfTimes):
                 follow_result(record, results[-1] if results else None)
                 iterations.append(record)
             else:
@@ -355,9 +443,10 @@ def read_program_output(path: Path) -> ProgramOutput:
     return ProgramOutput.model_construct(header=header, results=results, iterations=iterations)
 
 
-def follow_result(record: Iterations | CommunicationIterations, result: Any) -> None:
+def follow_result(record: SeriesOfTimes, result: Any) -> None:
     """Raise ValueError unless the iterations belong to the result before them."""
-    key = [name for name in type(record).model_fields if name not in ("record", "time_s")]
+    own = ("record", "situation", "time_s")
+    key = [name for name in type(record).model_fields if name not in own]
     if any(getattr(record, name) != getattr(result, name, None) for name in key):
         raise ValueError("these iterations do not follow the result that they belong to")
     if len(record.time_s) != result.iterations:

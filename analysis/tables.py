@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analysis.campaign import Campaign, Launch
-from analysis.records import ProgramOutput, Startup
+from analysis.records import Emulation, ProgramOutput, Startup
 from analysis.start_up import start_up_times
 
 LAUNCHES: dict[str, Any] = {
@@ -31,13 +31,18 @@ RESULTS: dict[str, Any] = {
     "rate_flops": pl.Float64, "residual": pl.Float64, "start_up_s": pl.Float64,
     "to_main_s": pl.Float64, "initialisation_s": pl.Float64, "synchronisation": pl.String,
     "discarded": pl.Int64, "clock_error_s": pl.Float64, "moved_bytes": pl.Int64,
+    "application": pl.Int64, "graph": pl.String, "steps": pl.Int64, "step_bytes": pl.Int64,
+    "median_alone_s": pl.Float64, "median_together_s": pl.Float64,
+    "median_slowdown": pl.Float64, "overlap": pl.Float64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
     "method": pl.String, "group": pl.String, "message_bytes": pl.Int64,
+    "application": pl.Int64, "graph": pl.String, "situation": pl.String,
     "iteration": pl.Int64, "time_s": pl.Float64,
 }  # fmt: skip
-ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes")
+ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes", "application",
+                 "graph", "situation")  # fmt: skip
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 
 
@@ -65,6 +70,10 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
             if isinstance(result, Startup):
                 times = start_up_times(launch.output, launch.record.started_s())
                 row |= {f"{name}_s": value for name, value in asdict(times).items()}
+            if isinstance(result, Emulation):
+                row["median_alone_s"] = result.alone_s.median
+                row["median_together_s"] = result.together_s.median
+                row["median_slowdown"] = result.slowdown.median
             rows.append(row)
     elif launch.output is not None:
         for run in launch.output:

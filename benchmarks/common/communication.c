@@ -34,9 +34,7 @@ static void say_progress(const program_description *program)
             now - first_began);
 }
 
-/* End the program with the sentence of the lowest rank that has one. */
-static void refuse_together(const program_description *program, int failed,
-                            const complaint *about)
+void refuse_together(const program_description *program, int failed, const complaint *about)
 {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -39,6 +39,10 @@ void announce_points(size_t points);
 /* What --estimate prints at the end, if it was given. */
 void report_estimate(const sampling *plan);
 
+/* End the program with the sentence of the lowest rank that failed, if any did. Collective over
+ * MPI_COMM_WORLD. */
+void refuse_together(const program_description *program, int failed, const complaint *about);
+
 /* Say on stderr of rank 0 why something is not measured. */
 void leave_out(const program_description *program, const char *sentence);
 

@@ -82,13 +82,16 @@ static int parse_option(const option *option, const char *text, complaint *about
     case OPTION_TEXT:
         *(const char **)option->value = text;
         return 0;
+    case OPTION_TEXTS:
+        return add_choice(option->value, text, about);
     }
     return -1;
 }
 
 static int is_list(const option *option)
 {
-    return option->kind == OPTION_SIZES || option->kind == OPTION_CHOICES;
+    return option->kind == OPTION_SIZES || option->kind == OPTION_CHOICES ||
+           option->kind == OPTION_TEXTS;
 }
 
 static int parse_initial_values(const program_description *program, int lists, complaint *about)
@@ -162,6 +165,7 @@ static const char *placeholder(const option *option)
     case OPTION_CHOICES:
         return " NAME";
     case OPTION_TEXT:
+    case OPTION_TEXTS:
         return " TEXT";
     }
     return "";
@@ -180,6 +184,8 @@ void print_help(FILE *out, const program_description *program)
             if (option->kind == OPTION_CHOICES)
                 fputs(", or all; may be repeated", out);
         }
+        if (option->kind == OPTION_TEXTS)
+            fputs("; may be repeated", out);
         if (option->initial && option->kind != OPTION_FLAG)
             fprintf(out, " (%s)", option->initial);
         fputs("\n", out);
@@ -207,6 +213,7 @@ static void print_value(FILE *out, const option *option)
         fputs(sizes->count ? "]" : "[]", out);
         break;
     case OPTION_CHOICES:
+    case OPTION_TEXTS:
         for (size_t i = 0; i < choices->count; i++) {
             fputs(i ? "," : "[", out);
             print_string(out, choices->names[i]);
@@ -247,7 +254,7 @@ void free_options(const program_description *program)
         const option *option = &program->options[i];
         if (option->kind == OPTION_SIZES)
             free_sizes(option->value);
-        if (option->kind == OPTION_CHOICES) {
+        if (option->kind == OPTION_CHOICES || option->kind == OPTION_TEXTS) {
             free(((choice_list *)option->value)->names);
             *(choice_list *)option->value = (choice_list){NULL, 0};
         }

@@ -20,6 +20,7 @@ typedef enum {
     OPTION_CHOICE,   /* const char *, one of names */
     OPTION_CHOICES,  /* choice_list, any of names, or all; the option may be repeated */
     OPTION_TEXT,     /* const char * */
+    OPTION_TEXTS,    /* choice_list, in the order given; the option may be repeated */
 } option_kind;
 
 typedef struct {

@@ -153,6 +153,7 @@ def test_format_is_documented() -> None:
     models = {"header": records.Header, "iterations": records.Iterations, "end": records.End,
               "time_s": records.TimeSummary, "least_and_most": records.LeastAndMost,
               "communication_iterations": records.CommunicationIterations,
+              "emulation_iterations": records.EmulationIterations,
               **{"communication" if model is records.Communication else name: model
                  for name, model in records.RESULTS.items()}}  # fmt: skip
     operations = schema["communication_operation"]["enum"]
