@@ -194,6 +194,37 @@ def variability(
 
 
 @app.command()
+def latency(campaign: CampaignArgument) -> None:
+    """Print latency, bandwidth, and the line of ORNL (1996) through the times of ping-pongs."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from analysis.campaign import read_campaign
+    from analysis.figures import prefixed
+    from analysis.latency_bandwidth import lines_of_launches
+
+    found = read_campaign(folder_of(campaign))
+    table = Table(title=f"One-way times of {found.path.name}, medians over launches")
+    for name in ("cell", "implementation"):
+        table.add_column(name)
+    for name in ("latency", "of bytes", "bandwidth", "of bytes", "alpha", "1 / beta", "n1/2"):
+        table.add_column(name, justify="right")
+    for cell, implementation, line in lines_of_launches(found):
+        half = line.half_bandwidth_bytes
+        beta = line.beta_s_per_byte
+        table.add_row(
+            escape(cell), implementation,
+            prefixed(line.latency_s, "s"), str(line.latency_bytes),
+            prefixed(line.bandwidth, "B/s"), str(line.bandwidth_bytes),
+            prefixed(line.alpha_s, "s") if line.alpha_s > 0 else "–",
+            prefixed(1 / beta, "B/s") if beta > 0 else "–",
+            f"{half:,.0f} B" if half is not None else "–",
+        )  # fmt: skip
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+@app.command()
 def protocols(campaign: CampaignArgument) -> None:
     """Say at which message sizes an implementation changes how it sends, by its own times."""
     from analysis.campaign import read_campaign

@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.campaign import Campaign
-from analysis.records import PingPong, ProgramOutput
+from analysis.latency_bandwidth import one_way_times
 from analysis.statistics import median
 
 # A line has two parameters, so three points are the fewest that can speak against one.
 FEWEST_POINTS = 3
-MOST_LINES = 6
+MOST_LINES = 8
+# A protocol serves sizes of a factor of two at least; what is shorter is a burst of noise.
+LEAST_SPAN = 2.0
 # Relative scatter below which a measured time cannot be trusted, so that a perfect fit of few
 # points is not taken for certainty.
-LEAST_SCATTER = 0.01
+LEAST_SCATTER = 0.002
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def fit_line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]
 def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[Line]:
     """Return the straight lines that times (seconds) over sizes (bytes) are best made of.
 
-    The number of lines is chosen by Schwarz' criterion: one more must explain more than its
-    parameters would explain of noise. Raises ValueError where there are fewer than three sizes, a
-    size twice, or a time that is not positive.
+    The number of lines is chosen by the criterion of Liu, Wu and Zidek (1997) for segmented
+    regression: one more must explain more than its parameters would explain of noise. Raises
+    ValueError where there are fewer than three sizes, a size twice, a time that is not positive, or
+    no size twice another.
     """
     order = np.argsort(sizes)
     x, y = np.asarray(sizes, float)[order], np.asarray(times, float)[order]
@@ -76,7 +78,8 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[Line]:
     cost = np.full((count, count + 1), math.inf)
     for begin in range(count):
         for end in range(begin + FEWEST_POINTS, count + 1):
-            cost[begin, end] = fit_line(x[begin:end], y[begin:end])[2]
+            if x[end - 1] >= LEAST_SPAN * x[begin]:
+                cost[begin, end] = fit_line(x[begin:end], y[begin:end])[2]
     # best[k][end]: the least sum of squares of the first `end` points in k + 1 lines.
     best = [cost[0].copy()]
     back: list[np.ndarray] = []
@@ -91,9 +94,12 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[Line]:
             return math.inf
         scatter = max(error / count, LEAST_SCATTER**2)
         # Two parameters a line, and the place of each switch.
-        return float(count * math.log(scatter) + (3 * lines - 1) * math.log(count))
+        parameters = 3 * lines - 1
+        return float(count * math.log(scatter) + parameters * 0.299 * math.log(count) ** 2.1)
 
     chosen = min(range(1, len(best) + 1), key=criterion)
+    if not math.isfinite(best[chosen - 1][count]):
+        raise ValueError("the sizes span less than a factor of two")
     ends = [count]
     for lines in range(chosen - 1, 0, -1):
         ends.append(int(back[lines - 1][ends[-1]]))
@@ -118,17 +124,10 @@ def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Swit
 
 def switches_of(campaign: Campaign) -> list[str]:
     """Return a sentence for each cell of ping-pongs and implementation, by medians of launches."""
-    times: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch in campaign.sound():
-        if isinstance(launch.output, ProgramOutput):
-            for result in launch.output.results:
-                if isinstance(result, PingPong):
-                    key = launch.record.cell, launch.record.implementation
-                    times[key][result.message_bytes].append(result.time_s.median / 2)
     sentences = []
-    for (cell, implementation), by_size in sorted(times.items()):
+    for (cell, implementation), by_size in sorted(one_way_times(campaign).items()):
         sizes = sorted(by_size)
-        if len(sizes) < 2 * FEWEST_POINTS:
+        if len(sizes) < 2 * FEWEST_POINTS or sizes[-1] < LEAST_SPAN * LEAST_SPAN * sizes[0]:
             continue
         switches = protocol_switches(sizes, [median(by_size[size]) for size in sizes])
         said = "; ".join(

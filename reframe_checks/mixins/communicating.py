@@ -70,11 +70,13 @@ class Communicating(Experiment):
         measured = [point_of(result) for result in found]
         if measured != asked:
             missing = [point for point in asked if point not in measured]
-            first = missing[0] if missing else next(p for p in measured if p not in asked)
+            strange = [point for point in measured if point not in asked]
             raise SanityError(
                 f"the output has {len(measured)} results, not the {len(asked)} asked for; "
-                f"{'missing' if missing else 'not asked for'}: {first}"
-            )
+                + (f"missing: {missing[0]}" if missing
+                   else f"not asked for: {strange[0]}" if strange
+                   else "some stand twice or in another order")
+            )  # fmt: skip
         link = self.site()["link_bytes_per_s"] if self.nodes == self.num_tasks else None
         for result in found:
             sentence = communication_above_link(result, self.num_tasks, link) if link else None
