@@ -66,7 +66,6 @@ def test_graphs(
     assert result.world_ranks == list(range(ranks))
     assert [seconds > 0 for seconds in result.drawn_by_rank_s] == computing
     assert sum(result.sent_by_rank_bytes) == 5000 * edges * 3 * 2 * 3
-    # Each rank of the first four graphs sends as much as it receives, or the reader would know.
     assert result.alone_s.min >= max(result.drawn_by_rank_s) * (1 - 1e-6)
     assert result.computing_s.min >= max(result.drawn_by_rank_s) * (1 - 1e-6)
     raw = {(series.situation, len(series.time_s)) for series in output.iterations}
@@ -348,7 +347,7 @@ def between(built: Built, folder: Path, body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        # The first byte of what is sent is another one.
+        # The last byte of what is sent is another one.
         ("int MPI_Isend(const void *b, int n, MPI_Datatype t, int d, int g, MPI_Comm c,\n"
          "              MPI_Request *r)\n"
          "{ ((unsigned char *)b)[n - 1] ^= 1; return PMPI_Isend(b, n, t, d, g, c, r); }",
@@ -357,7 +356,7 @@ def between(built: Built, folder: Path, body: str) -> str:
         ("int MPI_Get_count(const MPI_Status *s, MPI_Datatype t, int *n)\n"
          "{ int code = PMPI_Get_count(s, t, n); *n -= 1; return code; }",
          "and 147456 were sent to it"),
-        # After half a second the clock goes back by ten.
+        # After a third of a second the clock goes back by ten.
         ("double MPI_Wtime(void)\n"
          "{ static double first; double now = PMPI_Wtime(); if (first == 0) first = now;\n"
          "  return now - first > 0.3 ? now - 10.0 : now; }",
