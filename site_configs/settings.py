@@ -52,9 +52,10 @@ def load_site(name: str) -> dict[str, Any]:
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
         "peak_flops_per_node": lambda: detected_processor()[1],
+        "processors": lambda: detected_processor()[0],
     }
     for key, detector in detectors.items():
-        if site[key] == "detect":
+        if site.get(key) == "detect":
             site[key] = detector()
     return site
 
