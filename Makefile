@@ -79,8 +79,9 @@ unit: .wyeast/venv/.for-test ## the fast tests alone
 lint: .wyeast/venv/.for-test ## style and types of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
 
-# A compiler and a BLAS for the programs outside images, and a browser for the report.
-TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium
+# A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
+# and a browser for the report.
+TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

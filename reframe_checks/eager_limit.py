@@ -1,4 +1,4 @@
-"""Each implementation's own eager limit, swept: the future work of Kearns 2003, chapter 7."""
+"""Each implementation's own eager limit, swept: the future work of Kearns 2003, chapter 6."""
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before

@@ -282,6 +282,46 @@ def test_messages_out_of_cache_and_strided(
     assert len(output.results) == 16
 
 
+RUNS = [
+    ("collective", ["--group", "all", "--sizes", "0", "--sizes", "800", "--scrub-bytes", "4096"]),
+    ("collective", ["--operation", "alltoall", "--synchronisation", "window", "--raw"]),
+    ("collective", ["--relative-width", "0.5", "--most-iterations", "10", "--sizes", "8"]),
+    ("pairs", ["--method", "all", "--partner", "bisection", "--sizes", "0", "--sizes", "4096"]),
+    ("some_to_some", ["--style", "all", "--sided", "all", "--most-bytes", "3000"]),
+    ("halo", ["--method", "all", "--dimensions", "1:4:1", "--extent", "3", "--periodic"]),
+    ("one_sided", ["--sizes", "0", "--sizes", "800"]),
+    ("pingpong", ["--refine", "0.2", "--sizes", "0", "--sizes", "4096", "--stride-bytes", "16",
+                  "--cache-bytes", "100000"]),
+]  # fmt: skip
+
+
+def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
+    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    assert built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}").returncode == 0
+    sanitized = Built(built.implementation, built.prefix, tmp_path)
+    for program, arguments in RUNS:
+        ranks = 2 if program in ("one_sided", "pingpong") or "window" in arguments else 4
+        # The MPI libraries keep what they allocate until the process ends.
+        done = sanitized.run(program, *arguments, *TINY, ranks=ranks, ASAN_OPTIONS="detect_leaks=0")
+        assert done.returncode == 0, done.stderr
+        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+
+
+def test_valgrind_finds_nothing(built: Built) -> None:
+    """Reads and writes only: what the libraries leave undefined on their way is not ours."""
+    command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
+               f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
+    for program, arguments in RUNS:
+        if built.implementation.startswith("openmpi") and program != "pairs":
+            # Each start takes many seconds, and the programs are the same.
+            continue
+        done = built.run_command(
+            [*command, str(built.build / "bin" / program), *arguments, *TINY],
+            ranks=4 if "--group" in arguments else 2,
+        )
+        assert done.returncode == 0, (program, done.stderr[-3000:])
+
+
 HARNESS = PROJECT / "tests" / "benchmarks" / "fuzz_options.c"
 
 
