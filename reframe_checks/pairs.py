@@ -58,7 +58,8 @@ SUITES: dict[str, Suite] = of_tier(
         "load": Suite(("send-recv",), (8, 100_000), 4, 10, load=True),
         # SimpleBench's ping-pong from rank 0 to every rank (NTNU 2008); its sizes are doubles.
         "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192), 4, 20, "every"),
-        "bisection": Suite(("send-recv", "exchange", "window"), (8, 100_000), 4, 5, "bisection", window=4),
+        "bisection": Suite(("send-recv", "exchange", "window"), (8, 100_000), 4, 5, "bisection",
+                           window=4),
         # The Ohio ping of Kearns 2003, section 5.4: one message one way, and an empty answer.
         "ohio-ping": Suite(("window",), (0, 1024, 16_384), 2, 50, window=1),
         "rate": Suite(("window",), (8, 1024), 2, 20),
@@ -70,8 +71,8 @@ SUITES: dict[str, Suite] = of_tier(
         "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192, 65_536, 8_000_000), 8, 100,
                                       "every"),
         # mpptest's -bisect is blocking: send-recv.
-        "bisection-short": Suite(("send-recv", "exchange", "window"), (0, 8, 64, 256, 512, 1024), 32, 1000,
-                                 "bisection"),
+        "bisection-short": Suite(("send-recv", "exchange", "window"),
+                                 (0, 8, 64, 256, 512, 1024), 32, 1000, "bisection"),
         "bisection-long": Suite(("send-recv", "exchange"), LONG, 32, 100, "bisection"),
         "ohio-ping": Suite(("window",), tuple(range(0, 16_385, 1024)), 2, 1000, window=1),
         "rate": Suite(("window",), (8, 64, 512, 1024, 4096), 16, 1000, load=True),
