@@ -49,7 +49,8 @@ def series_of(launch: Launch) -> Series:
             found[""][result.message_bytes] = one_way_bandwidth(
                 result.message_bytes, result.time_s.median
             )
-        elif isinstance(result, Communication):
+        # A collective operation without data may take no time, of which there is no ratio.
+        elif isinstance(result, Communication) and result.time_s.median > 0:
             found[result.series][result.message_bytes] = result.time_s.median
         elif isinstance(result, Emulation):
             found[result.series][0] = result.together_s.median
