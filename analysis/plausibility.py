@@ -7,7 +7,7 @@ above a physical limit is the most useful alarm that a measurement can have.
 from __future__ import annotations
 
 from analysis.hpl_output import HplRun
-from analysis.records import Header, Latency, PingPong, Result
+from analysis.records import Communication, Header, Latency, PingPong, Result
 
 
 def one_way_bandwidth(message_bytes: int, round_trip_s: float) -> float:
@@ -35,6 +35,19 @@ def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | Non
         return None
     return (
         f"{result.pair}, {result.message_bytes} bytes, {result.order} order: the median bandwidth "
+        f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
+    )
+
+
+def echo_above_link(result: Communication, link_bytes_per_s: float) -> str | None:
+    """Say so when the median bandwidth of an echo is above the one-way rate of the link."""
+    if result.message_bytes == 0 or result.time_s.median <= 0:
+        return None
+    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
+    if bandwidth <= link_bytes_per_s:
+        return None
+    return (
+        f"{result.series}, {result.message_bytes} bytes: the median bandwidth "
         f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
     )
 
