@@ -31,12 +31,12 @@ int print_communication(FILE *out, const sampling *plan, const communication *ab
     fputs(",\"time_s\":", out);
     print_summary(out, &summary);
     fputs(",\"median_by_rank_s\":", out);
-    print_times(out, taken->median_by_rank, ranks);
+    print_seconds_of_each(out, taken->median_by_rank, ranks);
     fprintf(out, ",\"moved_bytes\":%llu,\"verified_bytes\":%llu}\n", moved, verified);
     if (plan->raw) {
         print_key(out, "iterations", about);
         fputs(",\"time_s\":", out);
-        print_times(out, taken->times, taken->count);
+        print_seconds_of_each(out, taken->times, taken->count);
         fputs("}\n", out);
     }
     return 0;

@@ -28,7 +28,7 @@ void print_seconds(FILE *out, double seconds)
     fprintf(out, "%.9e", seconds);
 }
 
-void print_times(FILE *out, const double *times, size_t count)
+void print_seconds_of_each(FILE *out, const double *times, size_t count)
 {
     fputc('[', out);
     for (size_t i = 0; i < count; i++) {
@@ -47,7 +47,7 @@ void print_summary(FILE *out, const time_summary *summary)
             summary->max);
 }
 
-void find_place(place *here)
+void find_place(rank_place *here)
 {
     memset(here, 0, sizeof *here);
     if (gethostname(here->host, sizeof here->host - 1) != 0)
@@ -61,7 +61,7 @@ void find_place(place *here)
             here->processors[processor / 8] |= (unsigned char)(1u << processor % 8);
 }
 
-static void print_processors(FILE *out, const place *where)
+static void print_processors(FILE *out, const rank_place *where)
 {
     const char *separator = "";
     fputc('[', out);

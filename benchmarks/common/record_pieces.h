@@ -15,7 +15,7 @@
 /* The caller writes the punctuation between them. */
 void print_string(FILE *out, const char *text);
 void print_seconds(FILE *out, double seconds);
-void print_times(FILE *out, const double *times, size_t count);
+void print_seconds_of_each(FILE *out, const double *times, size_t count);
 void print_summary(FILE *out, const time_summary *summary);
 
 /* Where a rank runs: its host, and one bit for each processor that it may run on. It has no
@@ -23,16 +23,16 @@ void print_summary(FILE *out, const time_summary *summary);
 typedef struct {
     char host[LARGEST_HOST_NAME];
     unsigned char processors[MOST_PROCESSORS / 8];
-} place;
+} rank_place;
 
 /* Fill in where this process runs; what cannot be told stays "unknown" or empty. */
-void find_place(place *here);
+void find_place(rank_place *here);
 
 typedef struct {
     const char *program;
     const char *library;
     const char *mpi_standard;
-    const place *places; /* Of each rank. */
+    const rank_place *places; /* Of each rank. */
     size_t ranks;
     const char *clock;
     double clock_tick, clock_resolution; /* In seconds. */

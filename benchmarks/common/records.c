@@ -37,7 +37,7 @@ int print_header(FILE *out, const char *program, const char *parameters)
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    place here, *places = NULL;
+    rank_place here, *places = NULL;
     find_place(&here);
     int short_of_memory = 0;
     if (rank == 0) {

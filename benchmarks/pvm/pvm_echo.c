@@ -157,7 +157,7 @@ static int measure(echo_state *state, const char *method, size_t bytes, complain
     return 0;
 }
 
-static int print_facts(const place *places, complaint *about)
+static int print_facts(const rank_place *places, complaint *about)
 {
     char *parameters = parameters_of(&program);
     if (!parameters)
@@ -175,7 +175,7 @@ static int print_facts(const place *places, complaint *about)
 
 static int introduce(const echo_state *state, complaint *about)
 {
-    place places[TASKS];
+    rank_place places[TASKS];
     find_place(&places[state->pair.number]);
     if (state->pair.number == 1)
         return tell(state, &places[1], sizeof places[1], about);

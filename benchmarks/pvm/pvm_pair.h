@@ -10,7 +10,7 @@
 typedef enum {
     BY_SEND,          /* pvm_send of a copy (PvmDataRaw), pvm_recv and pvm_upkbyte */
     BY_SEND_IN_PLACE, /* the same, but packed in place (PvmDataInPlace) */
-    BY_PSEND          /* pvm_psend and pvm_precv; PVM 3.4.6 packs in place here, too */
+    BY_PSEND          /* pvm_psend and pvm_precv; PVM 3.4.6 packs in rank_place here, too */
 } message_calls;
 
 typedef enum { ROUTE_DIRECT, ROUTE_DAEMON } message_route;
