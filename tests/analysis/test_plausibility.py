@@ -3,8 +3,12 @@
 import csv
 from pathlib import Path
 
-from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
-from analysis.records import PingPong, TimeSummary
+from analysis.plausibility import (
+    bandwidth_above_link,
+    echo_above_link,
+    message_faster_than_memory,
+)
+from analysis.records import Communication, PingPong, TimeSummary
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINK = 12.5e6  # 100 Mbit/s, Table 2
@@ -50,3 +54,23 @@ def test_message_needs_one_copy() -> None:
     assert message_faster_than_memory(result(1000, 1e9, memory_copy=1e-6)) is None
     assert message_faster_than_memory(result(1000, 1e9, memory_copy=1.1e-6)) is not None
     assert message_faster_than_memory(result(1000, 1e9, memory_copy=0.0)) is None
+
+
+def test_an_echo_above_the_link() -> None:
+    def echo(message_bytes: int, bandwidth: float) -> Communication:
+        seconds = max(2 * message_bytes / bandwidth, 1e-6)
+        return Communication(
+            record="result", operation="echo", method="pvm_psend/direct", group="pair",
+            message_bytes=message_bytes, ranks=2, iterations=20, warmup=5, synchronisation="none",
+            discarded=0, clock_error_s=0.0, median_by_rank_s=[seconds, seconds],
+            time_s=result(message_bytes, bandwidth).time_s,
+            moved_bytes=2 * message_bytes, verified_bytes=2 * message_bytes,
+        )  # fmt: skip
+
+    assert echo_above_link(echo(1000, 11.5e6), LINK) is None
+    assert echo_above_link(echo(0, 11.5e6), LINK) is None
+    sentence = echo_above_link(echo(1000, 13e6), LINK)
+    assert sentence == (
+        "echo pvm_psend/direct [pair], 1000 bytes: the median bandwidth 13 MB/s is above the "
+        "link's 12.5 MB/s"
+    )
