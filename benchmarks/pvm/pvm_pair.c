@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-/* Why a task ends, where it is not soundly. */
+/* What a message is: data, PVM's notice that the other task has ended, or why it has. */
 #define TAG_DATA 1
 #define TAG_ENDED 2
 #define TAG_COMPLAINT 3
