@@ -95,7 +95,7 @@ def container_against_bare(
 
 
 def main() -> int:
-    """Measure every implementation of the site; print Markdown."""
+    """Measure every MPI of the site; print Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.cluster_performance", description=__doc__
     )
@@ -109,6 +109,8 @@ def main() -> int:
         flush=True,
     )
     for implementation in choice.implementations(ROOT, options.site, ""):
+        if images.interface_of(ROOT, implementation) != "mpi":
+            continue
         image = images.verify(ROOT, implementation)
         # The nodes share the home folder.
         with tempfile.TemporaryDirectory(dir=os.environ["HOME"]) as folder:

@@ -5,6 +5,9 @@ ReFrame itself says PASSED when it ran nothing. Here it is a failure when
 - a check file of the search path cannot be loaded,
 - no check was selected or every selected check was skipped (`-r` only).
 
+A file all of whose checks leave themselves out is no failure, since not every check is of every
+image; what they say stands beside the failure, should nothing else be selected.
+
 It takes a Slurm job for completed whenever squeue says nothing of it, also when there is no answer:
 the unfinished output would be judged, and the next launch measured beside the running one. Here a
 job has completed when Slurm has answered that it is no longer in the queue.
@@ -34,13 +37,45 @@ NOTHING_SELECTED = (
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons stand above"
 
 
+#: What checks have said that left themselves out when they were loaded.
+LEFT_OUT: set[str] = set()
+
+
+def left_out(module: Any) -> set[str]:
+    """Return what all checks of a module say that leave themselves out; empty if one does not."""
+    registry = getattr(module, "_rfm_test_registry", None)
+    sentences = set()
+    for test, variants in registry._tests.items() if registry else ():
+        for positional, named in variants:
+            try:
+                test(*positional, **named)
+            except errors.SkipTestError as skipped:
+                sentences.add(str(skipped))
+            except Exception:
+                return set()
+            else:
+                return set()
+    return sentences
+
+
 class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
     """A loader for which a check file that cannot be loaded is an error, not a warning."""
 
+    #: What all checks of the file that is being loaded say, where they leave themselves out.
+    sentences: frozenset[str] = frozenset()
+
+    def load_from_module(self, module: Any) -> list[Any]:
+        """Load the checks of a module; note what they say if all leave themselves out."""
+        checks: list[Any] = super().load_from_module(module)
+        self.sentences = frozenset() if checks else frozenset(left_out(module))
+        LEFT_OUT.update(self.sentences)
+        return checks
+
     def load_from_file(self, filename: str, force: bool = False) -> list[Any]:
         """Load the checks of a file; raise if it declares checks and gives none."""
+        self.sentences = frozenset()
         checks: list[Any] = super().load_from_file(filename, force)
-        if not checks and self._validate_source(os.path.abspath(filename)):
+        if not checks and not self.sentences and self._validate_source(os.path.abspath(filename)):
             raise errors.ReframeError(
                 f"the check file {filename} gave no check: the warning above says why"
             )
@@ -60,6 +95,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
                     tier=os.environ.get("WYEAST_TIER", "quick"),
                     site=os.environ.get("RFM_SYSTEM", "local"),
                 )
+                + "".join(f"; {sentence}" for sentence in sorted(LEFT_OUT))
             )
         super().runall(testcases, restored_cases)
         # Fixtures only prepare; a run of nothing but fixtures has measured nothing either.

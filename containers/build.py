@@ -54,7 +54,8 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
     wheels = tuple(pinned.wheel(source, implementation.name) for source in implementation.sources)
     bases = bases_of(root, table, implementation, pinned, bootstrap)
     packages = {name: pinned.package_version(name) for name in implementation.packages.run}
-    hpl = pinned.archives["hpcc-1.5.0"]
+    # HPL is a program of MPI.
+    hpl = pinned.archives["hpcc-1.5.0"] if implementation.interface == "mpi" else None
     recipe = staging.Recipe(root, implementation, wheels, hpl, bases, packages)
     for path in (recipe.definition(), *recipe.launchers()):
         if not path.is_file():
@@ -123,7 +124,9 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
     wheels = [sources.fetch_wheel(wheel, state) for wheel in recipe.wheels]
-    hpl = sources.fetch_archive(recipe.hpl, state, recipe.bases[0].debian.suite)
+    hpl = None
+    if recipe.hpl:
+        hpl = sources.fetch_archive(recipe.hpl, state, recipe.bases[0].debian.suite)
     ensure_bases(recipe.bases, root, progress)
     build_base, run_base = (base.path(state) for base in recipe.bases)
     inputs = recipe.inputs_sha256()
@@ -143,6 +146,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
             "staging": scratch / "staging",
             "jobs": len(os.sched_getaffinity(0)),
             "compiler": recipe.implementation.compiler,
+            "interface": recipe.implementation.interface,
             "flags": staging.FLAGS,
         }
         run_logged(

@@ -13,6 +13,7 @@ LOCK = "containers/images.lock"
 SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
 VARIANT_LABEL = "org.wyeast.variant."
+INTERFACE_LABEL = "org.wyeast.interface"
 
 
 class ImageError(Exception):
@@ -109,6 +110,27 @@ def entry_of(root: Path, name: str) -> dict[str, Any]:
     if variant is not None and variant not in known:
         raise ImageError(unknown_variant(implementation, variant, known))
     return found
+
+
+def interface_of(root: Path, name: str) -> str:
+    """Return what programs of an image call, `mpi` or `pvm`, by its label, or by the table.
+
+    Raises ImageError for a table that cannot be read; a name that is nowhere is taken for an MPI's,
+    whose checks say that it is missing.
+    """
+    from containers.table import TableError, load_table
+
+    implementation, _ = split_variant(name)
+    found = load_lock(root)["images"].get(implementation)
+    if isinstance(found, dict) and INTERFACE_LABEL in found["labels"]:
+        return str(found["labels"][INTERFACE_LABEL])
+    try:
+        table = load_table(root)
+        if implementation not in table.implementations:
+            return "mpi"
+        return table.resolve(implementation).interface
+    except TableError as error:
+        raise ImageError(str(error)) from None
 
 
 def verify(root: Path, name: str) -> Path:

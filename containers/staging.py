@@ -30,7 +30,8 @@ class Recipe:
     root: Path
     implementation: Implementation
     wheels: tuple[sources.Source, ...]
-    hpl: sources.Source
+    #: None where the image is not of MPI.
+    hpl: sources.Source | None
     #: The base to build on and the base to run on.
     bases: tuple[Base, Base]
     #: The versions of the Debian packages that must be in the image.
@@ -40,7 +41,7 @@ class Recipe:
         """Return the digest of everything that the image is made from."""
         parts: list[Any] = [
             self.implementation.model_dump(exclude={"default"}),
-            [source.sha256 for source in (*self.wheels, self.hpl)],
+            [source.sha256 for source in self.sources()],
             [base.digest() for base in self.bases],
             benchmarks_sha256(self.root),
             [
@@ -49,6 +50,10 @@ class Recipe:
             ],
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def sources(self) -> list[sources.Source]:
+        """Return the pinned files that the image is made from."""
+        return [*self.wheels, *([self.hpl] if self.hpl else [])]
 
     def definition(self) -> Path:
         """Return the definition's path."""
@@ -126,12 +131,14 @@ def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
         },
         "sources": {
             source.file: {"sha256": source.sha256, "bytes": source.bytes}
-            for source in (*recipe.wheels, recipe.hpl)
+            for source in recipe.sources()
         },
     }
 
 
-def stage(recipe: Recipe, folder: Path, wheels: list[Path], hpl: Path, built_utc: str) -> None:
+def stage(
+    recipe: Recipe, folder: Path, wheels: list[Path], hpl: Path | None, built_utc: str
+) -> None:
     """Lay out in `folder` what the definition copies into the image."""
     # It stays empty where Debian's packages bring the MPI.
     (folder / "mpi").mkdir(parents=True)
@@ -142,9 +149,10 @@ def stage(recipe: Recipe, folder: Path, wheels: list[Path], hpl: Path, built_utc
         target = originals / path.relative_to(recipe.root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    with tarfile.open(hpl) as archive:
-        # Pinned by its digest, so its member names need no filter (which Python 3.11.2 lacks).
-        archive.extractall(originals)
+    if hpl:
+        with tarfile.open(hpl) as archive:
+            # Pinned by its digest, so its member names need no filter (which Python 3.11.2 lacks).
+            archive.extractall(originals)
     programs = folder / "wyeast" / "bin"
     programs.mkdir(parents=True)
     for launcher in recipe.launchers():

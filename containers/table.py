@@ -13,6 +13,8 @@ from containers.images import split_variant, unknown_variant
 TABLE = "containers/implementations.yaml"
 
 Pmi = Literal["pmix", "pmi2", "daemons"]
+#: What programs call; each experiment is of one.
+Interface = Literal["mpi", "pvm"]
 
 
 class TableError(Exception):
@@ -46,6 +48,7 @@ VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
 class Family(_Strict):
     """What all versions of an implementation have in common."""
 
+    interface: Interface = "mpi"
     pmi: Pmi
     mpiexec: str
     pinned: str
@@ -75,6 +78,7 @@ class Entry(_Strict):
     sources: Annotated[list[str], Field(min_length=1)] | None = None
     #: The definition, in containers/.
     definition: str = "image.def"
+    interface: Interface | None = None
     pmi: Pmi | None = None
     mpiexec: str | None = None
     pinned: str | None = None
@@ -112,6 +116,7 @@ class Implementation(Family):
                 "family": self.family,
                 "version": self.version,
                 "builder": self.builder,
+                "interface": self.interface,
                 "pmi": self.pmi,
                 "mpiexec": self.mpiexec,
                 "mpiexec.pinned": self.pinned,

@@ -1,8 +1,6 @@
 #include "communication.h"
 
 #include <mpi.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "leaving.h"
 #include "records.h"
@@ -50,52 +48,14 @@ void refuse_together(const program_description *program, int failed, const compl
     leave_together(program->name, said.text, EXIT_FAILED);
 }
 
-static void print_key(const char *record, const communication *about)
-{
-    printf("{\"record\":\"%s\",\"operation\":\"%s\",\"method\":", record, about->operation);
-    print_string(stdout, about->method);
-    fputs(",\"group\":", stdout);
-    print_string(stdout, about->group);
-    printf(",\"message_bytes\":%zu", about->message_bytes);
-}
-
-static void print_times(const double *times, size_t count)
-{
-    fputc('[', stdout);
-    for (size_t i = 0; i < count; i++) {
-        fputs(i ? "," : "", stdout);
-        print_seconds(stdout, times[i]);
-    }
-    fputc(']', stdout);
-}
-
 static void report(const program_description *program, const sampling *plan,
                    const communication *about, const samples *taken, unsigned long long moved,
                    unsigned long long verified)
 {
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    double *scratch = calloc(taken->count, sizeof *scratch);
-    if (!scratch)
+    if (print_communication(stdout, plan, about, taken, (size_t)ranks, moved, verified))
         leave_at_once(program->name, "no memory for the order statistics");
-    time_summary summary = summarise(taken->times, taken->count, scratch);
-    free(scratch);
-    print_key("result", about);
-    printf(",\"ranks\":%d,\"iterations\":%zu,\"warmup\":%lld,\"synchronisation\":\"%s\","
-           "\"discarded\":%zu,\"clock_error_s\":",
-           about->ranks, taken->count, plan->warmup, plan->synchronisation, taken->discarded);
-    print_seconds(stdout, taken->clock_error);
-    fputs(",\"time_s\":", stdout);
-    print_summary(stdout, &summary);
-    fputs(",\"median_by_rank_s\":", stdout);
-    print_times(taken->median_by_rank, (size_t)ranks);
-    printf(",\"moved_bytes\":%llu,\"verified_bytes\":%llu}\n", moved, verified);
-    if (plan->raw) {
-        print_key("iterations", about);
-        fputs(",\"time_s\":", stdout);
-        print_times(taken->times, taken->count);
-        fputs("}\n", stdout);
-    }
 }
 
 void measure_communication(const program_description *program, const sampling *plan,

@@ -3,6 +3,7 @@
 #define WYEAST_COMMUNICATION_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "sampling.h"
 
@@ -29,6 +30,12 @@ typedef struct {
  * MPI_COMM_WORLD. */
 void measure_communication(const program_description *program, const sampling *plan,
                            const verified_operation *operation, const communication *about);
+
+/* Write the result, and its iterations where the plan wants them; `ranks` is the length of
+ * median_by_rank. Needs no MPI. Returns 0, or -1 where memory ran out. */
+int print_communication(FILE *out, const sampling *plan, const communication *about,
+                        const samples *taken, size_t ranks, unsigned long long moved,
+                        unsigned long long verified);
 
 /* How many results there are so far, for end_program. */
 size_t communications_reported(void);

@@ -54,6 +54,8 @@ char *parameters_of(const program_description *program);
 
 void free_options(const program_description *program);
 
+/* What follows is for programs of MPI, and in mpi_program.c; what stands above needs none. */
+
 /* Initialize MPI and parse; help, version and bad arguments end the program on all ranks. */
 void begin_program(const program_description *program, int *argc, char ***argv);
 

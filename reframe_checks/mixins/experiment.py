@@ -23,6 +23,9 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     #: The image, verified once a session.
     image = fixture(ContainerImage, scope="session")
 
+    #: What the program calls, as the image's label says it: only such images have the program.
+    interface = variable(str, value="mpi")
+
     #: The program of the image and its arguments.
     program = variable(str)
     program_arguments = variable(typ.List[str], value=[])
@@ -50,6 +53,16 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     require_reference = True
 
     @run_after("init")
+    def leave_out_other_interfaces(self) -> None:
+        """Leave out images that do not have the program; ReFrame does not list these variants."""
+        found = images.interface_of(ROOT, self.implementation())
+        self.skip_if(
+            found != self.interface,
+            f"{self.implementation()} is an image of {found}, and {type(self).__name__} measures "
+            f"{self.interface}",
+        )
+
+    @run_after("init")
     def look_up_references(self) -> None:
         """Take the references of the site that the checks run on."""
         references = ROOT / "site_configs" / self.current_system.name / "references.yaml"
@@ -67,7 +80,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         """Time nothing in an image whose ranks do not form the world that is asked for."""
         from reframe_checks.preflight import Preflight
 
-        if not self.needs_preflight:
+        # The program is of MPI; a check of another interface looks at the world by itself.
+        if not self.needs_preflight or self.interface != "mpi":
             return
         for variant in range(Preflight.num_variants):
             image = Preflight.get_variant_info(variant, recurse=True)["fixtures"]["image"]

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.cluster
 SITE = yaml.safe_load((PROJECT / "site_configs" / "virtual" / "site.yaml").read_text())
 OVERRIDES = PROJECT / ".wyeast" / "cluster" / "site.yaml"
 LINK = 12.5e6
-IMPLEMENTATIONS = [*SITE["implementations"], "lam-7.1.4+lamd"]
+PVM = "pvm-3.4.6"
+IMPLEMENTATIONS = [*(name for name in SITE["implementations"] if name != PVM), "lam-7.1.4+lamd"]
 
 
 def reframe(implementation: str, *options: str) -> tuple[int, str]:
@@ -64,6 +65,21 @@ def test_every_implementation_over_the_link(cluster: Cluster) -> None:
             # Frames leave 11.77 MB/s of the rate; half of it where the machine is busy.
             assert bandwidths[2_000_000] > 11.77e6 / 2, launch.name
     assert (campaign.folder() / "report.html").is_file()
+
+
+def test_pvm_over_the_link(cluster: Cluster) -> None:
+    campaign = cluster.campaign("test-pvm", "--checks", "PvmEcho", "--images", PVM)
+    code = campaign.end(180)
+    launches = campaign.launches()
+    assert code == 0 and [launch.outcome for launch in launches] == ["sound"] * 4, campaign.text
+    for launch in launches:
+        lines = (campaign.folder() / "launches" / launch.name / "stdout").read_text().splitlines()
+        header, *results, _ = (json.loads(line) for line in lines)
+        assert len(set(header["hosts"])) == 2
+        last = results[-1]
+        bandwidth = 2 * last["message_bytes"] / last["time_s"]["median"]
+        # Daemons wait for each other's datagrams; tasks by themselves fill the link.
+        assert (11.77e6 / 2 if "direct" in launch.name else 0.9e6) < bandwidth <= LINK, launch.name
 
 
 def test_the_original_order_exceeds_the_link_and_is_suspect(cluster: Cluster) -> None:

@@ -19,8 +19,10 @@ from containers.table import load_table
 
 pytestmark = pytest.mark.real
 PROJECT = Path(__file__).resolve().parents[2]
-INTEL, LAM = "intel-mpi-2021.19", "lam-7.1.4"
-NAMES = [*load_table(PROJECT).defaults(), INTEL, LAM]
+PVM_ECHO = ["pvm_echo", "--sizes", "0", "--sizes", "100000", "--iterations", "10"]
+INTEL, LAM, PVM = "intel-mpi-2021.19", "lam-7.1.4", "pvm-3.4.6"
+MPIS = [*load_table(PROJECT).defaults(), INTEL, LAM]
+NAMES = [*MPIS, PVM]
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,16 @@ def name(request: pytest.FixtureRequest, _built: None) -> str:
 @pytest.fixture
 def image(name: str) -> Path:
     return images.verify(PROJECT, name)
+
+
+@pytest.fixture(params=MPIS)
+def mpi(request: pytest.FixtureRequest, _built: None) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def mpi_image(mpi: str) -> Path:
+    return images.verify(PROJECT, mpi)
 
 
 def inside(image: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -90,34 +102,36 @@ def test_manifest(name: str, image: Path) -> None:
     assert said["debian_packages"] == dict(line.split(" ") for line in installed.splitlines())
 
 
-def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(name: str, image: Path) -> None:
-    options = images.labels(image)
+def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
+    mpi: str, mpi_image: Path
+) -> None:
+    options = images.labels(mpi_image)
     command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
-    done = inside(image, *command, "-n", "2", "preflight", "--ranks", "2", "--hosts", "1")
+    done = inside(mpi_image, *command, "-n", "2", "preflight", "--ranks", "2", "--hosts", "1")
     found = records(done)
     assert found[0]["ranks"] == 2
     assert found[0]["processors"] in ([[0], [1]], [[1], [0]])
     # LAM's shared memory waits in the kernel, which is too slow to be known as shared memory.
-    transport = ["unknown"] if name == LAM else ["shared memory"]
+    transport = ["unknown"] if mpi == LAM else ["shared memory"]
     assert [record["transport"] for record in found if "transport" in record] == transport
     complaints = [line for line in done.stderr.splitlines() if not line.startswith("INFO:")]
     assert complaints == []
 
 
-def test_more_ranks_than_cores(image: Path) -> None:
-    options = images.labels(image)
+def test_more_ranks_than_cores(mpi_image: Path) -> None:
+    options = images.labels(mpi_image)
     command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.oversubscribed"].split()]
     ranks = str(2 * (os.cpu_count() or 1))
-    found = records(inside(image, *command, "-n", ranks, "preflight", "--ranks", ranks))
+    found = records(inside(mpi_image, *command, "-n", ranks, "preflight", "--ranks", ranks))
     assert found[0]["ranks"] == int(ranks)
 
 
-def test_linpack_is_solved(image: Path, tmp_path: Path) -> None:
-    options = images.labels(image)
+def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:
+    options = images.labels(mpi_image)
     command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
     run = " ".join([*command, "-n", "2", "xhpl"])
     script = f"cd {tmp_path} && hpl_dat --p 1 --q 2 --n 500 --nb 64 > HPL.dat && {run}"
-    done = inside(image, "sh", "-c", script)
+    done = inside(mpi_image, "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     assert "PASSED" in done.stdout and "1 tests completed and passed" in done.stdout
 
@@ -158,9 +172,10 @@ def user() -> Iterator[str]:
 
 def test_an_ordinary_user_can_run_it(user: str, image: Path) -> None:
     labels = images.labels(image)
+    program = PVM_ECHO if labels["org.wyeast.interface"] == "pvm" else ["preflight", "--ranks", "2"]
     command = [
         str(apptainer_command()), "exec", *(o for o in exec_options() if o != "--userns"),
-        str(image), labels["org.wyeast.mpiexec"], "-n", "2", "preflight", "--ranks", "2",
+        str(image), labels["org.wyeast.mpiexec"], "-n", "2", *program,
     ]  # fmt: skip
     if os.geteuid() == 0:
         command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups",
@@ -178,6 +193,11 @@ def intel(_built: None) -> Path:
 @pytest.fixture
 def lam(_built: None) -> Path:
     return images.verify(PROJECT, LAM)
+
+
+@pytest.fixture
+def pvm(_built: None) -> Path:
+    return images.verify(PROJECT, PVM)
 
 
 def test_intel_mpi_has_tcp_and_its_own_benchmarks(intel: Path) -> None:
@@ -213,17 +233,24 @@ def processes_with(marker: str) -> list[int]:
     return found
 
 
-def test_an_interrupted_launch_of_lam_leaves_no_daemon(lam: Path) -> None:
+@pytest.mark.parametrize(
+    ("implementation", "launcher", "program"),
+    [(LAM, "lam_ranks", "pingpong"), (PVM, "pvm_ranks", "pvm_echo")],
+)
+def test_an_interrupted_launch_leaves_no_daemon(
+    _built: None, implementation: str, launcher: str, program: str
+) -> None:
     marker = uuid.uuid4().hex
-    command = ["lam_ranks", "-n", "2", "pingpong", "--sizes", "1:1:1", "--iterations", "10000000"]
+    command = [launcher, "-n", "2", program, "--sizes", "1:1:1", "--iterations", "10000000"]
+    image = images.verify(PROJECT, implementation)
     launch = subprocess.Popen(
-        [str(apptainer_command()), "exec", *exec_options(), str(lam), *command],
+        [str(apptainer_command()), "exec", *exec_options(), str(image), *command],
         env={**os.environ, "APPTAINERENV_WYEAST_MARKER": marker},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     for _ in range(100):
         names = [Path(f"/proc/{pid}/comm") for pid in processes_with(marker)]
-        if sum(path.exists() and path.read_text() == "pingpong\n" for path in names) == 2:
+        if sum(path.exists() and path.read_text() == f"{program}\n" for path in names) == 2:
             break
         time.sleep(0.1)
     else:
@@ -245,3 +272,45 @@ def test_two_launches_of_lam_do_not_meet_and_failures_are_passed_on(lam: Path) -
 def test_the_variables_of_a_variant_reach_the_ranks_of_lam(lam: Path) -> None:
     launch = ["lam_ranks", "-n", "2", "preflight", "--ranks", "2"]
     assert '"record":"end"' not in inside(lam, *launch, LAM_MPI_SSI_rpi="no-such").stdout
+
+
+@pytest.mark.parametrize("route", ["direct", "daemon"])
+def test_tasks_of_pvm_echo_every_byte_each_on_its_core(pvm: Path, route: str) -> None:
+    header, *results, end = records(
+        inside(pvm, "pvm_ranks", "--pinned", "-n", "2", *PVM_ECHO, "--route", route)
+    )
+    assert (header["library"], header["mpi_standard"]) == ("PVM 3.4.6", "none")
+    assert header["processors"] in ([[0], [1]], [[1], [0]])
+    assert [(r["method"], r["message_bytes"], r["verified_bytes"]) for r in results] == [
+        (f"{method}/{route}", size, 2 * size)
+        for method in ("pvm_send", "pvm_send-in-place", "pvm_psend")
+        for size in (0, 100000)
+    ]
+    assert end["results"] == len(results)
+
+
+def test_two_launches_of_pvm_do_not_meet_and_failures_are_passed_on(
+    pvm: Path, tmp_path: Path
+) -> None:
+    launch = ["pvm_ranks", "-n", "2", *PVM_ECHO]
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: inside(pvm, *launch), range(2)))
+    assert [records(done)[0]["ranks"] for done in both] == [2, 2]
+    missing = inside(pvm, "pvm_ranks", "-n", "2", "no-such-program")
+    assert (missing.returncode, missing.stderr.splitlines()[-1]) == (
+        127, "pvm_ranks: no-such-program: there is no such program in the image",
+    )  # fmt: skip
+    three = inside(pvm, "pvm_ranks", "-n", "3", "pvm_echo")
+    assert three.returncode == 2 and "pvm_echo: the echo test is of 2 tasks" in three.stderr
+    # The second task fails where only a task that PVM has started does.
+    other = tmp_path / "pvm_echo"
+    other.write_text(
+        '#!/bin/sh\n[ -z "${PVMEPID:-}" ] || { echo pvm_echo: from the other >&2; exit 3; }\n'
+        'exec /opt/wyeast/bin/pvm_echo "$@"\n'
+    )
+    other.chmod(0o755)
+    done = inside(pvm, "pvm_ranks", "-n", "2", str(other), "--sizes", "1")
+    assert done.returncode == 1 and '"record":"end"' not in done.stdout
+    assert "pvm_echo: the other task has ended before its time\n" in done.stderr
+    assert done.stderr.endswith("pvm_echo: from the other\n")
+    assert inside(pvm, "pvm_echo").returncode == 1, "there is no daemon to join"

@@ -24,7 +24,7 @@ def test_the_project_s_own_table() -> None:
     assert labels["org.wyeast.family"] == "openmpi" and labels["org.wyeast.pmi"] == "pmix"
     assert set(labels) == {
         f"org.wyeast.{key}"
-        for key in ("implementation", "family", "version", "builder", "pmi", "mpiexec",
+        for key in ("implementation", "family", "version", "builder", "interface", "pmi", "mpiexec",
                     "mpiexec.pinned", "mpiexec.oversubscribed")
     }  # fmt: skip
 

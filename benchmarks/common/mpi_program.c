@@ -1,0 +1,45 @@
+#include <mpi.h>
+#include <stdlib.h>
+
+#include "leaving.h"
+#include "options.h"
+#include "records.h"
+
+void begin_program(const program_description *program, int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    complaint about;
+    asked_for asked;
+    if (parse_options(program, *argc, *argv, &asked, &about))
+        leave_together(program->name, about.text, EXIT_USAGE);
+    if (asked == ASKED_RUN)
+        return;
+    if (rank == 0 && asked == ASKED_HELP)
+        print_help(stdout, program);
+    if (rank == 0 && asked == ASKED_VERSION)
+        printf("%s %s\n", program->name, PROGRAM_VERSION);
+    free_options(program);
+    leave_together(program->name, NULL, EXIT_SOUND);
+}
+
+void begin_output(const program_description *program)
+{
+    char *parameters = parameters_of(program);
+    if (!parameters || print_header(stdout, program->name, parameters))
+        leave_at_once(program->name, "no memory for the header");
+    free(parameters);
+}
+
+void end_program(const program_description *program, size_t results)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    if (code)
+        fprintf(stderr, "%s: the output could not be written: the disk is full or closed\n",
+                program->name);
+    free_options(program);
+    leave_with_code_of_rank_0(code);
+}

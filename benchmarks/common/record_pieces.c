@@ -1,0 +1,120 @@
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "record_pieces.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLOCK_READINGS 1000
+
+void print_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c > 0x7e)
+            /* Library version strings are ASCII with line ends; anything else is shown as a byte. */
+            fprintf(out, "\\u%04x", *c);
+        else
+            fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+void print_seconds(FILE *out, double seconds)
+{
+    fprintf(out, "%.9e", seconds);
+}
+
+void print_seconds_of_each(FILE *out, const double *times, size_t count)
+{
+    fputc('[', out);
+    for (size_t i = 0; i < count; i++) {
+        fputs(i ? "," : "", out);
+        print_seconds(out, times[i]);
+    }
+    fputc(']', out);
+}
+
+void print_summary(FILE *out, const time_summary *summary)
+{
+    fprintf(out,
+            "{\"min\":%.9e,\"quartile1\":%.9e,\"median\":%.9e,\"mean\":%.9e,"
+            "\"quartile3\":%.9e,\"max\":%.9e}",
+            summary->min, summary->quartile1, summary->median, summary->mean, summary->quartile3,
+            summary->max);
+}
+
+void find_place(rank_place *here)
+{
+    memset(here, 0, sizeof *here);
+    if (gethostname(here->host, sizeof here->host - 1) != 0)
+        snprintf(here->host, sizeof here->host, "unknown");
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return;
+    for (size_t processor = 0; processor < MOST_PROCESSORS && processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &set))
+            here->processors[processor / 8] |= (unsigned char)(1u << processor % 8);
+}
+
+static void print_processors(FILE *out, const rank_place *where)
+{
+    const char *separator = "";
+    fputc('[', out);
+    for (size_t processor = 0; processor < MOST_PROCESSORS; processor++)
+        if (where->processors[processor / 8] >> processor % 8 & 1) {
+            fprintf(out, "%s%zu", separator, processor);
+            separator = ",";
+        }
+    fputc(']', out);
+}
+
+double smallest_step(double (*clock)(void))
+{
+    double smallest = 1.0;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        double before = clock(), after = before;
+        while (after <= before)
+            after = clock();
+        if (after - before < smallest)
+            smallest = after - before;
+    }
+    return smallest;
+}
+
+void print_header_record(FILE *out, const header_facts *facts)
+{
+    char started[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (!gmtime_r(&now, &utc) || !strftime(started, sizeof started, "%FT%TZ", &utc))
+        snprintf(started, sizeof started, "unknown");
+    fprintf(out, "{\"record\":\"header\",\"format\":\"%s\",\"program\":\"%s\","
+                 "\"program_version\":\"%s\",\"library\":",
+            RECORD_FORMAT, facts->program, PROGRAM_VERSION);
+    print_string(out, facts->library);
+    fprintf(out, ",\"mpi_standard\":\"%s\",\"ranks\":%zu,\"hosts\":[", facts->mpi_standard,
+            facts->ranks);
+    for (size_t i = 0; i < facts->ranks; i++) {
+        fputs(i ? "," : "", out);
+        print_string(out, facts->places[i].host);
+    }
+    fputs("],\"processors\":[", out);
+    for (size_t i = 0; i < facts->ranks; i++) {
+        fputs(i ? "," : "", out);
+        print_processors(out, &facts->places[i]);
+    }
+    fprintf(out, "],\"clock\":\"%s\",\"clock_tick_s\":%.9e,\"clock_resolution_s\":%.9e,"
+                 "\"started_utc\":\"%s\",\"parameters\":%s}\n",
+            facts->clock, facts->clock_tick, facts->clock_resolution, started, facts->parameters);
+}
+
+int print_end(FILE *out, size_t results)
+{
+    fprintf(out, "{\"record\":\"end\",\"results\":%zu}\n", results);
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}

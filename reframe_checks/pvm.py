@@ -1,0 +1,126 @@
+"""PVM's latency and bandwidth by echo (ORNL 1996, Table 2.1; NASA 2003, LBW and PVM Results)."""
+
+import csv
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.builtins import parameter, performance_function, run_after
+from reframe.core.exceptions import SanityError
+
+from analysis.plausibility import echo_above_link, one_way_bandwidth
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.image import ROOT
+from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import TIER, of_tier
+
+WARMUP = 5
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Message sizes in bytes, and how often each is timed."""
+
+    sizes: tuple[int, ...]
+    iterations: int
+
+
+def sizes_of_nasa() -> tuple[int, ...]:
+    """Return the message sizes of NASA's LBW in bytes."""
+    with (ROOT / "literature" / "nas2003_lbw_size.csv").open() as table:
+        return tuple(sorted({int(row["message_bytes"]) for row in csv.DictReader(table)}))
+
+
+# ORNL's echo test has messages of 0 to 1,000,000 bytes, sent 100 to 1000 times. Its report does not
+# name those between; short ones tell the latency, so they are closest together.
+SIZES_OF_ORNL = (0, 10, 100, 1_000, 10_000, 100_000, 200_000, 500_000, 1_000_000)
+SWEEPS = of_tier(
+    quick={"few": Sweep((0, 1_000, 10_000, 100_000, 1_000_000), iterations=20)},
+    paper={
+        "ornl1996": Sweep(SIZES_OF_ORNL, iterations=100),
+        "nas2003": Sweep(sizes_of_nasa(), iterations=100),
+    },
+)
+
+
+@rfm.simple_test
+class PvmEcho(Experiment):
+    """Round trips between two tasks of PVM, by one way of sending and one route."""
+
+    descr = "PVM: echo between two tasks"
+    interface = "pvm"
+    program = "pvm_echo"
+    spread = True
+    message_sizes = parameter(SWEEPS, loggable=True)
+    #: By which calls; benchmarks/FORMAT.md says what they copy.
+    method = parameter(
+        of_tier(
+            quick=["pvm_send", "pvm_psend"], paper=["pvm_send", "pvm_send-in-place", "pvm_psend"]
+        ),
+        loggable=True,
+    )
+    #: From task to task, or over PVM's daemons, which is what PVM does unless told otherwise.
+    route = parameter(["direct", "daemon"], loggable=True)
+
+    @run_after("init")
+    def allow_for_the_paper(self) -> None:
+        """Give messages of 20 MB over a slow link the time that they take."""
+        if TIER == "paper":
+            self.time_limit = "3h"
+
+    @run_after("setup")
+    def describe_sweep(self) -> None:
+        """Pass sizes, method and route to the program."""
+        sweep = SWEEPS[self.message_sizes]
+        sizes = [word for size in sweep.sizes for word in ("--sizes", str(size))]
+        self.program_arguments = [
+            *sizes,
+            "--method", self.method,
+            "--route", self.route,
+            "--iterations", str(sweep.iterations),
+            "--warmup", str(WARMUP),
+        ]  # fmt: skip
+
+    def cell_parameters(self) -> dict[str, str]:
+        """Return what identifies the cell."""
+        return {
+            "message_sizes": self.message_sizes, "method": self.method, "route": self.route,
+        }  # fmt: skip
+
+    def examine(self) -> None:
+        """Refuse another PVM, results other than those asked for, bandwidths that cannot be."""
+        output = self.read_records()
+        version = self.image.labels["org.wyeast.version"]
+        if output.header.library != f"PVM {version}":
+            raise SanityError(
+                f"the image holds PVM {version}, but the library that ran says: "
+                f"{output.header.library}"
+            )
+        sweep = SWEEPS[self.message_sizes]
+        results = output.communications()
+        found = [(r.operation, r.method, r.group, r.message_bytes, r.iterations) for r in results]
+        asked = [
+            ("echo", f"{self.method}/{self.route}", "pair", size, sweep.iterations)
+            for size in sweep.sizes
+        ]
+        if found != asked or len(output.results) != len(asked):
+            raise SanityError(f"the output has the results {found}, asked for were {asked}")
+        unverified = [r.message_bytes for r in results if r.verified_bytes != 2 * r.message_bytes]
+        if unverified:
+            raise SanityError(f"data were not verified both ways for the sizes {unverified}")
+        link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
+        for result in results:
+            sentence = echo_above_link(result, link) if link else None
+            if sentence:
+                raise Suspect(sentence)
+        self.measured = results
+
+    @performance_function("B/s")
+    def bandwidth(self) -> float:
+        """Return the bandwidth at the largest message: two messages a round trip."""
+        last = self.measured[-1]
+        return one_way_bandwidth(last.message_bytes, last.time_s.median)
+
+    @performance_function("s")
+    def latency(self) -> float:
+        """Return half the median round trip of the smallest message."""
+        return float(self.measured[0].time_s.median / 2)

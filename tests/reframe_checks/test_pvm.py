@@ -1,0 +1,86 @@
+"""PVM's echo: only images of PVM have it, and what its check refuses."""
+
+import json
+
+import pytest
+
+from tests.reframe_checks.conftest import IMPLEMENTATION, LABELS, StandIn, header, lines, summary
+
+ONLY = "PvmEcho.*=pvm_psend.*=direct"
+SIZES = (0, 1_000, 10_000, 100_000, 1_000_000)
+
+
+@pytest.fixture
+def pvm(stand_in: StandIn) -> StandIn:
+    """Return a project root whose one image is of PVM."""
+    labels = {**LABELS, "org.wyeast.interface": "pvm", "org.wyeast.mpiexec": "pvm_ranks"}
+    path = stand_in.root / "containers" / "images.lock"
+    lock = json.loads(path.read_text())
+    lock["images"][IMPLEMENTATION]["labels"] = labels
+    path.write_text(json.dumps(lock))
+    (stand_in.root / "labels.json").write_text(
+        json.dumps({"data": {"attributes": {"labels": labels}}})
+    )
+    return stand_in
+
+
+def echo(
+    sizes: tuple[int, ...] = SIZES,
+    method: str = "pvm_psend/direct",
+    library: str = "PVM 5.0.2",
+    seconds: float = 1e-4,
+    verified: int = 2,
+) -> str:
+    results = [
+        {
+            "record": "result", "operation": "echo", "method": method, "group": "pair",
+            "message_bytes": size, "ranks": 2, "iterations": 20, "warmup": 5,
+            "synchronisation": "none", "discarded": 0, "clock_error_s": 0.0,
+            "time_s": summary(seconds), "median_by_rank_s": [seconds, seconds],
+            "moved_bytes": verified * size, "verified_bytes": verified * size,
+        }
+        for size in sizes
+    ]  # fmt: skip
+    first = header("pvm_echo", library=library, mpi_standard="none", clock="CLOCK_MONOTONIC")
+    return lines(first, *results, {"record": "end", "results": len(results)})
+
+
+def test_an_image_of_mpi_is_left_out_with_a_sentence(stand_in: StandIn) -> None:
+    outcome = stand_in.run(only="PvmEcho")
+    assert outcome.code != 0 and not outcome.launches
+    assert "no check was selected, so nothing was measured" in outcome.text
+    assert "mpich-5.0.2 is an image of mpi, and PvmEcho measures pvm" in outcome.text
+
+
+def test_an_image_of_pvm_is_left_out_of_what_measures_mpi(pvm: StandIn) -> None:
+    outcome = pvm.run(only="PointToPoint|Preflight|Linpack|StartUp")
+    assert outcome.code != 0 and not outcome.launches
+    for check in ("PointToPoint", "Preflight", "Linpack", "StartUp"):
+        assert f"mpich-5.0.2 is an image of pvm, and {check} measures mpi" in outcome.text
+
+
+def test_sound_launch_passes_without_a_preflight(pvm: StandIn) -> None:
+    pvm.write(echo())
+    outcome = pvm.run(only=ONLY)
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["cell"] == "PvmEcho message_sizes=few method=pvm_psend route=direct"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "sentence"),
+    [
+        (echo(sizes=SIZES[:-1]), "asked for were"),
+        (echo(method="pvm_psend/daemon"), "asked for were"),
+        (echo(library="PVM 3.4.5"), "the library that ran says: PVM 3.4.5"),
+        (echo(verified=1), "data were not verified both ways"),
+        (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
+        (echo().rsplit("\n", 2)[0] + "\n", "truncated"),
+    ],
+)
+def test_output_that_is_not_as_asked(pvm: StandIn, stdout: str, sentence: str) -> None:
+    pvm.write(stdout)
+    outcome = pvm.run(only=ONLY)
+    [launch] = outcome.launches
+    assert outcome.code != 0 and launch["outcome"] == "failed"
+    assert sentence in str(launch["sentence"])
