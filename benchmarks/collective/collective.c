@@ -2,6 +2,7 @@
  * goptest, over the world or over its two halves at once. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
