@@ -1,7 +1,8 @@
 """Compare our programs' times with those of programs that somebody else wrote.
 
 Each side is a list of launches, and a launch has one or more times for each message size: averages
-over a loop, in seconds. The median over all of them is compared, size by size.
+over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials; the
+medians of these over the launches are compared, size by size.
 """
 
 from __future__ import annotations
@@ -108,11 +109,6 @@ class Agreement:
         return self.allowed[0] <= self.ratio <= self.allowed[1]
 
 
-def best_of_trials(times: Times) -> dict[int, list[float]]:
-    """Return the least time of each size, which is what NetPIPE reports of its trials."""
-    return {size: [min(found)] for size, found in times.items()}
-
-
 def times_by_size(pairs: Iterable[tuple[int, float]]) -> dict[int, list[float]]:
     """Gather (message size in bytes, time in seconds) by size."""
     found: dict[int, list[float]] = {}
@@ -121,12 +117,10 @@ def times_by_size(pairs: Iterable[tuple[int, float]]) -> dict[int, list[float]]:
     return found
 
 
-def medians(launches: Iterable[Times]) -> dict[int, float]:
-    """Return the median time of each message size over the times of all launches."""
-    together = times_by_size(
-        (size, time) for launch in launches for size, times in launch.items() for time in times
-    )
-    return {size: median(times) for size, times in together.items()}
+def medians_of_best(launches: Sequence[Times]) -> dict[int, float]:
+    """Return the median over the launches of each launch's least time, by message size."""
+    best = times_by_size((size, min(times)) for one in launches for size, times in one.items())
+    return {size: median(times) for size, times in best.items()}
 
 
 def compare(
@@ -134,20 +128,16 @@ def compare(
 ) -> list[Agreement]:
     """Return the comparison of every message size.
 
-    Raises ValueError with a sentence where the two have not been measured alike: other sizes, or
-    another number of launches or of times.
+    Raises ValueError with a sentence where the two have not the same message sizes in as many
+    launches.
     """
-    shapes = [
-        [{size: len(times) for size, times in launch.items()} for launch in side]
-        for side in (ours, theirs)
-    ]
-    if shapes[0] != shapes[1] or not any(shapes[0]):
+    sizes = [[sorted(launch) for launch in side] for side in (ours, theirs)]
+    if sizes[0] != sizes[1] or not any(sizes[0]):
         raise ValueError(
-            f"{where.operation} and {where.program} were not measured alike: message sizes "
-            f"{sorted({s for launch in shapes[0] for s in launch})} in {len(ours)} launches "
-            f"against {sorted({s for launch in shapes[1] for s in launch})} in {len(theirs)}"
+            f"{where.operation}: our program measured message sizes {sizes[0]} and "
+            f"{where.program} {sizes[1]}, launch by launch"
         )
-    ours_s, theirs_s = medians(ours), medians(theirs)
+    ours_s, theirs_s = medians_of_best(ours), medians_of_best(theirs)
     return [
         Agreement(size, ours_s[size], theirs_s[size], *_allowed(size, reasons, where))
         for size in sorted(ours_s)
