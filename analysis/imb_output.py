@@ -20,7 +20,9 @@ BENCHMARK = re.compile(r"^# Benchmarking (\w+)\s*$")
 PROCESSES = re.compile(r"^# #processes = (\d+)\s*$")
 #: What each table's heading promises for every line below it.
 TABLES = {
-    "#bytes #repetitions t[usec] Mbytes/sec": re.compile(rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL}$"),
+    "#bytes #repetitions t[usec] Mbytes/sec": re.compile(
+        rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL}$"
+    ),
     "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]": re.compile(
         rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL} +{DECIMAL}$"
     ),

