@@ -74,9 +74,14 @@ def read_imb_output(path: Path) -> list[ImbResult]:
     last = f"{path}:{max(len(lines), 1)}"
     if not reader.ended:
         raise RecordError(f"{last}: IMB did not come to its end: the output is truncated or empty")
-    missing = [name for name in reader.listed if name not in {r.benchmark for r in reader.results}]
-    if missing or not reader.results:
-        raise RecordError(f"{last}: there is no result of {', '.join(missing) or 'any benchmark'}")
+    if not reader.results or [name for name, _ in reader.sections] != reader.listed:
+        raise RecordError(
+            f"{last}: IMB was to run {', '.join(reader.listed) or 'nothing'} and ran "
+            f"{', '.join(name for name, _ in reader.sections) or 'nothing'}"
+        )
+    for name, count in reader.sections:
+        if count == 0:
+            raise RecordError(f"{last}: there is no result of {name}")
     return reader.results
 
 
@@ -86,6 +91,8 @@ class _Reader:
     def __init__(self) -> None:
         self.results: list[ImbResult] = []
         self.listed: list[str] = []
+        #: The benchmarks that were run, with the number of results of each.
+        self.sections: list[tuple[str, int]] = []
         self.in_list = self.ended = False
         self.benchmark = ""
         self.processes = 0
@@ -104,6 +111,7 @@ class _Reader:
         elif match := BENCHMARK.match(line):
             self.in_list, self.table, self.processes = False, None, 0
             self.benchmark = match[1]
+            self.sections.append((self.benchmark, 0))
         elif (match := PROCESSES.match(line)) and self.benchmark:
             self.processes = int(match[1])
         elif text == LIST_BEGINS:
@@ -114,6 +122,7 @@ class _Reader:
             self.ended = True
         elif text and not text.startswith("#"):
             self.results.append(self.result(line))
+            self.sections[-1] = (self.benchmark, self.sections[-1][1] + 1)
 
     def result(self, line: str) -> ImbResult:
         """Return the result in a line of the table at hand; raise ValueError."""
