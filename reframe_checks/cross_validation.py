@@ -44,7 +44,7 @@ OPERATIONS = {
 # NetPIPE times each size in so many trials and reports the best; the others do each size as often.
 TRIALS = 3
 # How often the programs take turns.
-TURNS = of_tier(quick=7, paper=25)
+TURNS = of_tier(quick=5, paper=25)
 # On a link, the longest that one trial of the largest message may take, in seconds.
 LONGEST_TRIAL_S = 0.5
 FEWEST_ITERATIONS = 3
