@@ -2,7 +2,9 @@
 
 Each side is a list of launches, and a launch has one or more times for each message size: averages
 over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials; the
-medians of these over the launches are compared, size by size.
+medians of these over the launches are compared, size by size. Where one side's own median is more
+than the tolerance above its own least, the machine was not idle: what else ran adds time, and to
+averages that cannot be taken apart any more. There the least of all launches are compared.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from analysis.records import explain
 
 #: The times of one message size in bytes, in seconds.
 Times = Mapping[int, Sequence[float]]
+Statistic = Literal["median", "least"]
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=0)]
 
@@ -92,6 +95,8 @@ class Agreement:
     """One message size's two times, in seconds, and what the ratio of ours to theirs may be."""
 
     message_bytes: int
+    #: Of what the two are: the median of the launches, or the least where the machine was not idle.
+    statistic: Statistic
     ours_s: float
     theirs_s: float
     allowed: tuple[float, float]
@@ -117,10 +122,9 @@ def times_by_size(pairs: Iterable[tuple[int, float]]) -> dict[int, list[float]]:
     return found
 
 
-def medians_of_best(launches: Sequence[Times]) -> dict[int, float]:
-    """Return the median over the launches of each launch's least time, by message size."""
-    best = times_by_size((size, min(times)) for one in launches for size, times in one.items())
-    return {size: median(times) for size, times in best.items()}
+def best_of_launches(launches: Sequence[Times]) -> dict[int, list[float]]:
+    """Return each launch's least time, by message size."""
+    return times_by_size((size, min(times)) for one in launches for size, times in one.items())
 
 
 def compare(
@@ -137,11 +141,16 @@ def compare(
             f"{where.operation}: our program measured message sizes {sizes[0]} and "
             f"{where.program} {sizes[1]}, launch by launch"
         )
-    ours_s, theirs_s = medians_of_best(ours), medians_of_best(theirs)
-    return [
-        Agreement(size, ours_s[size], theirs_s[size], *_allowed(size, reasons, where))
-        for size in sorted(ours_s)
-    ]
+    ours_best, theirs_best = best_of_launches(ours), best_of_launches(theirs)
+    found = []
+    for size in sorted(ours_best):
+        sides = (ours_best[size], theirs_best[size])
+        idle = all(median(side) <= (1 + reasons.tolerance) * min(side) for side in sides)
+        ours_s, theirs_s = (median(side) if idle else min(side) for side in sides)
+        allowed, why = _allowed(size, reasons, where)
+        statistic: Statistic = "median" if idle else "least"
+        found.append(Agreement(size, statistic, ours_s, theirs_s, allowed, why))
+    return found
 
 
 def _allowed(
@@ -173,7 +182,8 @@ def disagreement(found: Sequence[Agreement], where: Circumstances) -> str | None
     known = f", for which {worst.reason}" if worst.reason else ""
     sentence = (
         f"{where.operation}, {worst.message_bytes} bytes: {worst.ours_s:.4g} s here, "
-        f"{worst.theirs_s:.4g} s by {where.program}, ratio {worst.ratio:.3f}; it may be "
+        f"{worst.theirs_s:.4g} s by {where.program} ({worst.statistic} of the launches), ratio "
+        f"{worst.ratio:.3f}; it may be "
         f"{worst.allowed[0]:.2f} to {worst.allowed[1]:.2f}{known}"
     )
     if others:
