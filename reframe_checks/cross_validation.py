@@ -43,8 +43,6 @@ OPERATIONS = {
 }
 # NetPIPE times each size in so many trials and reports the best; the others do each size as often.
 TRIALS = 3
-# How often the programs take turns.
-TURNS = of_tier(quick=5, paper=25)
 # On a link, the longest that one trial of the largest message may take, in seconds.
 LONGEST_TRIAL_S = 0.5
 FEWEST_ITERATIONS = 3
@@ -53,11 +51,12 @@ TABLE = "agreement.json"
 
 @dataclass(frozen=True)
 class Sweep:
-    """Message sizes in bytes, each a power of two, and the iterations of one trial."""
+    """Message sizes in bytes, powers of two; iterations of one trial, and turns of a program."""
 
     first: int
     last: int
     iterations: int
+    turns: int
 
     def powers(self) -> list[int]:
         """Return the powers of two from the first to the last."""
@@ -77,9 +76,14 @@ class Sweep:
 # A trial is so short, a millisecond or less in shared memory, that most are over before something
 # else wants the core: the averages that the others report cannot tell such a pause.
 SWEEPS = {
-    "short": Sweep(64, 8192, iterations=100),
-    "medium": Sweep(16384, 131072, iterations=30),
-    "long": Sweep(262144, of_tier(quick=1 << 20, paper=1 << 22), iterations=10),
+    "short": Sweep(64, 8192, iterations=100, turns=of_tier(quick=9, paper=25)),
+    "medium": Sweep(16384, 131072, iterations=30, turns=of_tier(quick=7, paper=25)),
+    "long": Sweep(
+        262144,
+        of_tier(quick=1 << 20, paper=1 << 22),
+        iterations=10,
+        turns=of_tier(quick=5, paper=25),
+    ),
 }
 
 
@@ -158,6 +162,10 @@ class CrossValidation(Experiment):
         """Return the iterations of one trial."""
         return self.sweep().iterations
 
+    def turns(self) -> range:
+        """Return the numbers of the turns that the programs take."""
+        return range(1, SWEEPS[self.message_range].turns + 1)
+
     def warmup(self) -> int:
         """Return the untimed iterations before each trial of ours."""
         return max(2, self.iterations() // 10)
@@ -224,11 +232,11 @@ class CrossValidation(Experiment):
     def take_turns(self) -> None:
         """Have the other programs and ours started in turns; ours is the last, and is recorded."""
         turns = []
-        for turn in range(1, TURNS + 1):
+        for turn in self.turns():
             for other in self.foreign:
                 words = [other.name, *other.arguments(turn)]
                 turns.append(self.one_turn(words, f"{other.name}.{turn}"))
-            if turn < TURNS:
+            if turn != self.turns()[-1]:
                 words = [self.program, *self.program_arguments]
                 turns.append(self.one_turn(words, f"{self.program}.{turn}"))
         self.prerun_cmds = [*turns, *self.prerun_cmds]
@@ -253,9 +261,9 @@ class CrossValidation(Experiment):
     def other_files(self) -> dict[str, Path]:
         """Return what the other launches of the job left, and the table of the agreement."""
         names = [TABLE]
-        for turn in range(1, TURNS + 1):
+        for turn in self.turns():
             streams = [f"{other.name}.{turn}" for other in self.foreign]
-            streams += [f"{self.program}.{turn}"] if turn < TURNS else []
+            streams += [f"{self.program}.{turn}"] if turn != self.turns()[-1] else []
             names += [f"{name}.{stream}" for name in streams for stream in ("stdout", "stderr")]
             if any(other.name == NETPIPE for other in self.foreign):
                 names.append(f"{NETPIPE}.{turn}.out")
@@ -267,7 +275,7 @@ class CrossValidation(Experiment):
 
     def times_of_ours(self, turn: int) -> dict[int, list[float]]:
         """Return the times of one of our launches, each an average over a trial, in seconds."""
-        path = self.stage(f"{self.program}.{turn}.stdout") if turn < TURNS else None
+        path = self.stage(f"{self.program}.{turn}.stdout") if turn != self.turns()[-1] else None
         results = self.read_records(path).results
         found: list[tuple[int, float]] = []
         for result in results:
@@ -290,7 +298,7 @@ class CrossValidation(Experiment):
             reasons = read_reasons(REASONS)
         except ReasonsError as error:
             raise SanityError(str(error)) from None
-        turns = range(1, TURNS + 1)
+        turns = self.turns()
         ours = [self.times_of_ours(turn) for turn in turns]
         self.check_sizes(self.program, ours, TRIALS)
         self.agreements: dict[str, list[Agreement]] = {}

@@ -55,9 +55,9 @@ def test_agreement_passes_and_keeps_what_every_program_said(programs: StandIn) -
     assert launch["cell"] == "CrossValidation operation=pingpong message_range=short"
     folder = Path(programs.root) / "runs" / "campaign" / "launches" / str(launch["launch"])
     kept = {path.name for path in folder.iterdir()}
-    assert {"NPmpi.1.out", "NPmpi.5.out", "IMB-MPI1.1.stdout", "IMB-MPI1.5.stderr"} <= kept
-    assert {"pingpong.1.stdout", "pingpong.4.stdout", "agreement.json", "stdout"} <= kept
-    assert (folder / "NPmpi.5.out").read_text() == netpipe()
+    assert {"NPmpi.1.out", "NPmpi.9.out", "IMB-MPI1.1.stdout", "IMB-MPI1.9.stderr"} <= kept
+    assert {"pingpong.1.stdout", "pingpong.8.stdout", "agreement.json", "stdout"} <= kept
+    assert (folder / "NPmpi.9.out").read_text() == netpipe()
 
 
 @pytest.mark.parametrize(
