@@ -3,7 +3,7 @@
 Each side is a list of launches, and a launch has one or more times for each message size: averages
 over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials; the
 medians of these over the launches are compared, size by size. Where one side's own median is more
-than the tolerance above its own least, the machine was not idle: what else ran adds time, and to
+than half the tolerance above its own least, the machine was not idle: what else ran adds time, and to
 averages that cannot be taken apart any more. There the least of all launches are compared.
 """
 
@@ -145,7 +145,7 @@ def compare(
     found = []
     for size in sorted(ours_best):
         sides = (ours_best[size], theirs_best[size])
-        idle = all(median(side) <= (1 + reasons.tolerance) * min(side) for side in sides)
+        idle = all(median(side) <= (1 + reasons.tolerance / 2) * min(side) for side in sides)
         ours_s, theirs_s = (median(side) if idle else min(side) for side in sides)
         allowed, why = _allowed(size, reasons, where)
         statistic: Statistic = "median" if idle else "least"
