@@ -3,8 +3,8 @@
 Each side is a list of launches, and a launch has one or more times for each message size: averages
 over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials; the
 medians of these over the launches are compared, size by size. Where one side's own median is more
-than half the tolerance above its own least, the machine was not idle: what else ran adds time, and to
-averages that cannot be taken apart any more. There the least of all launches are compared.
+than half the tolerance above its own least, the machine was not idle: what else ran adds time, and
+to averages that cannot be taken apart any more. There the least of all launches are compared.
 """
 
 from __future__ import annotations
