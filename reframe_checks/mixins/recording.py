@@ -159,6 +159,10 @@ class Recorded(rfm.RegressionTestPlugin):
         """Return what the check timed outside the program, in seconds, by name."""
         return {}
 
+    def other_files(self) -> dict[str, Path]:
+        """Return what else the launch leaves behind and the campaign keeps, by name."""
+        return {}
+
     def asked(self) -> dict[str, Any]:
         """Return what is known of the launch before it starts."""
         return {
@@ -203,5 +207,6 @@ class Recorded(rfm.RegressionTestPlugin):
             "stdout": self.output_path("stdout"),
             "stderr": self.output_path("stderr"),
             "job.sh": stage / self.job.script_filename,
+            **self.other_files(),
         }
         folder.write_launch(campaign, record, files)

@@ -122,10 +122,10 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
 ) -> None:
     downloads = PROJECT / ".wyeast" / "downloads"
     recipe = build.recipe_of(checkout, NAME, "mmdebstrap")
-    if not all((downloads / wheel.file).exists() for wheel in recipe.wheels):
+    if not all((downloads / wheel.file).exists() for wheel in recipe.files()):
         pytest.skip("the sources are not downloaded yet")
     (checkout / ".wyeast" / "downloads").mkdir()
-    for source in recipe.sources():
+    for source in recipe.files():
         shutil.copy(downloads / source.file, checkout / ".wyeast" / "downloads")
     for base in recipe.bases:
         base.path(checkout / ".wyeast").parent.mkdir(parents=True, exist_ok=True)

@@ -126,6 +126,40 @@ def test_more_ranks_than_cores(mpi_image: Path) -> None:
     assert found[0]["ranks"] == int(ranks)
 
 
+def test_netpipe_is_of_the_image_s_mpi_and_of_sockets(mpi_image: Path) -> None:
+    linked = {
+        program: inside(mpi_image, "ldd", f"/opt/wyeast/bin/{program}").stdout
+        for program in ("pingpong", "NPmpi", "NPtcp")
+    }
+    ours, foreign = (
+        {
+            line.split(" (")[0].strip()
+            for line in linked[program].splitlines()
+            if "mpi" in line or "liblam" in line
+        }
+        for program in ("pingpong", "NPmpi")
+    )
+    assert foreign == ours and foreign and "not found" not in linked["NPmpi"]
+    assert "mpi" not in linked["NPtcp"] and "libc.so" in linked["NPtcp"]
+    options = images.labels(mpi_image)
+    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    run = " ".join([*command, "-n", "2", "NPmpi", "-u", "64", "-p", "0", "-n", "10", "-o", "out"])
+    done = inside(mpi_image, "sh", "-c", f"cd $(mktemp -d) && {run} >&2 && cat out")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "48", "64",
+    ], done.stderr  # fmt: skip
+
+
+@pytest.mark.parametrize("of", ["mpich-5.0.2", INTEL])
+def test_intel_s_benchmarks_run_where_their_interface_is(of: str, _built: None) -> None:
+    image = images.verify(PROJECT, of)
+    assert images.labels(image)["org.wyeast.foreign_programs"] == "IMB-MPI1"
+    command = ["mpiexec", "-n", "2", "IMB-MPI1", "-iter", "10", "-msgsize", "64", "bcast"]
+    done = inside(image, *command)
+    assert done.returncode == 0 and "t_avg[usec]" in done.stdout, done.stderr
+    assert "MPI Version" in done.stdout
+
+
 def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:
     options = images.labels(mpi_image)
     command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]

@@ -25,6 +25,7 @@ LABELS = {
     "org.wyeast.mpiexec": "mpiexec",
     "org.wyeast.mpiexec.pinned": "-bind-to core",
     "org.wyeast.mpiexec.oversubscribed": "",
+    "org.wyeast.foreign_programs": "IMB-MPI1",
 }
 APPTAINER = """#!/bin/sh
 case "$1" in
@@ -32,6 +33,10 @@ case "$1" in
     *) case "$*" in
            *hpl_dat*) exit 0 ;;
            *preflight*) cat "$STAND_IN/preflight.out" ;;
+           *NPmpi*) file=${*##* -o }
+                    [ ! -f "$STAND_IN/netpipe.out" ] || cp "$STAND_IN/netpipe.out" "${file%% *}"
+                    cat "$STAND_IN/netpipe.stdout"; exit $(cat "$STAND_IN/netpipe.code") ;;
+           *IMB-MPI1*) cat "$STAND_IN/imb.stdout" ;;
            */bin/true) exit $(cat "$STAND_IN/container_code") ;;
            *) [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
               sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$STAND_IN/stdout"

@@ -1,0 +1,350 @@
+"""Agreement with programs that nobody here wrote: NetPIPE and Intel MPI Benchmarks.
+
+In one job, on the same nodes, the programs take turns; docs/method.md says what is compared.
+"""
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import parameter, performance_function, run_after, run_before
+from reframe.core.exceptions import SanityError
+
+from analysis.agreement import (
+    Agreement,
+    Circumstances,
+    ReasonsError,
+    compare,
+    disagreement,
+    read_reasons,
+    times_by_size,
+)
+from analysis.imb_output import read_imb_output
+from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
+from analysis.records import Communication, PingPong
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.launching import CannotStart
+from reframe_checks.mixins.tiers import of_tier
+
+REASONS = Path(__file__).with_name("cross_validation.yaml")
+NETPIPE, IMB = "NPmpi", "IMB-MPI1"
+#: What is compared, with IMB's name of it.
+OPERATIONS = {
+    "pingpong": "PingPong",
+    "barrier": "Barrier",
+    "bcast": "Bcast",
+    "alltoall": "Alltoall",
+    "reduce-sum": "Reduce",
+    "allreduce-sum": "Allreduce",
+}
+# NetPIPE times each size in so many trials and reports the best; the others do each size as often.
+TRIALS = 3
+# On a link, the longest that one trial of the largest message may take, in seconds.
+LONGEST_TRIAL_S = 0.5
+FEWEST_ITERATIONS = 3
+TABLE = "agreement.json"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Message sizes in bytes, powers of two; iterations of one trial, and turns of a program."""
+
+    first: int
+    last: int
+    iterations: int
+    turns: int
+
+    def powers(self) -> list[int]:
+        """Return the powers of two from the first to the last."""
+        return [1 << n for n in range(self.first.bit_length() - 1, self.last.bit_length())]
+
+    def powers_and_between(self) -> list[int]:
+        """Return NetPIPE's own sizes: the powers of two and the middle between any two."""
+        between = [size + size // 2 for size in self.powers()[:-1]]
+        return sorted([*self.powers(), *between])
+
+    def shortened(self, link_bytes_per_s: float) -> "Sweep":
+        """Return it with fewer iterations where the largest message would take too long."""
+        fitting = int(LONGEST_TRIAL_S * link_bytes_per_s / (2 * self.last))
+        return replace(self, iterations=min(self.iterations, max(FEWEST_ITERATIONS, fitting)))
+
+
+# A trial is so short, a millisecond or less in shared memory, that most are over before something
+# else wants the core: the averages that the others report cannot tell such a pause.
+SWEEPS = {
+    "short": Sweep(64, 8192, iterations=100, turns=of_tier(quick=9, paper=25)),
+    "medium": Sweep(16384, 131072, iterations=30, turns=of_tier(quick=7, paper=25)),
+    "long": Sweep(
+        262144,
+        of_tier(quick=1 << 20, paper=1 << 22),
+        iterations=10,
+        turns=of_tier(quick=5, paper=25),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A program that somebody else wrote: its arguments, and where its result and messages go."""
+
+    name: str
+    arguments: Callable[[int], list[str]]
+    #: Return the times of one turn's launch.
+    read: Callable[[int], dict[int, list[float]]]
+    #: How many times it reports of each size.
+    times: int
+
+
+@rfm.simple_test
+class CrossValidation(Experiment):
+    """One operation, timed by our program and by others in turns."""
+
+    descr = "agreement of our programs' times with those of NetPIPE and IMB"
+    spread = True
+    operation = parameter(OPERATIONS, loggable=True)
+    message_range = parameter(SWEEPS, loggable=True)
+    # The agreement itself is what is judged; a time of these programs is no reference.
+    require_reference = False
+    time_limit = "20m"
+
+    @run_after("init")
+    def choose_program(self) -> None:
+        """Take the program that has the operation."""
+        self.program = "pingpong" if self.operation == "pingpong" else "collective"
+        self.skip_if(
+            self.operation == "barrier" and self.message_range != "short",
+            "a barrier has no message, so it is measured once",
+        )
+
+    @run_after("setup")
+    def find_other_programs(self) -> None:
+        """Leave out collective operations of images that no other program measures."""
+        self.foreign = [self.imb()] if IMB in self.programs_of_others() else []
+        if self.operation == "pingpong":
+            self.foreign = [self.netpipe(), *self.foreign]
+        self.skip_if(
+            not self.foreign,
+            f"{IMB} does not speak the binary interface of {self.implementation()}, so nobody "
+            "else's program measures its collective operations; its ping-pong is compared with "
+            "NetPIPE's",
+        )
+
+    def programs_of_others(self) -> list[str]:
+        """Return the programs that the image's label says it has for its binary interface."""
+        return str(self.image.labels.get("org.wyeast.foreign_programs", "")).split()
+
+    @run_after("setup")
+    def describe_sweep(self) -> None:
+        """Pass sizes and iterations to our program."""
+        sizes = [word for size in self.sizes() * TRIALS for word in ("--sizes", str(size))]
+        iterations = str(self.iterations())
+        arguments = ["--iterations", iterations, "--warmup", str(self.warmup())]
+        if self.operation == "barrier":
+            # The program measures a barrier once, whatever the sizes; so each trial is named.
+            operations = ["--operation", "barrier"] * TRIALS
+            arguments += [*operations, "--synchronisation", "none"]
+        elif self.operation == "pingpong":
+            arguments += ["--pair", "Send/Recv", *sizes]
+        else:
+            arguments += ["--operation", self.operation, "--synchronisation", "barrier", *sizes]
+        self.program_arguments = arguments
+
+    def sweep(self) -> Sweep:
+        """Return the message sizes and iterations, fewer of these where the link wants it."""
+        sweep, link = SWEEPS[self.message_range], self.site()["link_bytes_per_s"]
+        return sweep.shortened(link) if link and self.nodes > 1 else sweep
+
+    def iterations(self) -> int:
+        """Return the iterations of one trial."""
+        return self.sweep().iterations
+
+    def turns(self) -> range:
+        """Return the numbers of the turns that the programs take."""
+        return range(1, SWEEPS[self.message_range].turns + 1)
+
+    def warmup(self) -> int:
+        """Return the untimed iterations before each trial of ours."""
+        return max(2, self.iterations() // 10)
+
+    def sizes(self) -> list[int]:
+        """Return the message sizes in bytes."""
+        if self.operation == "barrier":
+            return [0]
+        sweep = self.sweep()
+        return sweep.powers_and_between() if self.operation == "pingpong" else sweep.powers()
+
+    def netpipe(self) -> Foreign:
+        """Return NetPIPE with the sizes and iterations of ours, without its perturbations."""
+        sizes = self.sizes()
+
+        def arguments(turn: int) -> list[str]:
+            # Without an offset it receives into the buffer that it sends from; see docs/method.md.
+            return ["-l", str(sizes[0]), "-u", str(sizes[-1]), "-p", "0", "-O", f"0,{sizes[-1]}",
+                    "-n", str(self.iterations()), "-o", f"{NETPIPE}.{turn}.out"]  # fmt: skip
+
+        def read(turn: int) -> dict[int, list[float]]:
+            hosts = read_netpipe_hosts(self.stage(f"{NETPIPE}.{turn}.stdout"))
+            if (len(hosts), len(set(hosts))) != (self.num_tasks, self.nodes):
+                raise SanityError(
+                    f"{NETPIPE}'s ranks were on {', '.join(hosts)}; {self.num_tasks} on "
+                    f"{self.nodes} node(s) were asked for"
+                )
+            points = read_netpipe_output(self.stage(f"{NETPIPE}.{turn}.out"))
+            return times_by_size((point.message_bytes, point.one_way_s) for point in points)
+
+        return Foreign(NETPIPE, arguments, read, times=1)
+
+    def imb(self) -> Foreign:
+        """Return IMB with the sizes, iterations and element type of ours."""
+
+        def arguments(_: int) -> list[str]:
+            sizes = ",".join(str(size) for size in self.sizes() * TRIALS)
+            # It measures a size as often as it is named, and so it does a barrier.
+            names = [OPERATIONS[self.operation]] * (TRIALS if self.operation == "barrier" else 1)
+            return [*names, "-npmin", str(self.num_tasks), "-iter", str(self.iterations()),
+                    "-iter_policy", "off", "-zero_size", "off", "-sync", "on",
+                    "-root_shift", "off", "-red_data_type", "double",
+                    *(["-msgsize", sizes] if self.operation != "barrier" else [])]  # fmt: skip
+
+        def read(turn: int) -> dict[int, list[float]]:
+            results = read_imb_output(self.stage(f"{IMB}.{turn}.stdout"))
+            found = {(one.benchmark, one.processes, one.repetitions) for one in results}
+            asked = (OPERATIONS[self.operation], self.num_tasks, self.iterations())
+            if found != {asked}:
+                raise SanityError(
+                    f"{IMB} measured (benchmark, processes, repetitions) = {sorted(found)}, "
+                    f"asked was {asked}"
+                )
+            # The slowest rank's time, which is what our program reports.
+            return times_by_size((one.message_bytes, one.most_s) for one in results)
+
+        return Foreign(IMB, arguments, read, times=TRIALS)
+
+    def stage(self, name: str) -> Path:
+        """Return the path of a file of the launch."""
+        return Path(self.stagedir) / name
+
+    @run_before("run")
+    def take_turns(self) -> None:
+        """Have the other programs and ours started in turns; ours is the last, and is recorded."""
+        turns = []
+        for turn in self.turns():
+            for other in self.foreign:
+                words = [other.name, *other.arguments(turn)]
+                turns.append(self.one_turn(words, f"{other.name}.{turn}"))
+            if turn != self.turns()[-1]:
+                words = [self.program, *self.program_arguments]
+                turns.append(self.one_turn(words, f"{self.program}.{turn}"))
+        self.prerun_cmds = [*turns, *self.prerun_cmds]
+
+    def one_turn(self, words: list[str], name: str) -> str:
+        """Return a command that starts ranks as the job itself does, and keeps what they say."""
+        try:
+            start = self.start_of(words)
+        except CannotStart as error:
+            raise SanityError(str(error)) from None
+        platform = copy.copy(self.container_platform)
+        # ReFrame adds the stage folder to the list when it writes the command.
+        platform.mount_points = list(self.container_platform.mount_points)
+        platform.command = start.command
+        launcher = self.job.launcher.run_command(self.job)
+        failed = f'echo "{name} ended with exit code $code; its words are in {name}.stderr" >&2'
+        return (
+            f"{launcher} {platform.launch_command(self.stagedir)} >{name}.stdout 2>{name}.stderr"
+            f" || {{ code=$?; {failed}; exit $code; }}"
+        ).strip()
+
+    def other_files(self) -> dict[str, Path]:
+        """Return what the other launches of the job left, and the table of the agreement."""
+        names = [TABLE]
+        for turn in self.turns():
+            streams = [f"{other.name}.{turn}" for other in self.foreign]
+            streams += [f"{self.program}.{turn}"] if turn != self.turns()[-1] else []
+            names += [f"{name}.{stream}" for name in streams for stream in ("stdout", "stderr")]
+            if any(other.name == NETPIPE for other in self.foreign):
+                names.append(f"{NETPIPE}.{turn}.out")
+        return {name: self.stage(name) for name in names}
+
+    def cell_parameters(self) -> dict[str, str]:
+        """Return what identifies the cell."""
+        return {"operation": self.operation, "message_range": self.message_range}
+
+    def times_of_ours(self, turn: int) -> dict[int, list[float]]:
+        """Return the times of one of our launches, each an average over a trial, in seconds."""
+        path = self.stage(f"{self.program}.{turn}.stdout") if turn != self.turns()[-1] else None
+        results = self.read_records(path).results
+        found: list[tuple[int, float]] = []
+        for result in results:
+            if isinstance(result, PingPong):
+                found.append((result.message_bytes, result.time_s.mean / 2))
+            elif isinstance(result, Communication) and result.operation == self.operation:
+                found.append((result.message_bytes, result.time_s.mean))
+            else:
+                raise SanityError(f"{self.program} measured {result.operation} as well")
+            if result.iterations != self.iterations():
+                raise SanityError(
+                    f"{self.program} took {result.iterations} iterations of "
+                    f"{result.message_bytes} bytes, asked were {self.iterations()}"
+                )
+        return times_by_size(found)
+
+    def examine(self) -> None:
+        """Refuse launches that lack a size, and sizes that do not agree without a reason."""
+        try:
+            reasons = read_reasons(REASONS)
+        except ReasonsError as error:
+            raise SanityError(str(error)) from None
+        turns = self.turns()
+        ours = [self.times_of_ours(turn) for turn in turns]
+        self.check_sizes(self.program, ours, TRIALS)
+        self.agreements: dict[str, list[Agreement]] = {}
+        sentences = []
+        for other in self.foreign:
+            theirs = [other.read(turn) for turn in turns]
+            self.check_sizes(other.name, theirs, other.times)
+            where = Circumstances(
+                self.operation, other.name, self.site()["launch"],
+                self.image.labels["org.wyeast.family"],
+            )  # fmt: skip
+            found = compare(ours, theirs, reasons, where)
+            self.agreements[other.name] = found
+            sentences += [sentence] if (sentence := disagreement(found, where)) else []
+        table = {
+            name: [{**asdict(one), "ratio": one.ratio} for one in found]
+            for name, found in self.agreements.items()
+        }
+        self.stage(TABLE).write_text(json.dumps(table, indent=1) + "\n")
+        if sentences:
+            raise SanityError("; ".join(sentences))
+
+    def check_sizes(self, name: str, launches: list[dict[int, list[float]]], times: int) -> None:
+        """Refuse launches that lack a size or a trial of it."""
+        asked = {size: times for size in self.sizes()}
+        for turn, launch in enumerate(launches, 1):
+            found = {size: len(values) for size, values in launch.items()}
+            if found != asked:
+                missing = sorted(size for size in asked if found.get(size) != asked[size])
+                raise SanityError(
+                    f"{name}, turn {turn}: {len(found)} message sizes were measured, not the "
+                    f"{len(asked)} asked for {times} time(s) each (missing or incomplete: "
+                    f"{missing or 'none, but there are others'})"
+                )
+
+    @run_before("performance")
+    def report_each_program(self) -> None:
+        """Report the ratio of ours to each program's that is farthest from 1."""
+        for name, found in self.agreements.items():
+            worst = max(found, key=lambda one: max(one.ratio, 1 / one.ratio))
+            self.perf_variables[f"farthest_ratio_{name}"] = sn.make_performance_function(
+                sn.defer(worst.ratio), "1"
+            )
+
+    @performance_function("1")
+    def within_tolerance(self) -> float:
+        """Return the share of sizes that agree without a documented reason."""
+        every = [one for found in self.agreements.values() for one in found]
+        return sum(one.reason is None for one in every) / len(every)
