@@ -28,7 +28,7 @@ from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
 from analysis.records import Communication, PingPong
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
-from reframe_checks.mixins.tiers import of_tier
+from reframe_checks.mixins.tiers import VALIDATION, of_tier
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
 NETPIPE, IMB = "NPmpi", "IMB-MPI1"
@@ -110,6 +110,11 @@ class CrossValidation(Experiment):
     # The agreement itself is what is judged; a time of these programs is no reference.
     require_reference = False
     time_limit = "20m"
+
+    @run_after("init")
+    def tag_validation(self) -> None:
+        """Leave the check out of campaigns that do not name it: it takes long and compares none."""
+        self.tags |= {VALIDATION}
 
     @run_after("init")
     def choose_program(self) -> None:

@@ -4,6 +4,8 @@ import os
 from typing import Any
 
 TIERS = ("quick", "paper")
+#: The tag of checks that a campaign runs only when they are named.
+VALIDATION = "validation"
 TIER = os.environ.get("WYEAST_TIER", "quick")
 
 if TIER not in TIERS:
