@@ -39,30 +39,30 @@ def message_faster_than_memory(result: PingPong) -> str | None:
     )
 
 
-def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | None:
-    """Say so when the median bandwidth is above the one-way rate of the link."""
-    if result.message_bytes == 0 or result.time_s.median <= 0:
+def _above_link(message_bytes: int, round_trip_s: float, link_bytes_per_s: float) -> str | None:
+    """Return the numbers of a round trip that is quicker than the one-way rate of the link."""
+    if message_bytes == 0 or round_trip_s <= 0:
         return None
-    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
+    bandwidth = one_way_bandwidth(message_bytes, round_trip_s)
     if bandwidth <= link_bytes_per_s:
         return None
     return (
-        f"{result.pair}, {result.message_bytes} bytes, {result.order} order: the median bandwidth "
-        f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
+        f"the median bandwidth {bandwidth / 1e6:.4g} MB/s is above the link's "
+        f"{link_bytes_per_s / 1e6:.4g} MB/s"
     )
+
+
+def bandwidth_above_link(result: PingPong, link_bytes_per_s: float) -> str | None:
+    """Say so when the median bandwidth is above the one-way rate of the link."""
+    numbers = _above_link(result.message_bytes, result.time_s.median, link_bytes_per_s)
+    what = f"{result.pair}, {result.message_bytes} bytes, {result.order} order"
+    return f"{what}: {numbers}" if numbers else None
 
 
 def echo_above_link(result: Communication, link_bytes_per_s: float) -> str | None:
     """Say so when an echo's median bandwidth is above the one-way rate of the link."""
-    if result.message_bytes == 0 or result.time_s.median <= 0:
-        return None
-    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
-    if bandwidth <= link_bytes_per_s:
-        return None
-    return (
-        f"{result.series}, {result.message_bytes} bytes: the median bandwidth "
-        f"{bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} MB/s"
-    )
+    numbers = _above_link(result.message_bytes, result.time_s.median, link_bytes_per_s)
+    return f"{result.series}, {result.message_bytes} bytes: {numbers}" if numbers else None
 
 
 def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
@@ -71,16 +71,9 @@ def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
     It is how a library shows that it has seen through hosts which one machine plays: it talks by
     shared memory while the ranks seem to be on different nodes.
     """
-    if result.message_bytes == 0 or result.time_s.median <= 0:
-        return None
-    bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
-    if bandwidth <= link_bytes_per_s:
-        return None
-    return (
-        f"{result.message_bytes} bytes between ranks {result.source} and {result.to}: the median "
-        f"bandwidth {bandwidth / 1e6:.4g} MB/s is above the link's {link_bytes_per_s / 1e6:.4g} "
-        "MB/s, so the ranks do not use the link"
-    )
+    numbers = _above_link(result.message_bytes, result.time_s.median, link_bytes_per_s)
+    what = f"{result.message_bytes} bytes between ranks {result.source} and {result.to}"
+    return f"{what}: {numbers}, so the ranks do not use the link" if numbers else None
 
 
 # Below this a rank that leaves the barrier late may find its message there already.

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after
+from reframe.core.builtins import parameter
 
 from reframe_checks.mixins.communicating import Communicating, Point
-from reframe_checks.mixins.cores import ranks_up_to
-from reframe_checks.mixins.tiers import TIER, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
 
@@ -94,32 +93,25 @@ class Collectives(Communicating):
 
     descr = "collective operations over message sizes"
     program = "collective"
-    spread = True
     suite = parameter(SUITES, loggable=True)
 
-    @run_after("init")
-    def set_ranks(self) -> None:
-        """Start as many ranks as the report had, or as many as the site has cores for."""
-        self.num_tasks = ranks_up_to(SUITES[self.suite].ranks)
-        if TIER == "paper":
-            self.time_limit = "2h"
+    def ranks_wanted(self) -> int:
+        """Return how many ranks the report had."""
+        return SUITES[self.suite].ranks
 
-    @run_after("setup")
-    def describe_suite(self) -> None:
-        """Pass the suite to the program, with every iteration's time in the output."""
+    def iterations_wanted(self) -> int:
+        """Return how often each point is timed."""
+        return SUITES[self.suite].iterations
+
+    def arguments(self) -> list[str]:
+        """Return what the suite has the program do."""
         suite = SUITES[self.suite]
-        self.program_arguments = [
+        return [
             *(word for name in suite.operations for word in ("--operation", name)),
             *(word for name in suite.groups_for(self.num_tasks) for word in ("--group", name)),
             *(word for n in suite.sizes_for(self.num_tasks) for word in ("--sizes", str(n))),
-            "--iterations", str(suite.iterations),
             "--scrub-bytes", str(suite.scrub_bytes),
-            "--raw",
         ]  # fmt: skip
-
-    def cell_parameters(self) -> dict[str, str | int]:
-        """Return what identifies the cell."""
-        return {"suite": self.suite, "ranks": self.num_tasks}
 
     def asked_points(self) -> Iterable[Point]:
         """Return the points in the program's order; a barrier has one, without a size."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import reframe as rfm
-from reframe.core.builtins import run_after
 
 from reframe_checks.mixins.communicating import Communicating, Point
 from reframe_checks.mixins.tiers import of_tier
@@ -20,20 +19,14 @@ class OneSided(Communicating):
 
     descr = "one-sided operations between two ranks"
     program = "one_sided"
-    spread = True
 
-    @run_after("setup")
-    def describe_operations(self) -> None:
-        """Pass the sizes to the program, with every iteration's time in the output."""
-        self.program_arguments = [
-            *(word for n in SIZES for word in ("--sizes", str(n))),
-            "--iterations", str(ITERATIONS),
-            "--raw",
-        ]  # fmt: skip
+    def iterations_wanted(self) -> int:
+        """Return how often each point is timed."""
+        return int(ITERATIONS)
 
-    def cell_parameters(self) -> dict[str, int]:
-        """Return what identifies the cell."""
-        return {"ranks": self.num_tasks}
+    def arguments(self) -> list[str]:
+        """Return the message sizes; the program does all operations, by every way to end them."""
+        return [word for size in SIZES for word in ("--sizes", str(size))]
 
     def asked_points(self) -> Iterable[Point]:
         """Return the points in the program's order."""

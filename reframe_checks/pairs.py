@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after
+from reframe.core.builtins import parameter
 
 from reframe_checks.mixins.communicating import Communicating, Point
-from reframe_checks.mixins.cores import ranks_up_to
-from reframe_checks.mixins.tiers import TIER, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 PARTITIONS = 4
 
@@ -87,34 +86,27 @@ class Pairs(Communicating):
 
     descr = "messages between pairs of ranks, many pairs at once"
     program = "pairs"
-    spread = True
     suite = parameter(SUITES, loggable=True)
 
-    @run_after("init")
-    def set_ranks(self) -> None:
-        """Start as many ranks as the report had, or as many as the site has cores for."""
-        self.num_tasks = ranks_up_to(SUITES[self.suite].ranks)
-        if TIER == "paper":
-            self.time_limit = "2h"
+    def ranks_wanted(self) -> int:
+        """Return how many ranks the report had."""
+        return SUITES[self.suite].ranks
 
-    @run_after("setup")
-    def describe_suite(self) -> None:
-        """Pass the suite to the program, with every iteration's time in the output."""
+    def iterations_wanted(self) -> int:
+        """Return how often each point is timed."""
+        return SUITES[self.suite].iterations
+
+    def arguments(self) -> list[str]:
+        """Return what the suite has the program do."""
         suite = SUITES[self.suite]
-        self.program_arguments = [
+        return [
             *(word for name in suite.methods for word in ("--method", name)),
             *(word for n in suite.pairs_of(self.num_tasks) for word in ("--pairs", str(n))),
             *(word for n in suite.sizes for word in ("--sizes", str(n))),
             "--partner", suite.partner,
             "--window", str(suite.window),
             "--partitions", str(PARTITIONS),
-            "--iterations", str(suite.iterations),
-            "--raw",
         ]  # fmt: skip
-
-    def cell_parameters(self) -> dict[str, str | int]:
-        """Return what identifies the cell."""
-        return {"suite": self.suite, "ranks": self.num_tasks}
 
     def asked_points(self) -> Iterable[Point]:
         """Return the points in the program's order."""

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 
 import reframe as rfm
-from reframe.core.builtins import run_after, variable
+from reframe.core.builtins import variable
 
 from reframe_checks.mixins.communicating import Communicating, Point
-from reframe_checks.mixins.cores import ranks_up_to
-from reframe_checks.mixins.tiers import TIER, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 STYLES = ("asynchronous", "synchronous")
 SIDED = ("single", "double")
@@ -19,7 +18,6 @@ class SomeToSome(Communicating):
 
     descr = "sparse exchange of randomly sized messages between random pairs"
     program = "some_to_some"
-    spread = True
 
     #: Messages that a rank sends on average; NASA's tables are of 6.
     messages = variable(int, value=6, loggable=True)
@@ -29,24 +27,22 @@ class SomeToSome(Communicating):
     seed = variable(int, value=1, loggable=True)
     iterations = variable(int, value=of_tier(quick=5, paper=200))
 
-    @run_after("init")
-    def set_ranks(self) -> None:
-        """Start as many ranks as the site has cores for, up to NASA's 384."""
-        self.num_tasks = ranks_up_to(of_tier(quick=4, paper=384))
-        if TIER == "paper":
-            self.time_limit = "1h"
+    def ranks_wanted(self) -> int:
+        """Return NASA's most ranks."""
+        return int(of_tier(quick=4, paper=384))
 
-    @run_after("setup")
-    def describe_exchange(self) -> None:
-        """Pass the parameters to the program, with every iteration's time in the output."""
-        self.program_arguments = [
+    def iterations_wanted(self) -> int:
+        """Return how often each exchange is timed."""
+        return int(self.iterations)
+
+    def arguments(self) -> list[str]:
+        """Return the parameters of the exchange, in both styles, single and double sided."""
+        return [
             "--style", "all",
             "--sided", "all",
             "--messages", str(self.messages),
             "--most-bytes", str(self.most_bytes),
             "--seed", str(self.seed),
-            "--iterations", str(self.iterations),
-            "--raw",
         ]  # fmt: skip
 
     def cell_parameters(self) -> dict[str, str | int]:

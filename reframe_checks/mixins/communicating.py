@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_before
+from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from analysis.plausibility import communication_above_link
 from analysis.records import Communication
+from reframe_checks.mixins.cores import ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import TIER
 
 LEFT_OUT = re.compile(r"^(?P<program>\w+): left out: (?P<what>[^:]+): (?P<reason>.+)$", re.M)
 
@@ -33,13 +35,45 @@ def point_of(result: Communication) -> Point:
 class Communicating(Experiment):
     """The results are exactly the points that were asked for, and none is faster than the link.
 
-    A check defines `asked_points()`; the program says on stderr what the implementation lacks, and
-    only that may be missing.
+    A check defines `arguments()`, `iterations_wanted()` and `asked_points()`; the program says on
+    stderr what the implementation lacks, and only that may be missing.
     """
+
+    spread = True
 
     # Values without references are judged by the program's own proofs; see references.yaml for
     # those that a site has.
     require_reference = False
+
+    def ranks_wanted(self) -> int:
+        """Return how many ranks the report had."""
+        return 2
+
+    def arguments(self) -> list[str]:
+        """Return the program's arguments, but for those that all programs have."""
+        raise NotImplementedError
+
+    def iterations_wanted(self) -> int:
+        """Return how often each point is timed."""
+        raise NotImplementedError
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start as many ranks as the report had, or as many as the site has cores for."""
+        self.num_tasks = ranks_up_to(self.ranks_wanted())
+        if TIER == "paper":
+            self.time_limit = "2h"
+
+    @run_after("setup")
+    def describe_communication(self) -> None:
+        """Pass the points to the program, with every iteration's time in the output."""
+        iterations = str(self.iterations_wanted())
+        self.program_arguments = [*self.arguments(), "--iterations", iterations, "--raw"]
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell; a check of several suites has them as a parameter."""
+        suite = getattr(self, "suite", None)
+        return ({"suite": suite} if suite else {}) | {"ranks": self.num_tasks}
 
     def asked_points(self) -> Iterable[Point]:
         """Return the points that the launch must have measured."""
