@@ -7,6 +7,7 @@ IMAGES ?=
 CHECKS ?=
 TESTS ?=
 RESUME ?=
+ESTIMATE ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -37,10 +38,10 @@ images: setup ## build the images that are out of date (IMAGES=a,b; all; those o
 	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
 	    $(PYTHON) -m containers.build --images "$$images"
 
-run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME)
+run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
-	    $(if $(RESUME),--resume $(RESUME))
+	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate)
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, folder, provenance
+from campaign import choice, estimate, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
@@ -39,7 +39,24 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
+    parser.add_argument(
+        "--estimate", action="store_true",
+        help="say how long it will take by the last campaign like it, and measure nothing",
+    )  # fmt: skip
     return parser.parse_args()
+
+
+def alike(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what of a new campaign decides how long it takes."""
+    choice.site_file(ROOT, options.site)
+    return {
+        "campaign": None,
+        "site": options.site,
+        "tier": options.tier,
+        "checks": options.checks,
+        "time_limit": options.time_limit,
+        "images": choice.implementations(ROOT, options.site, options.images),
+    }
 
 
 def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
@@ -125,12 +142,19 @@ def measure(campaign: Path, manifest: dict[str, Any]) -> bool:
     progress = Progress(manifest["rounds"])
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest['images'])}")
     done = {entry["round"] for entry in manifest["rounds_done"]}
+    left = manifest["rounds"] - len(done)
+    progress.say(estimate.expectation(ROOT, manifest, left))
     for number in range(1, manifest["rounds"] + 1):
         if number in done:
             continue
         entry = run_round(ROOT, campaign, manifest, number, progress)
         manifest["rounds_done"].append(entry)
         folder.write_json(campaign / "manifest.json", manifest)
+        left -= 1
+        if left:
+            others = estimate.duration(left * entry["wall_s"])
+            took = estimate.duration(entry["wall_s"])
+            progress.say(f"round {number} took {took}; the {left} left take about {others}")
     manifest["finished_utc"] = folder.utc_now()
     folder.write_json(campaign / "manifest.json", manifest)
     say_overhead(campaign, manifest, progress)
@@ -169,6 +193,9 @@ def main() -> int:
         if options.resume:
             options.site = read_manifest(options.resume)["site"]
         with only_campaign(ROOT, options.site):
+            if options.estimate:
+                print(estimate.expectation(ROOT, alike(options), options.rounds))
+                return 0
             campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
             passed = measure(campaign, manifest)
             passed = report(campaign) and passed
