@@ -53,6 +53,24 @@ def finished(process: subprocess.Popen[str]) -> str:
     return out
 
 
+COMMUNICATION = ("Collectives", "Pairs", "SomeToSome", "HaloExchange", "OneSided", "Mpptest",
+                 "EagerLimit", "EchoTest", "RawNetwork", "Emulation")  # fmt: skip
+
+
+def test_every_communication_experiment(name: str) -> None:
+    """All suites of tier quick on both default images, with no launch that is not sound."""
+    checks = "|".join(COMMUNICATION)
+    process = start("--rounds 1 --name", name, f"--checks '{checks}'", name=name)
+    out, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, out
+    [path] = campaigns(name)
+    campaign = read_campaign(path)
+    assert not campaign.problems
+    measured = {launch.record.experiment for launch in campaign.sound()}
+    assert measured == {"Preflight", *COMMUNICATION}
+    assert {launch.record.implementation for launch in campaign.sound()} == set(IMAGES)
+
+
 def test_campaign_is_whole(name: str) -> None:
     assert set(IMAGES) <= set(images.available(PROJECT)), "make images builds them"
     out = finished(start("--rounds 2 --seed 5 --name", name, f"--checks '{CHECKS}'", name=name))

@@ -67,6 +67,35 @@ def test_every_implementation_over_the_link(cluster: Cluster) -> None:
     assert (campaign.folder() / "report.html").is_file()
 
 
+# One suite of each check of communication; nightly campaigns have them all (docs/experiments.md).
+COMMUNICATION = (
+    "Collectives.*suite=simplebench|Pairs.*suite=(lbw|persistent|load)|SomeToSome|"
+    "HaloExchange.*suite=halo|OneSided|EchoTest|RawNetwork|Emulation|"
+    "EagerLimit.*limit=1024|Mpptest.*suite=strided"
+)
+
+
+def test_communication_of_every_implementation(cluster: Cluster) -> None:
+    campaign = cluster.campaign("test-communication", "--checks", COMMUNICATION)
+    code = campaign.end(900)
+    unsound = [launch for launch in campaign.launches() if launch.outcome != "sound"]
+    assert not unsound and code == 0, campaign.text
+    measured = {launch.name.partition("_")[2].split("_")[0] for launch in campaign.launches()}
+    assert measured >= {
+        "Collectives", "Pairs", "SomeToSome", "HaloExchange", "OneSided", "EchoTest",
+        "RawNetwork", "Emulation", "EagerLimit", "Mpptest",
+    }  # fmt: skip
+    # Each of the four in each check, and what LAM lacks left out of its series, not of its launches.
+    halo = campaign.launches("HaloExchange")
+    assert len(halo) == len(SITE["implementations"]) - 1  # PVM is no MPI
+    for launch in halo:
+        lines = (campaign.folder() / "launches" / launch.name / "stdout").read_text().splitlines()
+        methods = {record.get("method") for record in map(json.loads, lines)} - {None}
+        lacks = {"neighbourhood", "put"} if "lam-7.1.4" in launch.name else set()
+        wanted = {"sendrecv", "isend-irecv", "persistent", "neighbourhood", "put"}
+        assert methods == wanted - lacks, launch.name
+
+
 def test_pvm_over_the_link(cluster: Cluster) -> None:
     campaign = cluster.campaign("test-pvm", "--checks", "PvmEcho", "--images", PVM)
     code = campaign.end(180)
