@@ -85,7 +85,7 @@ def test_communication_of_every_implementation(cluster: Cluster) -> None:
         "Collectives", "Pairs", "SomeToSome", "HaloExchange", "OneSided", "EchoTest",
         "RawNetwork", "Emulation", "EagerLimit", "Mpptest",
     }  # fmt: skip
-    # Each of the four in each check, and what LAM lacks left out of its series, not of its launches.
+    # What LAM lacks is left out of its series; its launches are there.
     halo = campaign.launches("HaloExchange")
     assert len(halo) == len(SITE["implementations"]) - 1  # PVM is no MPI
     for launch in halo:
