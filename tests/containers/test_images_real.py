@@ -118,6 +118,33 @@ def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
     assert complaints == []
 
 
+BAD_ARGUMENTS = {
+    "pingpong": ["--sizes", "99999999999999999999"],
+    "collective": ["--sizes", "-8"],
+    "pairs": ["--pairs", "2"],
+    "some_to_some": ["--least-bytes", "9", "--most-bytes", "8"],
+    "halo": ["--dimensions", "5"],
+    "one_sided": ["--operation", "gossip"],
+    "echo": ["--via", "udp", "--sizes", "70000"],
+    "emulator": ["--application", "file=/nonexistent"],
+    "preflight": ["--ranks", "0"],
+}
+
+
+@pytest.mark.parametrize("program", BAD_ARGUMENTS)
+def test_bad_arguments_are_one_sentence_in_every_image(
+    mpi: str, mpi_image: Path, program: str
+) -> None:
+    options = images.labels(mpi_image)
+    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    done = inside(mpi_image, *command, "-n", "2", program, *BAD_ARGUMENTS[program])
+    # LAM's mpirun passes no exit code on, so that a reader relies on the end record.
+    assert done.returncode != 0 or mpi == LAM
+    assert '"record":"end"' not in done.stdout and '"result"' not in done.stdout
+    said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+    assert len(said) == 1, done.stderr
+
+
 def test_more_ranks_than_cores(mpi_image: Path) -> None:
     options = images.labels(mpi_image)
     command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.oversubscribed"].split()]
