@@ -56,6 +56,7 @@ def alike(options: argparse.Namespace) -> dict[str, Any]:
         "checks": options.checks,
         "time_limit": options.time_limit,
         "images": choice.implementations(ROOT, options.site, options.images),
+        "inputs": provenance.input_digests(ROOT, options.site),
     }
 
 

@@ -10,10 +10,15 @@ from typing import Any
 ALIKE = ("site", "tier", "checks", "time_limit")
 
 
+def checks_of(manifest: dict[str, Any]) -> set[str]:
+    """Return the files of checks that a campaign had."""
+    return {name for name in manifest["inputs"] if name.startswith("reframe_checks/")}
+
+
 def last_round_like(root: Path, manifest: dict[str, Any]) -> tuple[float, str] | None:
     """Return the seconds of a round of the last campaign alike, and its name; None without one.
 
-    Alike are campaigns of the same site, tier, checks and implementations. Whole rounds count; a
+    Alike are campaigns of the same site, tier, checks (by their files' names) and implementations. Whole rounds count; a
     campaign that cannot be read is passed over.
     """
     for path in sorted((root / "runs").glob("*/manifest.json"), reverse=True):
@@ -24,6 +29,8 @@ def last_round_like(root: Path, manifest: dict[str, Any]) -> tuple[float, str] |
             if any(other.get(key) != manifest.get(key) for key in ALIKE):
                 continue
             if set(other["images"]) != set(manifest["images"]):
+                continue
+            if checks_of(other) != checks_of(manifest):
                 continue
             took = [float(entry["wall_s"]) for entry in other["rounds_done"]]
         except (OSError, ValueError, KeyError, TypeError):

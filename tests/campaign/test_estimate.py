@@ -9,6 +9,7 @@ from campaign.estimate import expectation, last_round_like
 LIKE: dict[str, Any] = {
     "site": "local", "tier": "quick", "checks": None, "time_limit": None,
     "images": {"mpich-5.0.2": {}, "openmpi-5.0.11": {}},
+    "inputs": {"reframe_checks/linpack.py": "0", "benchmarks/Makefile": "1"},
 }  # fmt: skip
 
 
@@ -27,6 +28,8 @@ def test_the_last_campaign_alike_tells(tmp_path: Path) -> None:
     write(tmp_path, "20260104T000000Z-local-quick", [9.0], checks="Linpack")
     write(tmp_path, "20260105T000000Z-local-quick", [9.0], images={"mpich-5.0.2": {}})
     write(tmp_path, "20260106T000000Z-local-quick", [])
+    more = {"reframe_checks/linpack.py": "0", "reframe_checks/pairs.py": "0"}
+    write(tmp_path, "20260106T120000Z-local-quick", [9.0], inputs=more)
     (tmp_path / "runs" / "20260107T000000Z-local-quick").mkdir()
     (tmp_path / "runs" / "20260107T000000Z-local-quick" / "manifest.json").write_text("{")
     wanted = {**LIKE, "campaign": "new"}
