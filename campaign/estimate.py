@@ -18,8 +18,8 @@ def checks_of(manifest: dict[str, Any]) -> set[str]:
 def last_round_like(root: Path, manifest: dict[str, Any]) -> tuple[float, str] | None:
     """Return the seconds of a round of the last campaign alike, and its name; None without one.
 
-    Alike are campaigns of the same site, tier, checks (by their files' names) and implementations. Whole rounds count; a
-    campaign that cannot be read is passed over.
+    Alike are campaigns of the same site, tier, checks (by their files' names) and implementations.
+    Whole rounds count; a campaign that cannot be read is passed over.
     """
     for path in sorted((root / "runs").glob("*/manifest.json"), reverse=True):
         try:
