@@ -96,9 +96,14 @@ def test_a_rank_hangs(cluster: Cluster) -> None:
 
 def test_the_controller_is_killed_and_restarted(cluster: Cluster) -> None:
     campaign = campaign_with_long_launch(cluster, "controller")
+    # Slurm writes down what it knows within five seconds. A controller that is killed before has
+    # forgotten the job, on any cluster, so the launch is held up until it is written.
+    cluster.execute("pkill -STOP -x pingpong || true", user="root", node=2)
+    time.sleep(6)
     cluster.run("stop-controller")
     time.sleep(4)
     cluster.run("start-controller")
+    cluster.execute("pkill -CONT -x pingpong || true", user="root", node=2)
     assert campaign.end() == 0, campaign.text
     assert {launch.outcome for launch in campaign.launches()} == {"sound"}
     assert len(campaign.launches("PointToPoint")) == 2
