@@ -25,7 +25,7 @@ def test_the_project_s_own_table() -> None:
     assert set(labels) == {
         f"org.wyeast.{key}"
         for key in ("implementation", "family", "version", "builder", "interface", "pmi", "mpiexec",
-                    "mpiexec.pinned", "mpiexec.oversubscribed")
+                    "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit")
     }  # fmt: skip
 
 
