@@ -192,5 +192,5 @@ def wait_for_nodes(names: list[str]) -> None:
         return all(states.get(name) in ("idle", "mixed", "allocated") for name in names)
 
     wait_until(
-        ready, 30, f"not all of {', '.join(names)} are ready; see the nodes' logs of the cluster"
+        ready, 90, f"not all of {', '.join(names)} are ready; see the nodes' logs of the cluster"
     )
