@@ -202,7 +202,7 @@ def latency(campaign: CampaignArgument) -> None:
 
     from analysis.campaign import read_campaign
     from analysis.figures import prefixed
-    from analysis.latency_bandwidth import lines_of_launches
+    from analysis.one_way_times import lines_of_launches
 
     found = read_campaign(folder_of(campaign))
     table = Table(title=f"One-way times of {found.path.name}, medians over launches")

@@ -8,15 +8,12 @@ n1/2 = alpha / beta is the size at which half of the asymptotic bandwidth 1 / be
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.campaign import Campaign
-from analysis.records import Communication, PingPong, ProgramOutput
-from analysis.statistics import median
+from analysis.records import Communication
 
 #: A line needs two sizes, and of two it says nothing that the points do not.
 FEWEST_SIZES = 2
@@ -91,30 +88,3 @@ def fit_echoes(echoes: Sequence[Communication]) -> LatencyBandwidth:
     if {(echo.operation, echo.method) for echo in echoes} - {("echo", echoes[0].method)}:
         raise ValueError("the results are not echoes of one method")
     return fit([echo.message_bytes for echo in echoes], [echo.time_s.median / 2 for echo in echoes])
-
-
-Times = dict[int, list[float]]  # message size in bytes -> one-way times in seconds, by launch
-
-
-def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Times]:
-    """Return the one-way times of ping-pongs and echoes by cell and implementation."""
-    times: dict[tuple[str, str], Times] = defaultdict(lambda: defaultdict(list))
-    for launch in campaign.sound():
-        if not isinstance(launch.output, ProgramOutput):
-            continue
-        for result in launch.output.results:
-            if isinstance(result, PingPong) or (
-                isinstance(result, Communication) and result.operation == "echo"
-            ):
-                key = launch.record.cell, launch.record.implementation
-                times[key][result.message_bytes].append(result.time_s.median / 2)
-    return times
-
-
-def lines_of_launches(campaign: Campaign) -> list[tuple[str, str, LatencyBandwidth]]:
-    """Return the line of each cell and implementation, through medians over launches."""
-    return [
-        (cell, implementation, fit(list(times), [median(values) for values in times.values()]))
-        for (cell, implementation), times in sorted(one_way_times(campaign).items())
-        if len(times) >= FEWEST_SIZES
-    ]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.campaign import Campaign
-from analysis.latency_bandwidth import one_way_times
+from analysis.one_way_times import one_way_times
 from analysis.statistics import median
 
 # A line has two parameters, so three points are the fewest that can speak against one.
