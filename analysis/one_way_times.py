@@ -12,11 +12,20 @@ from analysis.statistics import median
 Times = dict[int, list[float]]  # message size in bytes -> one-way times in seconds, by launch
 
 
-def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Times]:
-    """Return the one-way times of ping-pongs and echoes by cell and implementation."""
+#: The program that passes messages without a library.
+RAW = "echo"
+
+
+def one_way_times(campaign: Campaign, raw: bool = True) -> dict[tuple[str, str], Times]:
+    """Return the one-way times of ping-pongs and echoes by cell and implementation.
+
+    Without `raw` only those of a library's messages.
+    """
     times: dict[tuple[str, str], Times] = defaultdict(lambda: defaultdict(list))
     for launch in campaign.sound():
         if not isinstance(launch.output, ProgramOutput):
+            continue
+        if launch.record.program == RAW and not raw:
             continue
         for result in launch.output.results:
             if isinstance(result, PingPong) or (

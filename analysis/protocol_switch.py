@@ -125,11 +125,8 @@ def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Swit
 def switches_of(campaign: Campaign) -> list[str]:
     """Return a sentence for each cell of ping-pongs and implementation, by medians of launches."""
     sentences = []
-    for (cell, implementation), by_size in sorted(one_way_times(campaign).items()):
+    for (cell, implementation), by_size in sorted(one_way_times(campaign, raw=False).items()):
         sizes = sorted(by_size)
-        # A raw echo has no protocol of a library.
-        if cell.startswith("RawNetwork"):
-            continue
         if len(sizes) < 2 * FEWEST_POINTS or sizes[-1] < LEAST_SPAN * LEAST_SPAN * sizes[0]:
             continue
         switches = protocol_switches(sizes, [median(by_size[size]) for size in sizes])
