@@ -11,7 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from analysis.hpl_output import HplRun, read_hpl_output
-from analysis.records import ProgramOutput, RecordError, explain, read_program_output
+from analysis.record_types import RecordError
+from analysis.records import ProgramOutput, explain, read_program_output
 from analysis.start_up import start_up_times
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"

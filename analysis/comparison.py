@@ -12,8 +12,10 @@ from typing import Any
 import yaml
 
 from analysis.campaign import Campaign, Launch
+from analysis.communication_records import Communication, PingPong
+from analysis.emulation_records import Emulation
 from analysis.plausibility import one_way_bandwidth
-from analysis.records import Communication, Emulation, PingPong, ProgramOutput
+from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
 from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records import RecordError
+from analysis.record_types import RecordError
 
 WHOLE = r"(\d+)"
 DECIMAL = r"(\d+\.\d\d)"

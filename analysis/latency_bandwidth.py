@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.records import Communication
+from analysis.communication_records import Communication
 
 #: A line needs two sizes, and of two it says nothing that the points do not.
 FEWEST_SIZES = 2

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records import RecordError
+from analysis.record_types import RecordError
 
 HOST = re.compile(r"^(\d+): (\S+)$")
 POINT = re.compile(r"^ *(\d+) (\d+\.\d{6}) +(\d+\.\d{8})$")

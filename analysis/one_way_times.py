@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from analysis.campaign import Campaign
+from analysis.communication_records import Communication, PingPong
 from analysis.latency_bandwidth import FEWEST_SIZES, LatencyBandwidth, fit
-from analysis.records import Communication, PingPong, ProgramOutput
+from analysis.records import ProgramOutput
 from analysis.statistics import median
 
 Times = dict[int, list[float]]  # message size in bytes -> one-way times in seconds, by launch

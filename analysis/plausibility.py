@@ -6,16 +6,11 @@ above a physical limit is the most useful alarm that a measurement can have.
 
 from __future__ import annotations
 
+from analysis.communication_records import Communication, Latency, PingPong
+from analysis.emulation_records import RUNS_OF_AN_ITERATION, Emulation
 from analysis.hpl_output import HplRun
-from analysis.records import (
-    RUNS_OF_AN_ITERATION,
-    Communication,
-    Emulation,
-    Header,
-    Latency,
-    PingPong,
-    Result,
-)
+from analysis.record_types import Header
+from analysis.records import Result
 
 #: Beside others an application may be quicker by chance, but not twice as quick.
 LEAST_SLOWDOWN = 0.5

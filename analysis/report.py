@@ -11,9 +11,10 @@ from typing import Any
 import jinja2
 
 from analysis.campaign import Campaign, read_campaign
+from analysis.communication_records import PingPong
 from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, series_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
-from analysis.records import PingPong, ProgramOutput
+from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
 

@@ -6,7 +6,9 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records import ProgramOutput, RecordError, Startup
+from analysis.communication_records import Startup
+from analysis.record_types import RecordError
+from analysis.records import ProgramOutput
 
 # Points in time are printed to the microsecond.
 ROUNDING_S = 2e-6

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 
 from analysis.campaign import Campaign, Launch
-from analysis.records import Emulation, ProgramOutput, Startup
+from analysis.communication_records import Startup
+from analysis.emulation_records import Emulation
+from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
 
 LAUNCHES: dict[str, Any] = {

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.communication_records import PingPong
 from analysis.hpl_output import read_hpl_output
-from analysis.records import PingPong, read_program_output
+from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
 from containers import images
 from containers.apptainer import apptainer_command, exec_options

@@ -23,9 +23,9 @@ from analysis.agreement import (
     read_reasons,
     times_by_size,
 )
+from analysis.communication_records import Communication, PingPong
 from analysis.imb_output import read_imb_output
 from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
-from analysis.records import Communication, PingPong
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
 from reframe_checks.mixins.tiers import VALIDATION, of_tier

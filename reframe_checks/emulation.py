@@ -6,8 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
+from analysis.emulation_records import Emulation as EmulatedApplication
 from analysis.plausibility import emulation_above_link, emulation_too_fast
-from analysis.records import Emulation as EmulatedApplication
 from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect

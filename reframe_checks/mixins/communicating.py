@@ -8,8 +8,8 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 
+from analysis.communication_records import Communication
 from analysis.plausibility import communication_above_link
-from analysis.records import Communication
 from reframe_checks.mixins.cores import ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect

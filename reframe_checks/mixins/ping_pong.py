@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
+from analysis.communication_records import PingPong
 from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
-from analysis.records import PingPong
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
 

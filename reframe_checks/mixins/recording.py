@@ -10,7 +10,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from analysis.records import RecordError
+from analysis.record_types import RecordError
 from campaign import folder
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")

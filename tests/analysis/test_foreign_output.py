@@ -7,7 +7,7 @@ import pytest
 
 from analysis.imb_output import read_imb_output
 from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
-from analysis.records import RecordError
+from analysis.record_types import RecordError
 
 CAPTURED = Path(__file__).with_name("captured")
 NETPIPE = (CAPTURED / "netpipe.out").read_text()

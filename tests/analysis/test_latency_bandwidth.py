@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy
 import pytest
 
+from analysis.communication_records import Communication
 from analysis.latency_bandwidth import fit, fit_echoes, half_bandwidth_bytes
-from analysis.records import Communication, TimeSummary
+from analysis.record_types import TimeSummary
 
 PROJECT = Path(__file__).resolve().parents[2]
 SIZES = [0, 8, 100, 1000, 10_000, 100_000, 1_000_000]

@@ -3,12 +3,13 @@
 import csv
 from pathlib import Path
 
+from analysis.communication_records import Communication, PingPong
 from analysis.plausibility import (
     bandwidth_above_link,
     echo_above_link,
     message_faster_than_memory,
 )
-from analysis.records import Communication, PingPong, TimeSummary
+from analysis.record_types import TimeSummary
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINK = 12.5e6  # 100 Mbit/s, Table 2

@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.communication_records import (
+    OPERATIONS,
+    Communication,
+    CommunicationIterations,
+    Iterations,
+    LeastAndMost,
+    Startup,
+    StartupDurations,
+)
+from analysis.emulation_records import EmulationIterations
 from analysis.hpl_output import read_hpl_output
-from analysis.records import RecordError, Startup, StartupDurations, read_program_output
+from analysis.record_types import End, Header, RecordError, TimeSummary
+from analysis.records import RESULTS, read_program_output
 from tests.analysis.synthetic import HPL
 from tests.reframe_checks.conftest import PREFLIGHT, header, lines, pingpong
 
@@ -146,18 +157,15 @@ def test_hpl_that_is_not_whole_is_refused(tmp_path: Path, text: str, sentence: s
 
 def test_format_is_documented() -> None:
     """The schema in benchmarks/ and the reader know the same keys."""
-    from analysis import records
-
     project = Path(__file__).resolve().parents[2]
     schema = json.loads((project / "benchmarks/format.schema.json").read_text())["$defs"]
-    models = {"header": records.Header, "iterations": records.Iterations, "end": records.End,
-              "time_s": records.TimeSummary, "least_and_most": records.LeastAndMost,
-              "communication_iterations": records.CommunicationIterations,
-              "emulation_iterations": records.EmulationIterations,
-              **{"communication" if model is records.Communication else name: model
-                 for name, model in records.RESULTS.items()}}  # fmt: skip
+    models = {"header": Header, "iterations": Iterations, "end": End, "time_s": TimeSummary,
+              "least_and_most": LeastAndMost, "communication_iterations": CommunicationIterations,
+              "emulation_iterations": EmulationIterations,
+              **{"communication" if model is Communication else name: model
+                 for name, model in RESULTS.items()}}  # fmt: skip
     operations = schema["communication_operation"]["enum"]
-    assert tuple(operations) == records.OPERATIONS
+    assert tuple(operations) == OPERATIONS
     for name, model in models.items():
         keys = {field.alias or key for key, field in model.model_fields.items()}
         assert keys == set(schema[name]["properties"]) == set(schema[name]["required"]), name

@@ -11,7 +11,8 @@ import pytest
 
 from analysis.campaign import read_campaign
 from analysis.comparison import compare
-from analysis.records import RecordError, read_program_output
+from analysis.record_types import RecordError
+from analysis.records import read_program_output
 from analysis.report import start_up_rows, write_report
 from analysis.start_up import points_out_of_order, start_up_times
 from analysis.tables import write_tables

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.records import Communication, ProgramOutput, read_program_output
+from analysis.communication_records import Communication
+from analysis.records import ProgramOutput, read_program_output
 from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import SCHEMA
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.records import Emulation, ProgramOutput, read_program_output
+from analysis.emulation_records import Emulation
+from analysis.records import ProgramOutput, read_program_output
 from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import read
 

@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from analysis.communication_records import Communication
 from analysis.plausibility import communication_above_link, time_below_clock_resolution
-from analysis.records import Communication, Header
+from analysis.record_types import Header
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
 
 ONLY = "OneSided"
