@@ -1,10 +1,11 @@
 """Compare our programs' times with those of programs that somebody else wrote.
 
 Each side is a list of launches, and a launch has one or more times for each message size: averages
-over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials; the
-medians of these over the launches are compared, size by size. Where one side's own median is more
-than half the tolerance above its own least, the machine was not idle: what else ran adds time, and
-to averages that cannot be taken apart any more. There the least of all launches are compared.
+over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials. The
+programs took turns, so launches of one turn are close together and what drifts or happens once is
+in both, or in one turn alone: what counts is the median over the turns of our time divided by the
+other's, with its interval (order statistics). A ratio beyond the tolerance whose interval reaches
+within is no proof of disagreement, but none of agreement either: it fails with another sentence.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from analysis.records import explain
 
 #: The times of one message size in bytes, in seconds.
 Times = Mapping[int, Sequence[float]]
-Statistic = Literal["median", "least"]
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=0)]
 
@@ -95,23 +95,30 @@ class Agreement:
     """One message size's two times, in seconds, and what the ratio of ours to theirs may be."""
 
     message_bytes: int
-    #: Of what the two are: the median of the launches, or the least where the machine was not idle.
-    statistic: Statistic
+    #: The medians of the launches.
     ours_s: float
     theirs_s: float
+    #: The median over the turns of our time divided by theirs, and its interval.
+    ratio: float
+    interval: tuple[float, float]
     allowed: tuple[float, float]
     #: The documented reason that widened `allowed`, if any.
     reason: str | None
 
     @property
-    def ratio(self) -> float:
-        """Return our time divided by theirs."""
-        return self.ours_s / self.theirs_s
-
-    @property
     def holds(self) -> bool:
         """Return whether the ratio is what it may be."""
         return self.allowed[0] <= self.ratio <= self.allowed[1]
+
+    @property
+    def shown(self) -> bool:
+        """Return whether the whole interval of the ratio is what it may be."""
+        return self.allowed[0] <= self.interval[0] and self.interval[1] <= self.allowed[1]
+
+    @property
+    def can_be_told(self) -> bool:
+        """Return whether the interval is wholly on one side of what the ratio may be."""
+        return self.interval[1] < self.allowed[0] or self.interval[0] > self.allowed[1]
 
 
 def times_by_size(pairs: Iterable[tuple[int, float]]) -> dict[int, list[float]]:
@@ -132,8 +139,8 @@ def compare(
 ) -> list[Agreement]:
     """Return the comparison of every message size.
 
-    Raises ValueError with a sentence where the two have not the same message sizes in as many
-    launches.
+    Each side has one launch of each turn, in the turns' order. Raises ValueError with a sentence
+    where the two have not the same message sizes in as many launches.
     """
     sizes = [[sorted(launch) for launch in side] for side in (ours, theirs)]
     if sizes[0] != sizes[1] or not any(sizes[0]):
@@ -141,15 +148,22 @@ def compare(
             f"{where.operation}: our program measured message sizes {sizes[0]} and "
             f"{where.program} {sizes[1]}, launch by launch"
         )
+    # Checks load this file whenever they are listed, and scipy takes longer than all of them.
+    from analysis.statistics import median_interval
+
     ours_best, theirs_best = best_of_launches(ours), best_of_launches(theirs)
     found = []
     for size in sorted(ours_best):
         sides = (ours_best[size], theirs_best[size])
-        idle = all(median(side) <= (1 + reasons.tolerance / 2) * min(side) for side in sides)
-        ours_s, theirs_s = (median(side) if idle else min(side) for side in sides)
+        ratios = [one / other for one, other in zip(*sides, strict=True)]
+        interval = median_interval(ratios)
         allowed, why = _allowed(size, reasons, where)
-        statistic: Statistic = "median" if idle else "least"
-        found.append(Agreement(size, statistic, ours_s, theirs_s, allowed, why))
+        found.append(
+            Agreement(
+                size, median(sides[0]), median(sides[1]), median(ratios),
+                (interval.low, interval.high), allowed, why,
+            )
+        )  # fmt: skip
     return found
 
 
@@ -182,10 +196,12 @@ def disagreement(found: Sequence[Agreement], where: Circumstances) -> str | None
     known = f", for which {worst.reason}" if worst.reason else ""
     sentence = (
         f"{where.operation}, {worst.message_bytes} bytes: {worst.ours_s:.4g} s here, "
-        f"{worst.theirs_s:.4g} s by {where.program} ({worst.statistic} of the launches), ratio "
-        f"{worst.ratio:.3f}; it may be "
+        f"{worst.theirs_s:.4g} s by {where.program}, ratio turn by turn {worst.ratio:.3f} "
+        f"({worst.interval[0]:.3f} to {worst.interval[1]:.3f}); it may be "
         f"{worst.allowed[0]:.2f} to {worst.allowed[1]:.2f}{known}"
     )
+    if not any(one.can_be_told for one in beyond):
+        sentence += ", and the interval reaches there: repeat it when nothing else runs"
     if others:
         sizes = ", ".join(str(one.message_bytes) for one in sorted(others, key=_size))
         sentence += f" (beyond it also: {sizes} bytes)"

@@ -50,13 +50,13 @@ int parse_fraction(const char *option, const char *text, double least, double mo
     return 0;
 }
 
-static int append_size(size_list *list, size_t size, complaint *about)
+static int append_size(const char *option, size_list *list, size_t size, complaint *about)
 {
     if (list->count >= MOST_SIZES)
-        return complain(about, "--sizes: more than %zu message sizes", MOST_SIZES);
+        return complain(about, "%s: more than %zu values", option, MOST_SIZES);
     size_t *grown = realloc(list->sizes, (list->count + 1) * sizeof *grown);
     if (!grown)
-        return complain(about, "--sizes: no memory for %zu message sizes", list->count + 1);
+        return complain(about, "%s: no memory for %zu values", option, list->count + 1);
     list->sizes = grown;
     list->sizes[list->count++] = size;
     return 0;
@@ -94,7 +94,7 @@ int parse_sizes(const char *option, const char *text, size_list *list, complaint
         goto out;
     }
     for (long long size = first; size <= last; size += step)
-        if (append_size(list, (size_t)size, about))
+        if (append_size(option, list, (size_t)size, about))
             goto out;
     status = 0;
 out:

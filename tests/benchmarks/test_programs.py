@@ -96,7 +96,7 @@ def test_independent_singletons_are_refused(built: Built) -> None:
         ("pingpong", ["--sizes", "1:2:3:4"], 2, "write SIZE or FIRST:LAST:STEP"),
         ("pingpong", ["--sizes", "1:9:0"], 2, "--sizes 0: must be from 1"),
         ("pingpong", ["--sizes", "99999999999999999999"], 2, "must be from 0"),
-        ("pingpong", ["--sizes", "0:2147483647:1"], 2, "more than 100000 message sizes"),
+        ("pingpong", ["--sizes", "0:2147483647:1"], 2, "--sizes: more than 100000 values"),
         ("pingpong", ["--sizes", "12x"], 2, "not a whole number"),
         ("pingpong", ["--sizes", ""], 2, "not a whole number"),
         ("pingpong", ["--iterations", "0"], 2, "--iterations 0: must be from 1"),
