@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.communication_records import PingPong
-from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
+from campaign.hpl_performance import linpack
 from containers import images
 from containers.apptainer import apptainer_command, exec_options
 
@@ -109,15 +109,6 @@ def messages(place: Place, mpiexec: list[str]) -> dict[str, float]:
         "latency, 1024 bytes (s)": medians[1024] / 2,
         "bandwidth, 1 MB (B/s)": 2e6 / medians[1_000_000],
     }
-
-
-def linpack(place: Place, mpiexec: list[str]) -> dict[str, float]:
-    """Return HPL's rate on 1x2 at N=4000, in FLOP/s."""
-    place.run(["hpl_dat", "--p=1", "--q=2", "--n=4000", "--nb=192", "--output=HPL.dat"])
-    text, _ = place.run([*mpiexec, "-n", "2", "xhpl"])
-    path = place.folder / "hpl.out"
-    path.write_text(text)
-    return {"HPL rate, N=4000 on 1x2 (FLOP/s)": read_hpl_output(path)[0].rate_flops}
 
 
 def starting(place: Place, mpiexec: list[str]) -> dict[str, float]:

@@ -16,14 +16,13 @@ def cores_of_a_node() -> int:
 
     Where one machine plays several nodes, there can be fewer processors than cores.
     """
-    site = site_here()
-    return min(site["cores_per_node"], site.get("processors", site["cores_per_node"])) if site else 1
+    site = site_here() or {"cores_per_node": 1}
+    return int(min(site["cores_per_node"], site.get("processors", site["cores_per_node"])))
 
 
 def ranks_with_processors() -> int:
     """Return how many ranks of the whole site have a processor each."""
-    site = site_here()
-    return int(min(cores_of_site(), site.get("processors", cores_of_site()))) if site else 1
+    return int(min(cores_of_site(), (site_here() or {}).get("processors", cores_of_site())))
 
 
 def cores_of_site() -> int:
