@@ -251,10 +251,10 @@ def hpl_table(campaign: Campaign) -> TextTable | None:
         return None
     notes = [
         "GFLOPS and seconds are medians over launches, where Kearns 2003, Tables 4 and 5, has "
-        "means of five; the standard deviation, in GFLOPS, is Appendix D's. Speedup: the rate over that "
-        "of one process at the same N and NB, by rounds; efficiency: speedup over ranks. Of DGEMM: "
-        "the rate over as many ranks' part of what the node's cores reach by DGEMM all at once, in "
-        "the same rounds.",
+        "means of five; the standard deviation, in GFLOPS, is Appendix D's. Speedup: the rate over "
+        "that of one process at the same N and NB, by rounds; efficiency: speedup over ranks. Of "
+        "DGEMM: the rate over as many ranks' part of what the node's cores reach by DGEMM all at "
+        "once, in the same rounds.",
         *block_size_sentences(rows),
     ]
     if not dgemm:

@@ -60,8 +60,8 @@ def node_table(campaign: Campaign) -> TextTable | None:
                "add, GB/s", "triad, GB/s", "clock, MHz")  # fmt: skip
     note = (
         "All ranks of a node at once, medians over launches. STREAM's value of a launch is its "
-        "best iteration and counts no reading of a line before it is written, as McCalpin has it. They "
-        "show the machine; between implementations they should not differ."
+        "best iteration and counts no reading of a line before it is written, as McCalpin has it. "
+        "They show the machine; between implementations they should not differ."
     )
     return TextTable("What a node does by itself", columns, rows, 1, [note])
 
