@@ -266,8 +266,8 @@ def hpl_table(campaign: Campaign) -> TextTable | None:
         advantage, count = mean_advantage(rows, other, names[0])
         if count:
             notes.append(
-                f"As the thesis counts (2.6% for LAM over MPICH there): {other} is faster than "
-                f"{names[0]} by {100 * advantage:.1f}% on average over {count} problem(s) on more "
+                f"As the thesis counts (LAM against MPICH: +2.6% there): {other} against "
+                f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
                 "than one process."
             )
     return TextTable(

@@ -113,7 +113,7 @@ def test_orders_of_the_report(built: Built, tmp_path: Path) -> None:
 
 
 def test_clock_is_that_of_the_processor(built: Built, tmp_path: Path) -> None:
-    """A virtual machine's /proc/cpuinfo may hide turbo or a slower clock, but no factor of three."""
+    """What /proc/cpuinfo says may hide turbo or a slower clock, but no factor of three."""
     said = re.findall(r"^cpu MHz\s*:\s*([\d.]+)", Path("/proc/cpuinfo").read_text(), re.M)
     if not said:
         pytest.skip("this processor's clock is not told")
