@@ -117,6 +117,11 @@ def starting(place: Place, mpiexec: list[str]) -> dict[str, float]:
 
 
 Measurement = Callable[[Place, list[str]], dict[str, float]]
+MEASUREMENTS: dict[str, Measurement] = {
+    "messages": messages,
+    "linpack": linpack,
+    "starting": starting,
+}
 
 
 def alternate(
@@ -149,7 +154,10 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    rounds = max(2, parser.parse_args().rounds)
+    parser.add_argument("--only", choices=sorted(MEASUREMENTS), help="one kind of quantities (all)")
+    options = parser.parse_args()
+    rounds = max(2, options.rounds)
+    wanted = [MEASUREMENTS[options.only]] if options.only else list(MEASUREMENTS.values())
     print(
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
@@ -160,7 +168,7 @@ def main() -> int:
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
-            for measurement in (messages, linpack, starting):
+            for measurement in wanted:
                 show(
                     implementation,
                     alternate(container, bare, mpiexec, measurement, rounds),
