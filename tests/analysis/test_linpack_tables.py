@@ -131,8 +131,8 @@ def campaign(tmp_path: Path) -> Campaign:
     for number in (1, 2, 3):
         for name in TWICE:
             for experiment, text in (
-                ("Dgemm", dgemm(n=1000, seconds=2e9 / 40e9)),
-                ("Stream", stream(seconds=0.01)),
+                ("Dgemm", dgemm(n=1000, seconds=2e9 / 40e9, ranks=2)),
+                ("Stream", stream(seconds=0.01, ranks=2)),
                 ("SerialLinpack", linpack()),
             ):
                 here.launch(number, name, experiment, {"ranks": 2}, text, program="x")

@@ -1,8 +1,12 @@
 """Output of dgemm, stream and linpack with chosen numbers."""
 
+import os
+
 from tests.reframe_checks.conftest import header, lines, summary
 
 CLOCK = 2.5e9
+#: As many ranks as the checks start here.
+CORES = len(os.sched_getaffinity(0))
 
 
 def rate(operation: str, seconds: float, ranks: int, iterations: int) -> dict[str, object]:
@@ -14,7 +18,7 @@ def rate(operation: str, seconds: float, ranks: int, iterations: int) -> dict[st
 
 
 def dgemm(
-    n: int = 1500, seconds: float = 0.2, ranks: int = 2, iterations: int = 3, **more: object
+    n: int = 1500, seconds: float = 0.2, ranks: int = CORES, iterations: int = 3, **more: object
 ) -> str:
     result = rate("dgemm", seconds, ranks, iterations) | {
         "n": n, "flop": 2 * n**3, "checked_entries": 200, "error": 1e-4, **more,
@@ -24,7 +28,7 @@ def dgemm(
 
 def stream(
     seconds: float = 0.01,
-    ranks: int = 2,
+    ranks: int = CORES,
     kernels: tuple[str, ...] = ("copy", "scale", "add", "triad"),
     iterations: int = 5,
     **more: object,
