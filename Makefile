@@ -1,6 +1,7 @@
 # Every command that a person types. `make help` lists them.
 SHELL := /bin/sh
 SITE ?= local
+# quick, paper (the reports' parameters) or site (as large as the site's memory allows).
 TIER ?= quick
 ROUNDS ?= 3
 IMAGES ?=

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from analysis.comparison import Comparison
+    from analysis.text_table import TextTable
 
 ROOT = Path(__file__).resolve().parent.parent
 CampaignArgument = Annotated[
@@ -222,6 +223,57 @@ def latency(campaign: CampaignArgument) -> None:
             f"{half:,.0f} B" if half is not None else "–",
         )  # fmt: skip
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def show(table: TextTable) -> None:
+    """Print a table and its notes."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title=table.title)
+    for number, name in enumerate(table.columns):
+        shown.add_column(name.strip(), justify="right" if number >= table.numbers_from else "left")
+    for row in table.rows:
+        shown.add_row(*map(escape, row))
+    Console(width=None if sys.stdout.isatty() else 200).print(shown)
+    for note in table.notes:
+        print(note)
+
+
+@app.command()
+def linpack(campaign: CampaignArgument = "latest") -> None:
+    """Print HPL's rates with their spread, speedup and part of DGEMM, and what nodes do alone."""
+    from analysis.campaign import read_campaign
+    from analysis.linpack_tables import hpl_table
+    from analysis.node_rates import node_table
+
+    found = read_campaign(folder_of(campaign))
+    tables = [table for table in (hpl_table(found), node_table(found)) if table]
+    if not tables:
+        fail(
+            f"{found.path.name} has no sound launch of HPL, DGEMM or STREAM; measure with: "
+            "make run CHECKS='Linpack|Dgemm|Stream'"
+        )
+    for table in tables:
+        show(table)
+
+
+@app.command()
+def cycles(campaign: CampaignArgument = "latest") -> None:
+    """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
+    from analysis.campaign import read_campaign
+    from analysis.node_rates import cycles_table
+
+    found = read_campaign(folder_of(campaign))
+    table = cycles_table(found, ROOT)
+    if not table:
+        fail(
+            f"{found.path.name} has no sound launch of SerialLinpack; measure with: "
+            "make run CHECKS='SerialLinpack|EchoTest'"
+        )
+    else:
+        show(table)
 
 
 @app.command()

@@ -9,11 +9,14 @@ from __future__ import annotations
 from analysis.communication_records import Communication, Latency, PingPong
 from analysis.emulation_records import RUNS_OF_AN_ITERATION, Emulation
 from analysis.hpl_output import HplRun
+from analysis.linpack_records import Dgemm, LinpackSolve, Stream
 from analysis.record_types import Header
 from analysis.records import Result
 
 #: Beside others an application may be quicker by chance, but not twice as quick.
 LEAST_SLOWDOWN = 0.5
+#: Two loads and a store of the widest vectors: no core moves more in a cycle, even in its cache.
+MOST_BYTES_PER_CYCLE = 3 * 64
 #: By which a sum of times may be off.
 ROUNDING = 1e-6
 
@@ -127,6 +130,36 @@ def rate_above_peak(run: HplRun, peak_flops: float) -> str | None:
     return (
         f"HPL N={run.n} on {run.p}x{run.q}: {run.rate_flops / 1e9:.4g} GFLOPS is above the "
         f"processors' peak of at most {peak_flops / 1e9:.4g} GFLOPS"
+    )
+
+
+def computing_above_peak(result: Dgemm | LinpackSolve, peak_flops: float) -> str | None:
+    """Say so when ranks compute more than the peak of the processors that they have."""
+    all_ranks = result.ranks if isinstance(result, LinpackSolve) else 1
+    rate = all_ranks * result.rate_flops
+    if rate <= peak_flops:
+        return None
+    return (
+        f"{result.operation} N={result.n}: {rate / 1e9:.4g} GFLOPS is above the processors' peak "
+        f"of at most {peak_flops / 1e9:.4g} GFLOPS"
+    )
+
+
+def memory_above_core(result: Stream, memory_bytes_per_s: float | None) -> str | None:
+    """Say so when memory is quicker than the site says that it is, or than a core could take.
+
+    `memory_bytes_per_s` is the limit of the node's memory, None where the site does not state it.
+    """
+    clocks = sum(result.clock_hz_by_rank)
+    limits = [(MOST_BYTES_PER_CYCLE * clocks, "what the cores' loads and stores can move")]
+    if memory_bytes_per_s:
+        limits.append((memory_bytes_per_s, "the memory's limit"))
+    limit, what = min(limits)
+    if result.best_bandwidth <= limit:
+        return None
+    return (
+        f"stream {result.kernel}: {result.best_bandwidth / 1e9:.4g} GB/s is above {what}, "
+        f"{limit / 1e9:.4g} GB/s"
     )
 
 

@@ -26,10 +26,21 @@ from analysis.communication_records import (
     World,
 )
 from analysis.emulation_records import Emulation, EmulationIterations
+from analysis.linpack_records import Dgemm, LinpackSolve, Stream
 from analysis.record_types import End, Header, Record, RecordError
 
 Result = (
-    PingPong | World | Latency | Transport | Startup | StartupDurations | Communication | Emulation
+    PingPong
+    | World
+    | Latency
+    | Transport
+    | Startup
+    | StartupDurations
+    | Communication
+    | Emulation
+    | Dgemm
+    | Stream
+    | LinpackSolve
 )
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
@@ -39,6 +50,9 @@ RESULTS: dict[str, type[Result]] = {
     "startup": Startup,
     "startup_durations": StartupDurations,
     "emulation": Emulation,
+    "dgemm": Dgemm,
+    "stream": Stream,
+    "linpack": LinpackSolve,
     **dict.fromkeys(OPERATIONS, Communication),
 }
 SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations

@@ -14,6 +14,8 @@ from analysis.campaign import Campaign, read_campaign
 from analysis.communication_records import PingPong
 from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, series_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
+from analysis.linpack_tables import hpl_table
+from analysis.node_rates import cycles_table, node_table
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
@@ -171,6 +173,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         metrics=metrics(),
         figures=figures(comparison),
         communications=communications(comparison),
+        hpl=hpl_table(campaign),
+        node_rates=[t for t in (node_table(campaign), cycles_table(campaign, ROOT)) if t],
         start_ups=start_up_rows(comparison),
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],

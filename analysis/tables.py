@@ -12,6 +12,7 @@ import polars as pl
 from analysis.campaign import Campaign, Launch
 from analysis.communication_records import Startup
 from analysis.emulation_records import Emulation
+from analysis.linpack_records import Rate
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
 
@@ -35,7 +36,8 @@ RESULTS: dict[str, Any] = {
     "discarded": pl.Int64, "clock_error_s": pl.Float64, "moved_bytes": pl.Int64,
     "application": pl.Int64, "graph": pl.String, "steps": pl.Int64, "step_bytes": pl.Int64,
     "median_alone_s": pl.Float64, "median_together_s": pl.Float64,
-    "median_slowdown": pl.Float64, "overlap": pl.Float64,
+    "median_slowdown": pl.Float64, "overlap": pl.Float64, "kernel": pl.String,
+    "array_bytes": pl.Int64, "clock_hz": pl.Float64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -76,6 +78,9 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
                 row["median_alone_s"] = result.alone_s.median
                 row["median_together_s"] = result.together_s.median
                 row["median_slowdown"] = result.slowdown.median
+            if isinstance(result, Rate):
+                row["clock_hz"] = result.clock_hz
+                row["rate_flops"] = getattr(result, "rate_flops", None)
             rows.append(row)
     elif launch.output is not None:
         for run in launch.output:

@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
         "order, one launch at a time; keep all in a folder of runs/ and report it.",
     )
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
-    parser.add_argument("--tier", default="quick", help="quick or paper (%(default)s)")
+    parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="number of rounds (%(default)s)")
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument("--images", default="", help="implementations, by comma (the site's)")

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.communication_records import PingPong
-from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
+from campaign.hpl_performance import linpack
 from containers import images
 from containers.apptainer import apptainer_command, exec_options
 
@@ -111,21 +111,17 @@ def messages(place: Place, mpiexec: list[str]) -> dict[str, float]:
     }
 
 
-def linpack(place: Place, mpiexec: list[str]) -> dict[str, float]:
-    """Return HPL's rate on 1x2 at N=4000, in FLOP/s."""
-    place.run(["hpl_dat", "--p=1", "--q=2", "--n=4000", "--nb=192", "--output=HPL.dat"])
-    text, _ = place.run([*mpiexec, "-n", "2", "xhpl"])
-    path = place.folder / "hpl.out"
-    path.write_text(text)
-    return {"HPL rate, N=4000 on 1x2 (FLOP/s)": read_hpl_output(path)[0].rate_flops}
-
-
 def starting(place: Place, mpiexec: list[str]) -> dict[str, float]:
     """Return how long it takes to start something that does nothing, in seconds."""
     return {"start of `true` (s)": place.run(["true"])[1]}
 
 
 Measurement = Callable[[Place, list[str]], dict[str, float]]
+MEASUREMENTS: dict[str, Measurement] = {
+    "messages": messages,
+    "linpack": linpack,
+    "starting": starting,
+}
 
 
 def alternate(
@@ -158,7 +154,10 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    rounds = max(2, parser.parse_args().rounds)
+    parser.add_argument("--only", choices=sorted(MEASUREMENTS), help="one kind of quantities (all)")
+    options = parser.parse_args()
+    rounds = max(2, options.rounds)
+    wanted = [MEASUREMENTS[options.only]] if options.only else list(MEASUREMENTS.values())
     print(
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
@@ -169,7 +168,7 @@ def main() -> int:
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
-            for measurement in (messages, linpack, starting):
+            for measurement in wanted:
                 show(
                     implementation,
                     alternate(container, bare, mpiexec, measurement, rounds),

@@ -1,32 +1,37 @@
 """High Performance Linpack over process grids and problem sizes (Kearns 2003, section 4.1)."""
 
 import csv
+from typing import NamedTuple
 
 import reframe as rfm
-from reframe.core.builtins import parameter, performance_function, run_after, run_before, variable
+from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from analysis.hpl_output import read_hpl_output
 from analysis.plausibility import rate_above_peak
+from reframe_checks.mixins import hpl_problem
+from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT, options_of_exec
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 
-def combinations_of_the_thesis() -> list[tuple[str, int]]:
-    """Return the (grid, N) of Tables 4 and 5, which left out what did not fit in memory."""
-    with (ROOT / "literature" / "kearns2003_hpl.csv").open() as table:
-        rows = {
-            (f"{row['grid_p']}x{row['grid_q']}", int(row["n"])) for row in csv.DictReader(table)
+class Problem(NamedTuple):
+    """A process grid, written as PxQ, with the order of the matrix and the block size."""
+
+    grid: str
+    n: int
+    nb: int
+
+
+def problems_in(table: str, nb: int | None = None) -> set[Problem]:
+    """Return the problems of a table of results in literature/, with NB where it has none."""
+    with (ROOT / "literature" / table).open() as file:
+        return {
+            Problem(f"{row['grid_p']}x{row['grid_q']}", int(row["n"]), int(nb or row["nb"]))
+            for row in csv.DictReader(file)
         }
-    return sorted(rows, key=lambda row: (places_of(row[0]), row[1]))
-
-
-def places_of(grid: str) -> tuple[int, int]:
-    """Return P and Q of a grid written as PxQ."""
-    rows, columns = grid.split("x")
-    return int(rows), int(columns)
 
 
 def block_size_of_the_thesis() -> int:
@@ -35,11 +40,45 @@ def block_size_of_the_thesis() -> int:
         return next(int(row["value"]) for row in csv.DictReader(table) if row["parameter"] == "nb")
 
 
-COMBINATIONS = (
-    combinations_of_the_thesis()
-    if TIER == "paper"
-    else [(grid, n) for grid in ("1x1", "1x2") for n in (2000, 4000)]
-)
+def problems_of_the_reports() -> list[Problem]:
+    """Return those of Kearns 2003, Tables 4 and 5, and of NTNU 2008, Table 5.2.
+
+    The thesis left out what did not fit in its memory, and has NB in Appendix A.
+    """
+    thesis = problems_in("kearns2003_hpl.csv", block_size_of_the_thesis())
+    both = thesis | problems_in("ntnu2008_hpl.csv")
+    return sorted(both, key=lambda problem: (places_of(problem.grid), problem.n))
+
+
+def problems_of_the_site() -> list[Problem]:
+    """Return the problem that fills the site, and smaller ones that compare block sizes."""
+    site = site_here()
+    if not site:
+        return []
+    ranks = ranks_with_processors()
+    grid = "{}x{}".format(*hpl_problem.grid_of(ranks))
+    memory = site["memory_bytes_per_node"] * -(-ranks // site["cores_per_node"])
+    share = site.get("hpl_memory_share", hpl_problem.LARGEST_SHARE)
+    nb = site.get("hpl_block_size", hpl_problem.USUAL_BLOCK_SIZE)
+    order = hpl_problem.largest_order(memory, share, nb)
+    small = hpl_problem.order_of_search(order)
+    search = [Problem(grid, small, tried) for tried in hpl_problem.BLOCK_SIZES]
+    return [problem for problem in [*search, Problem(grid, order, nb)] if problem.n > 0]
+
+
+def places_of(grid: str) -> tuple[int, int]:
+    """Return P and Q of a grid written as PxQ."""
+    rows, columns = grid.split("x")
+    return int(rows), int(columns)
+
+
+# 192 suits the matrix kernels of today's vector units; Appendix A of the thesis has 150.
+PROBLEMS: list[Problem] = of_tier(
+    quick=lambda: [Problem(grid, n, 192) for grid in ("1x1", "1x2") for n in (2000, 4000)],
+    paper=problems_of_the_reports,
+    site=problems_of_the_site,
+)()
+TIME_LIMITS = {"paper": "2h", "site": "12h"}
 
 
 @rfm.simple_test
@@ -49,22 +88,22 @@ class Linpack(Experiment):
     descr = "High Performance Linpack on a process grid"
     program = "xhpl"
     output_format = "hpl"
-    grid = parameter(dict.fromkeys(grid for grid, _ in COMBINATIONS), loggable=True)
-    n = parameter(dict.fromkeys(n for _, n in COMBINATIONS), loggable=True)
-
-    #: Block size. 192 suits the matrix kernels of today's vector units; Appendix A has 150.
-    nb = variable(int, value=of_tier(quick=lambda: 192, paper=block_size_of_the_thesis)())
+    grid = parameter(dict.fromkeys(problem.grid for problem in PROBLEMS), loggable=True)
+    n = parameter(dict.fromkeys(problem.n for problem in PROBLEMS), loggable=True)
+    nb = parameter(dict.fromkeys(problem.nb for problem in PROBLEMS), loggable=True)
+    # Only the grids of tier `quick` have references everywhere.
+    require_reference = TIER == "quick"
 
     @run_after("init")
     def set_ranks(self) -> None:
-        """Start one rank for each place in the grid; leave out what the thesis left out."""
+        """Start one rank for each place in the grid; leave out what no report measured."""
         self.num_tasks = places_of(self.grid)[0] * places_of(self.grid)[1]
         self.skip_if(
-            (self.grid, self.n) not in COMBINATIONS,
-            f"N={self.n} on a {self.grid} grid is not in the thesis' tables",
+            (self.grid, self.n, self.nb) not in PROBLEMS,
+            f"N={self.n} with NB={self.nb} on a {self.grid} grid is not of tier {TIER}; in the "
+            "reports, what did not fit in memory is missing",
         )
-        if TIER == "paper":
-            self.time_limit = "2h"
+        self.time_limit = TIME_LIMITS.get(TIER, self.time_limit)
 
     @run_after("setup")
     def leave_out_oversubscription(self) -> None:
@@ -74,6 +113,12 @@ class Linpack(Experiment):
             self.num_tasks > cores,
             f"a {self.grid} grid has {self.num_tasks} ranks, the site has {cores} cores",
         )
+
+    @run_after("setup")
+    def leave_out_what_does_not_fit(self) -> None:
+        """Leave out a matrix that does not fit into the memory of the nodes that it would have."""
+        sentence = hpl_problem.too_large(self.n, self.nodes, self.site()["memory_bytes_per_node"])
+        self.skip_if(bool(sentence), f"{self.grid}: {sentence}")
 
     @run_before("run")
     def write_input(self) -> None:

@@ -1,5 +1,6 @@
 #include "buffers.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +11,11 @@
 
 unsigned char *page_aligned(size_t bytes)
 {
-    void *buffer = NULL;
     long page = sysconf(_SC_PAGESIZE);
-    if (posix_memalign(&buffer, page > 0 ? (size_t)page : USUAL_PAGE, bytes ? bytes : 1) != 0)
+    /* LAM brings a malloc and free of its own, with memalign but older than posix_memalign: what
+     * the C library's gives must not come to LAM's free. */
+    void *buffer = memalign(page > 0 ? (size_t)page : USUAL_PAGE, bytes ? bytes : 1);
+    if (!buffer)
         return NULL;
     memset(buffer, 0, bytes ? bytes : 1);
     return buffer;

@@ -1,6 +1,28 @@
-"""How many cores the site has that ReFrame runs for, known before any check is set up."""
+"""What the site has that ReFrame runs for, known before any check is set up."""
+
+from typing import Any
 
 from reframe.core.runtime import runtime
+
+
+def site_here() -> dict[str, Any] | None:
+    """Return the data of the site that ReFrame runs for; None where the host is of no site."""
+    sites = [partition.extras.get("site") for partition in runtime().system.partitions]
+    return next((dict(site) for site in sites if site), None)
+
+
+def cores_of_a_node() -> int:
+    """Return how many ranks of a node have a processor each; 1 where the host is of no site.
+
+    Where one machine plays several nodes, there can be fewer processors than cores.
+    """
+    site = site_here() or {"cores_per_node": 1}
+    return int(min(site["cores_per_node"], site.get("processors", site["cores_per_node"])))
+
+
+def ranks_with_processors() -> int:
+    """Return how many ranks of the whole site have a processor each."""
+    return int(min(cores_of_site(), (site_here() or {}).get("processors", cores_of_site())))
 
 
 def cores_of_site() -> int:

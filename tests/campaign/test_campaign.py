@@ -163,7 +163,7 @@ def running_in(campaign: Path) -> list[str]:
     ("options", "sentence"),
     [
         (["--site nowhere"], "site nowhere is unknown; site_configs/ has local"),
-        (["--tier huge"], "TIER=huge is unknown; choose one of: quick, paper"),
+        (["--tier huge"], "TIER=huge is unknown; choose one of: quick, paper, site"),
         (["--rounds 0"], "ROUNDS=0: a campaign has at least one round"),
         (["--images no-such-1.0"], "no-such-1.0 is not in containers/images.lock; build it"),
         (["--resume no-such"], "is no campaign"),

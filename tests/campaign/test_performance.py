@@ -20,7 +20,7 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
     assert done.returncode == 0, done.stderr
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
     measured = images.default_implementations(PROJECT)
-    assert [row[0] for row in rows] == [name for name in measured for _ in range(5)]
+    assert [row[0] for row in rows] == [name for name in measured for _ in range(7)]
     for _, quantity, inside, outside, ratio, _ in rows:
         assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
         if quantity.startswith("start"):

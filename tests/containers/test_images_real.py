@@ -197,6 +197,18 @@ def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:
     assert "PASSED" in done.stdout and "1 tests completed and passed" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "program",
+    ["dgemm --n 100", "stream --array-bytes 80000", "linpack --n 50", "linpack --n 10"],
+)
+def test_rates_of_a_node(mpi_image: Path, program: str) -> None:
+    """Small blocks too: LAM has a malloc of its own, which must get back what it gave."""
+    options = images.labels(mpi_image)
+    start = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    done = inside(mpi_image, *start, "-n", "2", *program.split(), "--iterations", "2")
+    assert done.returncode == 0 and '"record":"end"' in done.stdout, done.stderr
+
+
 def test_a_tampered_image_is_refused(name: str, image: Path, tmp_path: Path) -> None:
     (tmp_path / "containers").mkdir()
     shutil.copy(PROJECT / images.LOCK, tmp_path / images.LOCK)

@@ -1,0 +1,275 @@
+"""HPL as Kearns 2003 shows it: Tables 4 and 5, Figure 8, Appendix D; and its part of DGEMM.
+
+Rates are FLOP/s by HPL's count of operations, times follow from them: HPL prints its time to 10 ms
+and its rate to four digits. A speedup is over one process (grid 1x1) at the same N and NB; Hoefler
+and Belli (SC'15, rule 1) want that base and its absolute rate stated, so both are in the tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, geometric_mean, stdev
+
+from analysis.campaign import Campaign
+from analysis.linpack_records import Dgemm
+from analysis.records import ProgramOutput
+from analysis.statistics import Interval, Ratio, median, median_interval, paired_ratio
+from analysis.text_table import TextTable
+
+Rounds = dict[int, float]  # round -> FLOP/s
+
+
+def operations(n: int) -> float:
+    """Return HPL's count of floating-point operations for a system of order n."""
+    return 2 / 3 * n**3 + 3 / 2 * n**2
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """A grid, the order of the matrix and the block size."""
+
+    p: int
+    q: int
+    n: int
+    nb: int
+
+    @property
+    def ranks(self) -> int:
+        """Return the number of places in the grid."""
+        return self.p * self.q
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What one launch of HPL measured; `rate` in FLOP/s."""
+
+    problem: Problem
+    implementation: str
+    round: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """An implementation's launches of one problem, against one process and against DGEMM."""
+
+    problem: Problem
+    implementation: str
+    rounds: Rounds
+    #: Of the grid 1x1 at the same N and NB: the median rate in FLOP/s, and the ratio to it.
+    base_rate: float | None
+    speedup: Ratio | None
+    #: The ratio to as many ranks' part of the node's DGEMM rate with all cores busy.
+    of_dgemm: Ratio | None
+
+    @property
+    def rate(self) -> float:
+        """Return the median rate over launches, in FLOP/s."""
+        return median(list(self.rounds.values()))
+
+    @property
+    def seconds(self) -> float:
+        """Return the time to solve that belongs to the median rate."""
+        return operations(self.problem.n) / self.rate
+
+    @property
+    def deviation(self) -> float | None:
+        """Return the rates' sample standard deviation (Appendix D), None of a single launch."""
+        return stdev(self.rounds.values()) if len(self.rounds) > 1 else None
+
+    @property
+    def interval(self) -> Interval:
+        """Return the interval of the median."""
+        return median_interval(list(self.rounds.values()))
+
+    @property
+    def efficiency(self) -> float | None:
+        """Return the speedup by the number of ranks."""
+        return self.speedup.value / self.problem.ranks if self.speedup else None
+
+
+def ratio_by_rounds(of: Mapping[int, float], base: Mapping[int, float]) -> Ratio | None:
+    """Return the ratio over the rounds that both have, None where there is none."""
+    both = sorted(of.keys() & base.keys())
+    return paired_ratio([math.log(of[r] / base[r]) for r in both]) if both else None
+
+
+def rows_of(solved: Iterable[Solved], dgemm: Mapping[str, Rounds] | None = None) -> list[Row]:
+    """Return the rows by number of ranks, grid, N and NB, as in the thesis.
+
+    `dgemm` has the rate of one rank, all cores being busy, in FLOP/s by implementation and round.
+    """
+    measured: dict[tuple[Problem, str], Rounds] = defaultdict(dict)
+    for one in solved:
+        measured[one.problem, one.implementation][one.round] = one.rate
+    rows = []
+    for (problem, name), rounds in measured.items():
+        base = measured.get((Problem(1, 1, problem.n, problem.nb), name))
+        of_ranks = {r: problem.ranks * rate for r, rate in (dgemm or {}).get(name, {}).items()}
+        rows.append(
+            Row(
+                problem, name, rounds,
+                base_rate=median(list(base.values())) if base else None,
+                speedup=ratio_by_rounds(rounds, base) if base else None,
+                of_dgemm=ratio_by_rounds(rounds, of_ranks),
+            )
+        )  # fmt: skip
+    return sorted(rows, key=lambda r: (r.problem.ranks, r.problem, r.implementation))
+
+
+def solved_in(campaign: Campaign) -> list[Solved]:
+    """Return what a campaign's launches of HPL measured, without oversubscribed ones."""
+    return [
+        Solved(
+            Problem(run.p, run.q, run.n, run.nb),
+            launch.record.implementation,
+            launch.record.round,
+            run.rate_flops,
+        )
+        for launch in campaign.sound()
+        if isinstance(launch.output, list) and not launch.record.oversubscribed
+        for run in launch.output
+    ]
+
+
+def dgemm_in(campaign: Campaign) -> dict[str, Rounds]:
+    """Return the DGEMM rate of one rank in FLOP/s, by implementation and round."""
+    found: dict[str, Rounds] = defaultdict(dict)
+    for launch in campaign.sound():
+        if isinstance(launch.output, ProgramOutput):
+            for result in launch.output.results:
+                if isinstance(result, Dgemm):
+                    rate = result.rate_flops / result.ranks
+                    found[launch.record.implementation][launch.record.round] = rate
+    return found
+
+
+def of_the_thesis(root: Path, by: str = "gflops") -> list[Solved]:
+    """Return Tables 4 and 5 of Kearns 2003 (means of five runs), by their GFLOPS or their seconds.
+
+    NB is that of Appendix A. GFLOPS have three digits after the point.
+    """
+    with (root / "literature" / "kearns2003_hpl.csv").open() as table:
+        return [
+            Solved(
+                Problem(int(row["grid_p"]), int(row["grid_q"]), n := int(row["n"]), 150),
+                row["mpi"],
+                1,
+                float(row["gflops"]) * 1e9
+                if by == "gflops"
+                else operations(n) / float(row["seconds"]),
+            )
+            for row in csv.DictReader(table)
+        ]
+
+
+def mean_advantage(rows: Iterable[Row], one: str, other: str) -> tuple[float, int]:
+    """Return by how much `one` is faster on average, as a part, and over how many problems.
+
+    As Kearns 2003, section 4.1.2, counts it: the arithmetic mean of the ratios of the problems that
+    both have, those on one process left out. It is for comparison with the thesis alone; the
+    verdicts take geometric means of paired rounds. 0 problems make it NaN.
+    """
+    rates: dict[Problem, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        rates[row.problem][row.implementation] = row.rate
+    parts = [
+        found[one] / found[other] - 1
+        for problem, found in rates.items()
+        if problem.ranks > 1 and one in found and other in found
+    ]
+    return (fmean(parts) if parts else math.nan), len(parts)
+
+
+def block_size_sentences(rows: list[Row]) -> list[str]:
+    """Return which block size was the fastest of those tried on a grid at one N.
+
+    Every implementation counts the same: the geometric mean over those that have all block sizes.
+    """
+    tried: dict[tuple[int, int, int], dict[str, dict[int, float]]] = defaultdict(dict)
+    for row in rows:
+        key = row.problem.p, row.problem.q, row.problem.n
+        tried[key].setdefault(row.implementation, {})[row.problem.nb] = row.rate
+    sentences = []
+    for (p, q, n), by_name in tried.items():
+        sizes = sorted({nb for rates in by_name.values() for nb in rates})
+        whole = [rates for rates in by_name.values() if len(rates) == len(sizes)]
+        if len(sizes) < 2 or not whole:
+            continue
+        means = {nb: geometric_mean([rates[nb] for rates in whole]) for nb in sizes}
+        best = max(sizes, key=lambda nb: means[nb])
+        others = ", ".join(f"{nb}: {means[nb] / means[best]:.3f}" for nb in sizes if nb != best)
+        sentences.append(
+            f"On {p}x{q} at N={n} NB={best} was the fastest over {len(whole)} implementation(s), "
+            f"{means[best] / 1e9:.4g} GFLOPS; the others' part of it: {others}. The site's data "
+            "can say it: hpl_block_size."
+        )
+    return sentences
+
+
+def ratio_text(ratio: Ratio | None) -> tuple[str, str]:
+    """Return a ratio and its 95% interval for people."""
+    if ratio is None:
+        return "–", "–"
+    interval = ratio.interval
+    return f"{ratio.value:.3f}", f"{interval.low:.3f} – {interval.high:.3f}" if interval else "–"
+
+
+COLUMNS = ("grid", "N", "NB", "implementation", "launches", "GFLOPS", "interval of the median",
+           "standard deviation", "seconds", "1x1 GFLOPS", "speedup", "95% interval", "efficiency",
+           "of DGEMM", "95% interval ")  # fmt: skip
+
+
+def table_row(row: Row) -> tuple[str, ...]:
+    """Return a row in words; rates in GFLOPS."""
+    problem, interval = row.problem, row.interval
+    within = "–" if len(row.rounds) < 2 else (
+        f"{interval.low / 1e9:.4g} – {interval.high / 1e9:.4g} ({100 * interval.coverage:.0f}%)"
+    )  # fmt: skip
+    return (
+        f"{problem.p}x{problem.q}", str(problem.n), str(problem.nb), row.implementation,
+        str(len(row.rounds)), f"{row.rate / 1e9:.4g}", within,
+        f"{row.deviation / 1e9:.5f}" if row.deviation is not None else "–",
+        f"{row.seconds:.2f}",
+        f"{row.base_rate / 1e9:.4g}" if row.base_rate else "–",
+        *ratio_text(row.speedup),
+        f"{row.efficiency:.3f}" if row.efficiency is not None else "–",
+        *ratio_text(row.of_dgemm),
+    )  # fmt: skip
+
+
+def hpl_table(campaign: Campaign) -> TextTable | None:
+    """Return the table of a campaign's HPL, None where it has no sound launch of it."""
+    dgemm = dgemm_in(campaign)
+    rows = rows_of(solved_in(campaign), dgemm)
+    if not rows:
+        return None
+    notes = [
+        "GFLOPS and seconds are medians over launches, where Kearns 2003, Tables 4 and 5, has "
+        "means of five; the standard deviation, in GFLOPS, is Appendix D's. Speedup: the rate over "
+        "that of one process at the same N and NB, by rounds; efficiency: speedup over ranks. Of "
+        "DGEMM: the rate over as many ranks' part of what the node's cores reach by DGEMM all at "
+        "once, in the same rounds.",
+        *block_size_sentences(rows),
+    ]
+    if not dgemm:
+        notes.append(
+            "The campaign has no sound launch of Dgemm: measure with CHECKS='Linpack|Dgemm'."
+        )
+    names = sorted({row.implementation for row in rows})
+    for other in names[1:]:
+        advantage, count = mean_advantage(rows, other, names[0])
+        if count:
+            notes.append(
+                f"As the thesis counts (LAM against MPICH: +2.6% there): {other} against "
+                f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
+                "than one process."
+            )
+    return TextTable(
+        "High Performance Linpack", COLUMNS, [table_row(row) for row in rows], 4, notes
+    )

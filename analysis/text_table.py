@@ -1,0 +1,16 @@
+"""A table of finished words, which the terminal and the report show alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of words; columns from `numbers_from` on are numbers, and the notes stand below."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    numbers_from: int
+    notes: list[str] = field(default_factory=list)

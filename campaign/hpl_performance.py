@@ -1,0 +1,48 @@
+"""How near HPL comes to the rate that its cores have by DGEMM, as one of the platform's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from analysis.hpl_output import read_hpl_output
+from analysis.linpack_records import Dgemm
+from analysis.records import read_program_output
+
+RANKS = 2
+N, NB = 4000, 192
+DGEMM = ["dgemm", "--n", "2000", "--iterations", "3"]
+
+
+class Place(Protocol):
+    """Where commands run, and the folder in which they do."""
+
+    folder: Path
+
+    def run(self, command: list[str]) -> tuple[str, float]:
+        """Return what a command prints and how long it took, in seconds."""
+
+
+def dgemm_rate(place: Place, mpiexec: list[str]) -> float:
+    """Return the rate of two ranks at once by DGEMM, in FLOP/s."""
+    text, _ = place.run([*mpiexec, "-n", str(RANKS), *DGEMM])
+    path = place.folder / "dgemm.out"
+    path.write_text(text)
+    [product] = read_program_output(path).results
+    assert isinstance(product, Dgemm)
+    return product.rate_flops
+
+
+def linpack(place: Place, mpiexec: list[str]) -> dict[str, float]:
+    """Return HPL's rate on 1x2 and DGEMM's of the same two cores in FLOP/s, and their ratio."""
+    place.run(["hpl_dat", "--p=1", f"--q={RANKS}", f"--n={N}", f"--nb={NB}", "--output=HPL.dat"])
+    text, _ = place.run([*mpiexec, "-n", str(RANKS), "xhpl"])
+    path = place.folder / "hpl.out"
+    path.write_text(text)
+    rate = read_hpl_output(path)[0].rate_flops
+    dgemm = dgemm_rate(place, mpiexec)
+    return {
+        f"HPL rate, N={N} on 1x{RANKS} (FLOP/s)": rate,
+        f"DGEMM rate of {RANKS} ranks at once (FLOP/s)": dgemm,
+        "HPL rate over DGEMM rate": rate / dgemm,
+    }

@@ -1,0 +1,157 @@
+"""What the cores and the memory of a node do by themselves: the measure of everything else."""
+
+import reframe as rfm
+from reframe.core.builtins import performance_function, run_after, variable
+from reframe.core.exceptions import SanityError
+
+from analysis import linpack_records as records
+from analysis.plausibility import computing_above_peak, memory_above_core
+from reframe_checks.mixins.cores import cores_of_a_node
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import of_tier
+
+
+class OnOneNode(Experiment):
+    """A rank on each core of one node, all busy at once."""
+
+    #: How often everything is timed.
+    iterations = variable(int)
+    # What another machine does is no reference for this one; what cannot be is refused.
+    require_reference = False
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Fill the cores of a node."""
+        self.num_tasks = cores_of_a_node()
+
+    def arguments(self) -> list[str]:
+        """Return the program's own arguments."""
+        raise NotImplementedError
+
+    @run_after("setup")
+    def describe_computing(self) -> None:
+        """Pass what is computed, and how often."""
+        self.program_arguments = [*self.arguments(), "--iterations", str(self.iterations)]
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"ranks": self.num_tasks}
+
+    def measured(self, asked: list[tuple[object, ...]], *keys: str) -> list[records.Rate]:
+        """Return the launch's results; refuse others than those asked for, by some of their keys.
+
+        What is wrong in a result itself, such as its residual, is refused by the reader.
+        """
+        output = self.read_records()
+        results = [result for result in output.results if isinstance(result, records.Rate)]
+        found = [tuple(getattr(r, key, None) for key in (*keys, "iterations")) for r in results]
+        wanted = [(*values, self.iterations) for values in asked]
+        if found != wanted or len(results) != len(output.results):
+            raise SanityError(
+                f"the results are of ({', '.join(keys)}, iterations) {found} among "
+                f"{len(output.results)}, asked for was {wanted}"
+            )
+        return results
+
+    def peak_flops(self) -> float:
+        """Return the limit of the processors that the ranks have, in FLOP/s."""
+        site = self.site()
+        return float(site["peak_flops_per_node"] * self.num_tasks / site["cores_per_node"])
+
+
+@rfm.simple_test
+class Dgemm(OnOneNode):
+    """Products of matrices by the BLAS that HPL has: the rate that HPL comes close to."""
+
+    descr = "DGEMM on all cores of a node at once"
+    program = "dgemm"
+    n = variable(int, value=of_tier(quick=1500, paper=3000, site=3000), loggable=True)
+    iterations = of_tier(quick=3, paper=20, site=20)
+
+    def arguments(self) -> list[str]:
+        """Return the order of the matrices."""
+        return ["--n", str(self.n)]
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"ranks": self.num_tasks, "n": self.n}
+
+    def examine(self) -> None:
+        """Refuse another product than asked for, a wrong one, and a rate above the peak."""
+        [self.product] = self.measured([("dgemm", self.n)], "operation", "n")
+        assert isinstance(self.product, records.Dgemm)
+        sentence = computing_above_peak(self.product, self.peak_flops())
+        if sentence:
+            raise Suspect(sentence)
+
+    @performance_function("FLOP/s")
+    def rate(self) -> float:
+        """Return the rate of all ranks together."""
+        return self.product.rate_flops
+
+
+@rfm.simple_test
+class Stream(OnOneNode):
+    """McCalpin's STREAM: how fast the cores of a node together read and write memory."""
+
+    descr = "STREAM on all cores of a node at once"
+    program = "stream"
+    iterations = of_tier(quick=5, paper=20)
+
+    def arguments(self) -> list[str]:
+        """Return that all loops are asked for, over arrays beyond the node's caches."""
+        return ["--kernel", "all"]
+
+    def examine(self) -> None:
+        """Refuse missing loops, unverified results and what no memory can do."""
+        asked: list[tuple[object, ...]] = [("stream", kernel) for kernel in records.STREAM_BYTES]
+        results = self.measured(asked, "operation", "kernel")
+        self.loops = [loop for loop in results if isinstance(loop, records.Stream)]
+        for loop in self.loops:
+            sentence = memory_above_core(loop, self.site().get("memory_bytes_per_s_per_node"))
+            if sentence:
+                raise Suspect(sentence)
+
+    @performance_function("B/s")
+    def triad(self) -> float:
+        """Return the bandwidth of triad, by the best iteration."""
+        return self.loops[-1].best_bandwidth
+
+
+@rfm.simple_test
+class SerialLinpack(OnOneNode):
+    """Linpack 100 and 1000 on one core, as in ORNL 1996, Table 3.1."""
+
+    descr = "systems of order 100 by columns and 1000 by LAPACK, on one core"
+    program = "linpack"
+    iterations = of_tier(quick=20, paper=200)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start one rank: the table is of a single processor."""
+        self.num_tasks = 1
+
+    def arguments(self) -> list[str]:
+        """Return that both systems are asked for, of the orders that the table has."""
+        return ["--method", "all"]
+
+    def examine(self) -> None:
+        """Refuse missing systems, wrong answers and rates above the peak."""
+        asked: list[tuple[object, ...]] = [("columns", 100), ("lapack", 1000)]
+        results = self.measured(asked, "method", "n")
+        self.systems = [system for system in results if isinstance(system, records.LinpackSolve)]
+        for system in self.systems:
+            sentence = computing_above_peak(system, self.peak_flops())
+            if sentence:
+                raise Suspect(sentence)
+
+    @performance_function("FLOP/s")
+    def rate_100(self) -> float:
+        """Return the rate of the system of order 100."""
+        return self.systems[0].rate_flops
+
+    @performance_function("FLOP/s")
+    def rate_1000(self) -> float:
+        """Return the rate of the system of order 1000."""
+        return self.systems[1].rate_flops
