@@ -104,6 +104,19 @@ void verify_real(verification *v, const char *what, double found, double expecte
     report_wrong(v, &about);
 }
 
+void verify_complex(verification *v, const char *what, const double found[2],
+                    const double expected[2], double tolerance)
+{
+    v->compared++;
+    const double off = hypot(found[0] - expected[0], found[1] - expected[1]);
+    if (off / hypot(expected[0], expected[1]) <= tolerance)
+        return;
+    complaint about;
+    complain(&about, "%s is %.12e %+.12e i, expected is %.12e %+.12e i within %g (%s)", what,
+             found[0], found[1], expected[0], expected[1], tolerance, reference_source);
+    report_wrong(v, &about);
+}
+
 void verify_whole(verification *v, const char *what, long long found, long long expected)
 {
     v->compared++;

@@ -44,6 +44,9 @@ typedef struct {
 /* Compare what was found with what it must be; NaN is wrong. On rank 0. */
 void verify_real(verification *v, const char *what, double found, double expected,
                  double tolerance);
+/* Complex numbers by the modulus of their difference. */
+void verify_complex(verification *v, const char *what, const double found[2],
+                    const double expected[2], double tolerance);
 void verify_whole(verification *v, const char *what, long long found, long long expected);
 
 typedef struct {

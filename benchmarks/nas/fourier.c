@@ -49,6 +49,7 @@ PART_OF_IT void step_of_4(const fourier *f, int length, size_t stride, parts fro
         const double *restrict in_i = from.imaginary + (size_t)p * block;
         double *restrict out = to.real + 4 * (size_t)p * block;
         double *restrict out_i = to.imaginary + 4 * (size_t)p * block;
+#pragma GCC ivdep
         for (size_t q = 0; q < block; q++) {
             const double sum = in[q] + in[q + 2 * quarter];
             const double sum_i = in_i[q] + in_i[q + 2 * quarter];
@@ -80,6 +81,7 @@ PART_OF_IT void step_of_2(size_t stride, parts from, parts to)
     const size_t block = stride * LINES;
     const double *restrict in = from.real, *restrict in_i = from.imaginary;
     double *restrict out = to.real, *restrict out_i = to.imaginary;
+#pragma GCC ivdep
     for (size_t q = 0; q < block; q++) {
         out[q] = in[q] + in[q + block];
         out_i[q] = in_i[q] + in_i[q + block];
