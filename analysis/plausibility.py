@@ -9,6 +9,7 @@ from __future__ import annotations
 from analysis.communication_records import Communication, Latency, PingPong
 from analysis.emulation_records import RUNS_OF_AN_ITERATION, Emulation
 from analysis.hpl_output import HplRun
+from analysis.npb_output import NpbRun
 from analysis.record_types import Header
 from analysis.records import Result
 
@@ -127,6 +128,20 @@ def rate_above_peak(run: HplRun, peak_flops: float) -> str | None:
     return (
         f"HPL N={run.n} on {run.p}x{run.q}: {run.rate_flops / 1e9:.4g} GFLOPS is above the "
         f"processors' peak of at most {peak_flops / 1e9:.4g} GFLOPS"
+    )
+
+
+def npb_rate_above_peak(run: NpbRun, peak_flops: float) -> str | None:
+    """Say so when a NAS Parallel Benchmark reports more operations than the processors' peak.
+
+    EP's random numbers and IS' keys are no floating-point operations, but take some instructions
+    each.
+    """
+    if run.rate_ops <= peak_flops:
+        return None
+    return (
+        f"{run.benchmark}, class {run.problem_class}: {run.rate_ops / 1e6:.6g} Mop/s is above the "
+        f"processors' peak of at most {peak_flops / 1e6:.6g}"
     )
 
 
