@@ -181,9 +181,8 @@ class _Summary:
             raise RecordError(
                 f"{self.where('Class')}: {self.benchmark} has no class {name!r}"
             ) from None
-        size = tuple(
-            _whole(part.strip(), self.where("Size"), "Size") for part in self.text("Size").split("x")
-        )
+        parts = self.text("Size").split("x")
+        size = tuple(_whole(part.strip(), self.where("Size"), "Size") for part in parts)
         if size != known.size:
             raise RecordError(
                 f"{self.where('Size')}: the size is {self.text('Size')}, that of class {name} is "

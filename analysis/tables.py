@@ -81,8 +81,8 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
             rows.append(row)
     elif isinstance(launch.output, NpbRun):
         row = {"launch": launch.record.launch, "operation": "npb"}
-        names = ("benchmark", "problem_class", "iterations", "time_s", "rate_ops")
-        rows.append(row | {name: getattr(launch.output, name) for name in names})
+        printed = asdict(launch.output)
+        rows.append(row | {name: printed[name] for name in RESULTS.keys() & printed.keys()})
     elif launch.output is not None:
         for run in launch.output:
             row = {"launch": launch.record.launch, "operation": "linpack"}

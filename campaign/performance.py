@@ -23,6 +23,7 @@ from analysis.communication_records import PingPong
 from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
+from campaign.nas_performance import NasRates
 from containers import images
 from containers.apptainer import apptainer_command, exec_options
 
@@ -158,7 +159,11 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    rounds = max(2, parser.parse_args().rounds)
+    parser.add_argument(
+        "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
+    )
+    options = parser.parse_args()
+    rounds = max(2, options.rounds)
     print(
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
@@ -174,6 +179,9 @@ def main() -> int:
                     implementation,
                     alternate(container, bare, mpiexec, measurement, rounds),
                 )
+            # One alternation of these takes as long as ten of the others.
+            rates = NasRates(options.nas_classes)
+            show(implementation, alternate(container, bare, mpiexec, rates, min(rounds, 3)))
     return 0
 
 

@@ -88,7 +88,7 @@ def test_short_time_is_a_bound_only(tmp_path: Path) -> None:
     text = OLDER.replace(" 4.80\n", " 0.00\n").replace(" 6.94\n", " 10000.00\n")
     fast = text.replace(" 13.88\n", " 20000.00\n")
     assert read_npb_output(write(tmp_path, fast)).rate_ops == 2e10
-    with pytest.raises(RecordError, match="13.88 Mop/s, but"):
+    with pytest.raises(RecordError, match=r"13\.88 Mop/s, but"):
         read_npb_output(write(tmp_path, text))
 
 
@@ -109,8 +109,8 @@ def test_short_time_is_a_bound_only(tmp_path: Path) -> None:
         (OURS.replace("MG Benchmark", "XY Benchmark"), "there is no benchmark XY"),
         (OURS.replace("32x  32x  32", "32x  32x  64"), "that of class S is 32x32x32"),
         (OURS.replace("32x  32x  32", "**x  32x  32"), "Size is '**', which is no whole number"),
-        (OURS.replace("                 4\n", "                 5\n"), "5 iterations, class S has 4"),
-        (OURS.replace("3942.432074", "3943.432074"), ":14: 3943.432074 Mop/s, but 7.60218 million"),
+        (OURS.replace("                 4\n", "                 5\n"), "class S has 4"),
+        (OURS.replace("3942.432074", "3943.432074"), ":14: 3943.432074 Mop/s, but 7.6"),
         (OURS.replace("1971.216037", "3942.432074"), "in each of 2 processes"),
         (OURS.replace("3942.432074", "        nan"), "Mop/s total is 'nan', which is no number"),
         (OURS.replace("3942.432074", "***********"), "which is no number"),

@@ -1,4 +1,4 @@
-"""The NAS Parallel Benchmarks with two MPIs: NPB's answers on every number of ranks, or an error."""
+"""The NAS Parallel Benchmarks with two MPIs: NPB's answers on any number of ranks."""
 
 import shutil
 import subprocess
