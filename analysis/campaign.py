@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,9 +12,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from analysis.hpl_output import HplRun, read_hpl_output
+from analysis.npb_output import NpbRun, read_npb_output
 from analysis.record_types import RecordError
 from analysis.records import ProgramOutput, explain, read_program_output
 from analysis.start_up import start_up_times
+
+#: What a launch printed, by its output_format.
+Output = ProgramOutput | list[HplRun] | NpbRun
+READERS: dict[str, Callable[[Path], Output]] = {
+    "wyeast-records-1": read_program_output, "hpl": read_hpl_output, "npb": read_npb_output,
+}  # fmt: skip
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"
 LAUNCH_SCHEMA = "wyeast-launch-1"
@@ -38,7 +46,7 @@ class LaunchRecord(BaseModel):
     implementation: str
     image_sha256: str
     program: str
-    output_format: Literal["wyeast-records-1", "hpl"]
+    output_format: Literal["wyeast-records-1", "hpl", "npb"]
     ranks: int
     nodes: int
     oversubscribed: bool = False
@@ -65,7 +73,7 @@ class Launch:
     """A launch with what its program printed; `output` is None unless the launch is sound."""
 
     record: LaunchRecord
-    output: ProgramOutput | list[HplRun] | None
+    output: Output | None
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def read_launch(folder: Path) -> tuple[LaunchRecord, ProgramOutput | list[HplRun] | None]:
+def read_launch(folder: Path) -> tuple[LaunchRecord, Output | None]:
     """Return a launch's record and output; raise RecordError with file and line."""
     file = folder / "launch.json"
     try:
@@ -135,8 +143,7 @@ def read_launch(folder: Path) -> tuple[LaunchRecord, ProgramOutput | list[HplRun
         raise RecordError(f"{file}: says that it is {record.launch}: copied or renamed")
     if record.outcome != "sound":
         return record, None
-    read = read_hpl_output if record.output_format == "hpl" else read_program_output
-    output = read(folder / "stdout")
+    output = READERS[record.output_format](folder / "stdout")
     if record.experiment == "StartUp" and isinstance(output, ProgramOutput):
         try:
             start_up_times(output, record.started_s())

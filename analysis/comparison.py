@@ -14,6 +14,7 @@ import yaml
 from analysis.campaign import Campaign, Launch
 from analysis.communication_records import Communication, PingPong
 from analysis.emulation_records import Emulation
+from analysis.npb_output import NpbRun
 from analysis.plausibility import one_way_bandwidth
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
@@ -41,6 +42,8 @@ def series_of(launch: Launch) -> Series:
     if isinstance(output, list):
         # The check has made sure that a launch solves one system.
         return {"": {0: output[0].rate_flops}} if output else {}
+    if isinstance(output, NpbRun):
+        return {"": {0: output.rate_ops}}
     if experiment not in metrics() or not isinstance(output, ProgramOutput):
         return {}
     if experiment == "StartUp":
@@ -244,6 +247,8 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
             about.setdefault(name, (launch, series))
         if isinstance(launch.output, list):
             seconds[record.cell, record.implementation] += [run.time_s for run in launch.output]
+        elif isinstance(launch.output, NpbRun):
+            seconds[record.cell, record.implementation].append(launch.output.time_s)
     implementations = sorted({name for rounds in data.values() for name in rounds})
     chosen = base or (implementations[0] if implementations else "")
     if base and base not in implementations:

@@ -10,6 +10,7 @@ from analysis.communication_records import Communication, Latency, PingPong
 from analysis.emulation_records import RUNS_OF_AN_ITERATION, Emulation
 from analysis.hpl_output import HplRun
 from analysis.linpack_records import Dgemm, LinpackSolve, Stream
+from analysis.npb_output import NpbRun
 from analysis.record_types import Header
 from analysis.records import Result
 
@@ -160,6 +161,20 @@ def memory_above_core(result: Stream, memory_bytes_per_s: float | None) -> str |
     return (
         f"stream {result.kernel}: {result.best_bandwidth / 1e9:.4g} GB/s is above {what}, "
         f"{limit / 1e9:.4g} GB/s"
+    )
+
+
+def npb_rate_above_peak(run: NpbRun, peak_flops: float) -> str | None:
+    """Say so when a NAS Parallel Benchmark reports more operations than the processors' peak.
+
+    EP's random numbers and IS' keys are no floating-point operations, but take some instructions
+    each.
+    """
+    if run.rate_ops <= peak_flops:
+        return None
+    return (
+        f"{run.benchmark}, class {run.problem_class}: {run.rate_ops / 1e6:.6g} Mop/s is above the "
+        f"processors' peak of at most {peak_flops / 1e6:.6g}"
     )
 
 

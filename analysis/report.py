@@ -113,7 +113,7 @@ def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
     return [
         (name, cells)
         for name in metrics()
-        if name not in ("PointToPoint", "Linpack", "StartUp")
+        if name not in ("PointToPoint", "Linpack", "Nas", "StartUp")
         and (cells := comparison.experiment(name))
     ]
 

@@ -13,6 +13,7 @@ from analysis.campaign import Campaign, Launch
 from analysis.communication_records import Startup
 from analysis.emulation_records import Emulation
 from analysis.linpack_records import Rate
+from analysis.npb_output import NpbRun
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
 
@@ -31,6 +32,7 @@ RESULTS: dict[str, Any] = {
     "min_s": pl.Float64, "quartile1_s": pl.Float64, "median_s": pl.Float64, "mean_s": pl.Float64,
     "quartile3_s": pl.Float64, "max_s": pl.Float64, "memory_copy_s": pl.Float64,
     "n": pl.Int64, "nb": pl.Int64, "p": pl.Int64, "q": pl.Int64, "time_s": pl.Float64,
+    "benchmark": pl.String, "problem_class": pl.String, "rate_ops": pl.Float64,
     "rate_flops": pl.Float64, "residual": pl.Float64, "start_up_s": pl.Float64,
     "to_main_s": pl.Float64, "initialisation_s": pl.Float64, "synchronisation": pl.String,
     "discarded": pl.Int64, "clock_error_s": pl.Float64, "moved_bytes": pl.Int64,
@@ -82,6 +84,10 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
                 row["clock_hz"] = result.clock_hz
                 row["rate_flops"] = getattr(result, "rate_flops", None)
             rows.append(row)
+    elif isinstance(launch.output, NpbRun):
+        row = {"launch": launch.record.launch, "operation": "npb"}
+        printed = asdict(launch.output)
+        rows.append(row | {name: printed[name] for name in RESULTS.keys() & printed.keys()})
     elif launch.output is not None:
         for run in launch.output:
             row = {"launch": launch.record.launch, "operation": "linpack"}

@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 
 from campaign import choice
-from campaign.performance import Place, alternate, inside, outside, round_trips, show
+from campaign.performance import alternate, round_trips, show
+from campaign.places import Place, inside, outside
 from containers import images
 from reframe_checks.mixins.launching import World, start_ranks
 from site_configs.settings import load_site

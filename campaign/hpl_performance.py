@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Protocol
-
 from analysis.hpl_output import read_hpl_output
 from analysis.linpack_records import Dgemm
 from analysis.records import read_program_output
+from campaign.places import Place
 
 RANKS = 2
 N, NB = 4000, 192
 DGEMM = ["dgemm", "--n", "2000", "--iterations", "3"]
-
-
-class Place(Protocol):
-    """Where commands run, and the folder in which they do."""
-
-    folder: Path
-
-    def run(self, command: list[str]) -> tuple[str, float]:
-        """Return what a command prints and how long it took, in seconds."""
 
 
 def dgemm_rate(place: Place, mpiexec: list[str]) -> float:

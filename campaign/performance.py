@@ -9,84 +9,23 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.communication_records import PingPong
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
 from campaign.hpl_performance import linpack
+from campaign.nas_performance import NasRates
+from campaign.places import Place, inside, outside
 from containers import images
-from containers.apptainer import apptainer_command, exec_options
 
 ROOT = Path(__file__).resolve().parent.parent
 PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
             "--iterations", "1000", "--warmup", "100"]  # fmt: skip
-# Variables that tell a relocated Open MPI where it is; other implementations ignore them.
-RELOCATION = ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX")
-
-
-@dataclass
-class Place:
-    """Inside the image or outside it: how a command starts there."""
-
-    prefix: list[str]
-    environment: dict[str, str]
-    folder: Path
-
-    def run(self, command: list[str]) -> tuple[str, float]:
-        """Return what a command prints and how long it took, in seconds."""
-        began = time.monotonic()
-        done = subprocess.run(
-            [*self.prefix, *command],
-            env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        took = time.monotonic() - began
-        if done.returncode != 0:
-            raise SystemExit(f"performance: {' '.join(command)} failed: {done.stderr.strip()}")
-        return done.stdout, took
-
-
-def inside(image: Path, folder: Path) -> Place:
-    """Return the place inside an image, as the checks use it."""
-    prefix = [str(apptainer_command()), "exec", *exec_options(), f"--bind={folder}:/mnt",
-              "--pwd=/mnt", str(image)]  # fmt: skip
-    return Place(prefix, dict(os.environ), folder)
-
-
-def outside(image: Path, folder: Path) -> Place:
-    """Unpack an image's programs with their libraries; return the place outside of it."""
-    container = inside(image, folder)
-    bare = folder / "bare"
-    (bare / "lib").mkdir(parents=True)
-    # The C library stays the machine's own: it belongs to the machine's loader.
-    listing, _ = container.run(
-        ["sh", "-c", "ldd /opt/wyeast/bin/* 2>/dev/null | awk '$3 ~ /^\\// { print $3 }' | sort -u"]
-    )
-    wanted = [
-        path for path in listing.split()
-        if not path.startswith("/opt/") and not Path(path).name.startswith(
-            ("libc.", "libm.", "libdl.", "libpthread.", "librt.", "libresolv."))
-    ]  # fmt: skip
-    container.run(["cp", "-rL", "/opt/mpi", "/opt/wyeast", "/mnt/bare"])
-    container.run(["cp", "-L", *wanted, "/mnt/bare/lib"])
-    environment = {
-        **os.environ,
-        "PATH": f"{bare}/mpi/bin:{bare}/wyeast/bin:{os.environ['PATH']}",
-        "LD_LIBRARY_PATH": f"{bare}/mpi/lib:{bare}/lib",
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        **dict.fromkeys(RELOCATION, f"{bare}/mpi"),
-    }
-    return Place([], environment, folder)
 
 
 def round_trips(place: Place, command: list[str]) -> dict[int, float]:
@@ -122,6 +61,8 @@ MEASUREMENTS: dict[str, Measurement] = {
     "linpack": linpack,
     "starting": starting,
 }
+#: One alternation of these takes as long as ten of the others.
+FEWER_ROUNDS = {"nas": 3}
 
 
 def alternate(
@@ -154,10 +95,16 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    parser.add_argument("--only", choices=sorted(MEASUREMENTS), help="one kind of quantities (all)")
+    parser.add_argument(
+        "--only", choices=sorted([*MEASUREMENTS, "nas"]), help="one kind of quantities (all)"
+    )
+    parser.add_argument(
+        "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
+    )
     options = parser.parse_args()
     rounds = max(2, options.rounds)
-    wanted = [MEASUREMENTS[options.only]] if options.only else list(MEASUREMENTS.values())
+    measurements: dict[str, Measurement] = MEASUREMENTS | {"nas": NasRates(options.nas_classes)}
+    wanted = [options.only] if options.only else list(measurements)
     print(
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
@@ -168,11 +115,9 @@ def main() -> int:
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
-            for measurement in wanted:
-                show(
-                    implementation,
-                    alternate(container, bare, mpiexec, measurement, rounds),
-                )
+            for name in wanted:
+                most = min(rounds, FEWER_ROUNDS.get(name, rounds))
+                show(implementation, alternate(container, bare, mpiexec, measurements[name], most))
     return 0
 
 

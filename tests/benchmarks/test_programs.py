@@ -229,6 +229,7 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
     assert installed == {
         "pingpong", "preflight", "startup", "hpl_dat", "collective", "pairs", "some_to_some",
         "halo", "one_sided", "echo", "emulator",
+        "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
     }  # fmt: skip
     assert not (PROJECT / "benchmarks/bin").exists()
     absent = built.make(f"BUILD={tmp_path}/b", f"HPL_SOURCE={tmp_path}/absent", "xhpl")

@@ -1,0 +1,172 @@
+#include "benchmark.h"
+
+#include <math.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/record_pieces.h"
+
+const char *chosen_class;
+const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
+
+size_t class_index(void)
+{
+    size_t index = 0;
+    while (index + 1 < CLASSES && strcmp(class_names[index], chosen_class) != 0)
+        index++;
+    return index;
+}
+
+/* NPB's own output does not say where the ranks are; without it no world is proved. */
+static void print_hosts(const program_description *program)
+{
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    rank_place here;
+    find_place(&here);
+    char *hosts = rank == 0 ? reserve(program, (size_t)ranks, sizeof here.host) : NULL;
+    MPI_Gather(here.host, (int)sizeof here.host, MPI_CHAR, hosts, (int)sizeof here.host, MPI_CHAR,
+               0, MPI_COMM_WORLD);
+    if (rank != 0)
+        return;
+    printf(" Hosts           =");
+    for (int i = 0; i < ranks; i++)
+        printf(" %s", hosts + (size_t)i * sizeof here.host);
+    putchar('\n');
+    free(hosts);
+}
+
+void begin_benchmark(const program_description *program, const char *benchmark, int *argc,
+                     char ***argv)
+{
+    begin_program(program, argc, argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        printf("\n\n %s of the NAS Parallel Benchmarks, class %s, by Wyeast %s\n\n", benchmark,
+               chosen_class, PROGRAM_VERSION);
+    print_hosts(program);
+}
+
+void *reserve(const program_description *program, size_t count, size_t bytes)
+{
+    void *memory = NULL;
+    if (count <= SIZE_MAX / bytes)
+        memory = malloc(count ? count * bytes : 1);
+    if (!memory) {
+        complaint about;
+        complain(&about, "no memory for %zu times %zu bytes", count, bytes);
+        leave_at_once(program->name, about.text);
+    }
+    memset(memory, 0, count * bytes);
+    return memory;
+}
+
+double begin_timing(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Wtime();
+}
+
+double end_timing(double began)
+{
+    double mine = MPI_Wtime() - began, longest = 0.0;
+    MPI_Reduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return longest;
+}
+
+long long first_of_part(long long n, int parts, int which)
+{
+    return n / parts * which + n % parts * which / parts;
+}
+
+/* Write what is wrong; the sentence of the first goes to stderr at the end. */
+static void report_wrong(verification *v, const complaint *about)
+{
+    if (v->failed++ == 0)
+        v->first = *about;
+    printf(" %s\n", about->text);
+}
+
+void verify_real(verification *v, const char *what, double found, double expected,
+                 double tolerance)
+{
+    v->compared++;
+    if (fabs((found - expected) / expected) <= tolerance)
+        return;
+    complaint about;
+    complain(&about, "%s is %.13e, expected is %.13e within %g (%s)", what, found, expected,
+             tolerance, reference_source);
+    report_wrong(v, &about);
+}
+
+void verify_complex(verification *v, const char *what, const double found[2],
+                    const double expected[2], double tolerance)
+{
+    v->compared++;
+    const double off = hypot(found[0] - expected[0], found[1] - expected[1]);
+    if (off / hypot(expected[0], expected[1]) <= tolerance)
+        return;
+    complaint about;
+    complain(&about, "%s is %.12e %+.12e i, expected is %.12e %+.12e i within %g (%s)", what,
+             found[0], found[1], expected[0], expected[1], tolerance, reference_source);
+    report_wrong(v, &about);
+}
+
+void verify_whole(verification *v, const char *what, long long found, long long expected)
+{
+    v->compared++;
+    if (found == expected)
+        return;
+    complaint about;
+    complain(&about, "%s is %lld, expected is %lld (%s)", what, found, expected, reference_source);
+    report_wrong(v, &about);
+}
+
+static void print_run(const run_summary *s, int ranks, int right)
+{
+    /* Where NPB has two decimals, short runs need more. */
+    double rate = s->seconds > 0 ? s->operations / s->seconds / 1e6 : 0.0;
+    printf("\n\n %s Benchmark Completed.\n", s->benchmark);
+    printf(" Class           = %24s\n", chosen_class);
+    if (s->size[1])
+        printf(" Size            =           %4lldx%4lldx%4lld\n", s->size[0], s->size[1],
+               s->size[2]);
+    else
+        printf(" Size            = %24lld\n", s->size[0]);
+    printf(" Iterations      = %24d\n", s->iterations);
+    printf(" Time in seconds = %24.9f\n", s->seconds);
+    printf(" Total processes = %24d\n", ranks);
+    printf(" Mop/s total     = %24.6f\n", rate);
+    printf(" Mop/s/process   = %24.6f\n", rate / ranks);
+    printf(" Operation type  = %24s\n", s->operation_type);
+    printf(" Verification    = %24s\n", right ? "SUCCESSFUL" : "UNSUCCESSFUL");
+    printf(" Version         = %24s\n", "Wyeast " PROGRAM_VERSION);
+}
+
+void end_benchmark(const program_description *program, const run_summary *summary,
+                   const verification *verified)
+{
+    int rank, ranks, code = EXIT_SOUND;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (rank == 0) {
+        int right = verified->compared > 0 && verified->failed == 0;
+        print_run(summary, ranks, right);
+        if (!right)
+            fprintf(stderr, "%s: wrong answer: %s\n", program->name,
+                    verified->failed ? verified->first.text : "nothing was compared");
+        code = right ? EXIT_SOUND : EXIT_FAILED;
+        if (fflush(stdout) || ferror(stdout)) {
+            fprintf(stderr, "%s: the output could not be written: the disk is full or closed\n",
+                    program->name);
+            code = EXIT_FAILED;
+        }
+    }
+    free_options(program);
+    leave_with_code_of_rank_0(code);
+}

@@ -1,0 +1,124 @@
+"""The NAS Parallel Benchmarks: EP, IS, CG, MG and FT, verified by NPB's own constants.
+
+Paper: the Grendel study that Kearns 2003 cites in section 5.1, LAM against MPICH by the rate of
+NPB class B on up to 16 nodes of one processor.
+"""
+
+import math
+
+import reframe as rfm
+from reframe.core.builtins import parameter, performance_function, run_after
+from reframe.core.exceptions import SanityError
+
+from analysis.npb_output import problem, read_npb_output
+from analysis.plausibility import npb_rate_above_peak
+from reframe_checks.mixins.cores import cores_of_site
+from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import TIER, of_tier
+
+BENCHMARKS = ("EP", "IS", "CG", "MG", "FT")
+#: (class, ranks). Class W at 2 ranks takes under 3 s for each of the five.
+QUICK = [("S", 1), ("S", 2), ("W", 2)]
+PAPER = [("B", ranks) for ranks in (1, 2, 4, 8, 16) if ranks <= max(2, cores_of_site())]
+COMBINATIONS = PAPER if TIER == "paper" else QUICK
+
+#: What all ranks together hold at least, for each point, key or row: FT has four complex arrays,
+#: MG three of doubles and an eighth, a 64th, … of two; IS four of integers.
+BYTES_PER_POINT = {"FT": 64, "MG": 27, "IS": 16}
+
+
+@rfm.simple_test
+class Nas(Experiment):
+    """One of the NAS Parallel Benchmarks, of one class, on some ranks."""
+
+    descr = "NAS Parallel Benchmarks"
+    output_format = "npb"
+    #: One rank to a node as far as there are nodes, as on Grendel.
+    spread = True
+    #: There is no rate of another machine to be a floor.
+    require_reference = False
+
+    benchmark = parameter(BENCHMARKS, loggable=True)
+    #: NPB's class of the problem.
+    size = parameter(dict.fromkeys(size for size, _ in COMBINATIONS), loggable=True)
+    ranks = parameter(dict.fromkeys(ranks for _, ranks in COMBINATIONS), loggable=True)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start so many ranks; leave out what is not asked for in this tier."""
+        self.num_tasks = self.ranks
+        self.program = f"nas_{self.benchmark.lower()}"
+        self.program_arguments = ["--class", self.size]
+        self.skip_if(
+            (self.size, self.ranks) not in COMBINATIONS,
+            f"class {self.size} on {self.ranks} rank(s) is not in tier {TIER}",
+        )
+        self.time_limit = str(of_tier(quick="5m", paper="2h"))
+
+    @run_after("setup")
+    def leave_out_what_does_not_fit(self) -> None:
+        """Leave out problems that the nodes have no memory for."""
+        points = math.prod(problem(self.benchmark, self.size).size)
+        needed = BYTES_PER_POINT.get(self.benchmark, 0) * points
+        there = self.site()["memory_bytes_per_node"] * self.nodes
+        self.skip_if(
+            needed > there,
+            f"{self.benchmark}, class {self.size}, takes {needed / 1e9:.2f} GB, and "
+            f"{self.nodes} node(s) have {there / 1e9:.2f} GB",
+        )
+
+    @run_after("setup")
+    def choose_program(self) -> None:
+        """Take NPB's own program where the image has it; it is made for one class."""
+        if self.is_official():
+            self.program = f"{self.benchmark.lower()}.{self.size}.x"
+            self.program_arguments = []
+
+    def is_official(self) -> bool:
+        """Return whether the image's label says that it has NPB's own programs."""
+        return bool(self.image.labels.get("org.wyeast.nas") == "official")
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"benchmark": self.benchmark, "size": self.size, "ranks": self.num_tasks}
+
+    def examine(self) -> None:
+        """Refuse a wrong answer, another problem or world than asked, and an impossible rate."""
+        run = read_npb_output(self.output_path("stdout"))
+        found = (run.benchmark, run.problem_class, run.processes)
+        asked = (self.benchmark, self.size, self.num_tasks)
+        if found != asked:
+            raise SanityError(
+                f"the benchmark, class and number of processes are {found}, asked was {asked}"
+            )
+        if not run.verified:
+            said = " | ".join(run.wrong) or "the program does not say which value is wrong"
+            raise SanityError(
+                f"{run.benchmark}, class {run.problem_class}: the answer is wrong: {said} "
+                "(NPB's values: literature/npb_verification.yaml)"
+            )
+        self.check_hosts(run.hosts)
+        site = self.site()
+        peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])
+        sentence = npb_rate_above_peak(run, peak * self.nodes)
+        if sentence:
+            raise Suspect(sentence)
+        self.rate_ops = run.rate_ops
+
+    def check_hosts(self, hosts: tuple[str, ...] | None) -> None:
+        """Refuse ranks on other nodes than asked for; NPB's own programs do not name hosts."""
+        if hosts is None and self.is_official():
+            return
+        nodes = sorted(set(hosts or ()))
+        if len(hosts or ()) != self.num_tasks or len(nodes) != self.nodes:
+            raise SanityError(
+                f"{len(hosts or ())} ranks are on {len(nodes)} node(s), "
+                f"{', '.join(nodes) or 'of which none is named'}; {self.num_tasks} on "
+                f"{self.nodes} were asked for"
+            )
+
+    @performance_function("op/s")
+    def rate(self) -> float:
+        """Return the rate that the benchmark reports, by NPB's count of operations."""
+        return float(self.rate_ops)

@@ -1,0 +1,202 @@
+"""The NAS Parallel Benchmarks with two MPIs: NPB's answers on any number of ranks."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.npb_output import NpbRun, problem, read_npb_output
+from tests.benchmarks.conftest import PROJECT, Built
+
+pytestmark = pytest.mark.real
+BENCHMARKS = ["EP", "IS", "CG", "MG", "FT"]
+#: More ranks than cores wait for each other: have MPICH let the others run as soon as it waits.
+PATIENT = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
+
+
+def program_of(benchmark: str) -> str:
+    return f"nas_{benchmark.lower()}"
+
+
+def solved(built: Built, path: Path, benchmark: str, size: str, ranks: int) -> NpbRun:
+    """Run a benchmark and return what it printed."""
+    done = built.run(program_of(benchmark), "--class", size, ranks=ranks, **PATIENT)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert done.stderr == ""
+    path.write_text(done.stdout)
+    run = read_npb_output(path)
+    assert (run.benchmark, run.problem_class, run.processes) == (benchmark, size, ranks)
+    assert run.verified and not run.wrong
+    assert run.hosts is not None and len(run.hosts) == ranks
+    assert run.size == problem(benchmark, size).size
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_class_s_on_any_number_of_ranks(
+    built: Built, tmp_path: Path, benchmark: str, ranks: int
+) -> None:
+    if (benchmark, ranks) == ("MG", 3):
+        pytest.skip("MG halves its cube: the ranks are a power of two")
+    solved(built, tmp_path / "out", benchmark, "S", ranks)
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_class_w(built: Built, tmp_path: Path, benchmark: str) -> None:
+    solved(built, tmp_path / "out", benchmark, "W", 2)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "size", "ranks"),
+    # A grid of ranks 2 x 3, ranks in two dimensions of a cube, and pencils that are cut unevenly.
+    [("CG", "S", 6), ("MG", "S", 8), ("FT", "S", 7), ("IS", "S", 5)],
+)
+def test_more_ranks(built: Built, tmp_path: Path, benchmark: str, size: str, ranks: int) -> None:
+    if built.implementation.startswith("mpich"):
+        pytest.skip("its ranks wait busily, and those of the other MPI show the same")
+    solved(built, tmp_path / "out", benchmark, size, ranks)
+
+
+def test_pencils(built: Built, tmp_path: Path) -> None:
+    """With more ranks than planes a box is divided in two dimensions: played with fewer planes."""
+    if built.implementation.startswith("mpich"):
+        pytest.skip("its ranks wait busily, and those of the other MPI show the same")
+    copy = tmp_path / "benchmarks"
+    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+    path = copy / "nas" / "pencils.c"
+    text = path.read_text()
+    assert "smaller(points[1], points[2])" in text
+    path.write_text(text.replace("smaller(points[1], points[2])", "2"))
+    changed = Built(built.implementation, built.prefix, tmp_path / "build")
+    done = changed.make("-C", str(copy), f"{changed.build}/bin/nas_ft")
+    assert done.returncode == 0, done.stderr
+    for ranks in (4, 6):  # Two along z, two or three across.
+        solved(changed, tmp_path / "out", "FT", "S", ranks)
+
+
+def test_reference_values_are_the_literature() -> None:
+    """The table in C is what its generator writes from literature/npb_verification.yaml."""
+    script = PROJECT / "benchmarks" / "nas" / "reference_values.py"
+    written = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert written.stdout == script.with_suffix(".c").read_text()
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "old", "new", "sentence"),
+    [
+        ("EP", "-3247.83465203474", "-3247.83475203474",
+         "the sum of X is -3.24783465203"),
+        ("EP", "1648,", "1649,", "annulus 4 is 1648, expected is 1649"),
+        ("IS", "48427", "48428", "in iteration 1 the rank of key 48428 is "),
+        ("CG", "8.5971775078648", "8.5971785078648",
+         "zeta is 8.5971775078648e+00, expected is 8.5971785078648e+00 within 1e-10"),
+        ("MG", "5.307707005734e-05", "5.307717005734e-05", "expected is 5.3077170057340e-05"),
+        ("FT", "484.5363331978", "484.5363332978", "checksum 1 is 5.546087004964e+02 +4.84536333"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_said(
+    built: Built, tmp_path: Path, benchmark: str, old: str, new: str, sentence: str
+) -> None:
+    copy = tmp_path / "benchmarks"
+    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+    path = copy / "nas" / "reference_values.c"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    changed = Built(built.implementation, built.prefix, tmp_path / "build")
+    program = program_of(benchmark)
+    done = changed.make("-C", str(copy), f"{changed.build}/bin/{program}")
+    assert done.returncode == 0, done.stderr
+    done = changed.run(program, ranks=1)
+    assert done.returncode == 1
+    [said] = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+    assert sentence in said and "NPB3.4.1-MPI" in said
+    (tmp_path / "out").write_text(done.stdout)
+    run = read_npb_output(tmp_path / "out")
+    assert not run.verified and any(sentence in wrong for wrong in run.wrong)
+
+
+CALLS = {
+    "EP": ("MPI_Allreduce(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)",
+           "int code = PMPI_Allreduce(s, b, n, t, o, c); if (t == MPI_DOUBLE) *(double *)b += 1;"),
+    "IS": ("MPI_Alltoallv(const void *s, const int *n, const int *d, MPI_Datatype t, void *b, "
+           "const int *m, const int *e, MPI_Datatype u, MPI_Comm c)",
+           "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c); ((int *)b)[7] ^= 1;"),
+    "CG": ("MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, "
+           "MPI_Request *r)",
+           "((double *)b)[n / 2] += 1e-3; int code = PMPI_Isend(b, n, t, to, tag, c, r);"),
+    "FT": ("MPI_Alltoallv(const void *s, const int *n, const int *d, MPI_Datatype t, void *b, "
+           "const int *m, const int *e, MPI_Datatype u, MPI_Comm c)",
+           "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c); ((double *)b)[7] = 0;"),
+}  # fmt: skip
+CALLS["MG"] = CALLS["CG"]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_corrupted_messages_are_found(built: Built, tmp_path: Path, benchmark: str) -> None:
+    """A library that changes one number of a message stands between program and MPI."""
+    signature, body = CALLS[benchmark]
+    source, library = tmp_path / "corrupt.c", tmp_path / "corrupt.so"
+    source.write_text(f"#include <mpi.h>\nint {signature}\n{{ {body} return code; }}\n")
+    subprocess.run(
+        [built.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
+    )
+    program = program_of(benchmark)
+    done = built.run(program, LD_PRELOAD=str(library))
+    assert done.returncode == 1, done.stdout
+    assert f"{program}: wrong answer: " in done.stderr and ", expected is " in done.stderr
+    assert "UNSUCCESSFUL" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "ranks", "sentence"),
+    [
+        ("nas_ep", ["--class", "X"], 2, "must be one of: S, W, A, B, C"),
+        ("nas_cg", ["--class"], 2, "--class"),
+        ("nas_is", ["--sizes", "8"], 2, "--sizes"),
+        ("nas_ft", ["S"], 2, "S"),
+        ("nas_mg", ["--class", "S"], 3, "3 ranks: must be a power of two"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(
+    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+) -> None:
+    done = built.run(program, *arguments, ranks=ranks)
+    said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+    assert len(said) == 1 and sentence in said[0], done.stderr
+    assert done.returncode == 2 and "Verification" not in done.stdout
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_help(built: Built, benchmark: str) -> None:
+    program = program_of(benchmark)
+    shown = built.run(program, "--help", ranks=1)
+    assert shown.returncode == 0 and "usage:" in shown.stdout and "--class" in shown.stdout
+    assert built.run(program, "--version", ranks=1).stdout == f"{program} 1.0.0\n"
+
+
+def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
+    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+    programs = [f"{tmp_path}/bin/{program_of(benchmark)}" for benchmark in BENCHMARKS]
+    assert built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}", *programs).returncode == 0
+    sanitized = Built(built.implementation, built.prefix, tmp_path)
+    for benchmark in BENCHMARKS:
+        done = sanitized.run(program_of(benchmark), ASAN_OPTIONS="detect_leaks=0", **PATIENT)
+        assert done.returncode == 0, done.stderr
+        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+
+
+def test_valgrind_finds_nothing(built: Built) -> None:
+    """Reads and writes only: what the libraries leave undefined on their way is not ours."""
+    if built.implementation.startswith("openmpi"):
+        pytest.skip("each start takes many seconds, and the programs are the same")
+    command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
+               f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
+    # EP has no memory but a few arrays of fixed size, and takes minutes.
+    for benchmark in ("IS", "MG", "FT", "CG"):
+        program = str(built.build / "bin" / program_of(benchmark))
+        done = built.run_command([*command, program], ranks=2, **PATIENT)
+        assert done.returncode == 0, (benchmark, done.stderr[-3000:])

@@ -1,0 +1,135 @@
+"""NAS Parallel Benchmarks that are wrong, of another class or world, or too fast are refused."""
+
+import json
+import math
+import os
+
+import pytest
+
+from analysis.npb_output import problem
+from tests.analysis.test_npb_output import CG, FAILED
+from tests.reframe_checks.conftest import LABELS, StandIn
+
+ONLY = "^Nas.*=CG.*=S.*ranks=2"
+
+
+def summary(
+    benchmark: str = "CG", size: str = "S", ranks: int = 2, seconds: float = 0.05,
+    hosts: str = "node node", verification: str = "SUCCESSFUL", before: str = "",
+) -> str:  # fmt: skip
+    """Return what our programs print."""
+    known = problem(benchmark, size)
+    rate = known.operations / seconds / 1e6
+    printed = "x".join(f"{points:4d}" for points in known.size)
+    return f"""
+
+ {benchmark} of the NAS Parallel Benchmarks, class {size}, by Wyeast 1.0.0
+
+ Hosts           = {hosts}
+{before}
+
+ {benchmark} Benchmark Completed.
+ Class           = {size}
+ Size            = {printed}
+ Iterations      = {known.iterations}
+ Time in seconds = {seconds:.9f}
+ Total processes = {ranks}
+ Mop/s total     = {rate:.6f}
+ Mop/s/process   = {rate / ranks:.6f}
+ Operation type  = floating point
+ Verification    = {verification}
+ Version         = Wyeast 1.0.0
+"""
+
+
+def test_sound_benchmark_is_kept(stand_in: StandIn) -> None:
+    stand_in.write(summary())
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound" and launch["program"] == "nas_cg"
+    assert launch["cell"] == "Nas benchmark=CG size=S ranks=2"
+    assert "nas_cg --class S" in str(launch["command"])
+    assert launch["output_format"] == "npb" and launch["oversubscribed"] == (
+        len(os.sched_getaffinity(0)) < 2
+    )
+
+
+WRONG = " zeta is 8.6e+00, expected is 8.5971775078648e+00 within 1e-10 (NPB3.4.1-MPI)"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "kind", "sentence"),
+    [
+        ("", "failed", "no benchmark completed"),
+        (summary()[:-40], "failed", "truncated"),
+        (summary() + summary(), "failed", "did not form one world"),
+        (summary("MG"), "failed", "('MG', 'S', 2), asked was ('CG', 'S', 2)"),
+        (summary(size="W"), "failed", "('CG', 'W', 2), asked was ('CG', 'S', 2)"),
+        (summary(ranks=1, hosts="node"), "failed", "('CG', 'S', 1), asked was ('CG', 'S', 2)"),
+        (summary(hosts="node other"), "failed", "2 ranks are on 2 node(s)"),
+        (summary(hosts="node"), "failed", "1 ranks are on 1 node(s)"),
+        (summary().replace(" Hosts ", " Hoists "), "failed", "of which none is named"),
+        (summary(verification="UNSUCCESSFUL", before=WRONG), "failed",
+         "zeta is 8.6e+00, expected is 8.5971775078648e+00 within 1e-10 (NPB3.4.1-MPI)"),
+        (FAILED, "failed", "The correct zeta is 0.8597177507865E+01"),
+        (summary(verification="UNSUCCESSFUL"), "failed", "does not say which value is wrong"),
+        (summary().replace("0.050000000", "0.060000000"), "failed", "million operations in 0.06 s"),
+        (summary(seconds=1e-6), "suspect", "above the processors' peak"),
+        # Without the label, NPB's own output does not prove where the ranks are.
+        (CG, "failed", "of which none is named"),
+    ],
+    ids=["empty", "truncated", "two worlds", "other benchmark", "other class", "one rank",
+         "other nodes", "a host missing", "no hosts", "wrong answer", "wrong answer of NPB's",
+         "wrong and silent", "other rate", "above peak", "not ours"],
+)  # fmt: skip
+def test_benchmark_that_is_not_right(
+    stand_in: StandIn, stdout: str, kind: str, sentence: str
+) -> None:
+    stand_in.write(stdout)
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["outcome"] == kind and sentence in str(launch["sentence"])
+
+
+def test_complaint_of_the_program_is_the_reason(stand_in: StandIn) -> None:
+    stand_in.write(summary(verification="UNSUCCESSFUL"), f"nas_cg: wrong answer:{WRONG}\n", 1)
+    outcome = stand_in.run(only=ONLY)
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed" and "expected is 8.5971775078648e+00" in outcome.reason()
+
+
+def test_official_programs_by_the_label(stand_in: StandIn) -> None:
+    labels = LABELS | {"org.wyeast.nas": "official"}
+    path = stand_in.root / "labels.json"
+    path.write_text(json.dumps({"data": {"attributes": {"labels": labels}}}))
+    stand_in.write(CG)
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["program"] == "cg.S.x"
+    assert "-n 2 cg.S.x" in str(launch["command"]) and "--class" not in str(launch["command"])
+
+
+def test_oversubscription_is_marked(stand_in: StandIn) -> None:
+    """Two busy-waiting ranks on one processor measure each other: no answer comes from them."""
+    one = min(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {one})
+    try:
+        stand_in.write(summary())
+        outcome = stand_in.run(only=ONLY)
+    finally:
+        os.sched_setaffinity(0, before)
+    [launch] = outcome.launches
+    assert launch["oversubscribed"] is True
+
+
+def test_what_is_measured() -> None:
+    """In tier paper the Grendel study's class, as far as the site has cores; sizes are NPB's."""
+    from reframe_checks import nas
+
+    assert nas.QUICK == [("S", 1), ("S", 2), ("W", 2)]
+    assert {size for size, _ in nas.PAPER} == {"B"} and nas.PAPER[0] == ("B", 1)
+    assert math.prod(problem("FT", "B").size) * nas.BYTES_PER_POINT["FT"] == 2**25 * 64
