@@ -14,6 +14,8 @@ from analysis.campaign import Campaign, read_campaign
 from analysis.communication_records import PingPong
 from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, series_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
+from analysis.profile import profiled_cells
+from analysis.profile_figures import matrix_figure, share_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
@@ -147,6 +149,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     """Write the report of a campaign; return where it is."""
     campaign = read_campaign(path)
     comparison = compare(campaign, base)
+    profiles, unreadable = profiled_cells(campaign)
+    campaign.problems += unreadable
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -172,6 +176,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         figures=figures(comparison),
         communications=communications(comparison),
         start_ups=start_up_rows(comparison),
+        profiles=[(one, one.shares(), share_figure(one), matrix_figure(one)) for one in profiles],
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
