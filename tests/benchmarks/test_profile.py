@@ -231,24 +231,6 @@ def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
         assert counted(read_profile(path), truth) == truth
 
 
-def test_the_thread_sanitizer_finds_nothing_of_ours(built: Built, tmp_path: Path) -> None:
-    if built.implementation.startswith("openmpi"):
-        pytest.skip("each start takes many seconds, and the library is the same")
-    compile_calls(built, tmp_path / "calls", "-fsanitize=thread", *OWN_SOURCES)
-    done = built.run_command(
-        [str(tmp_path / "calls"), "threads"], WYEAST_PROFILE=str(tmp_path / "profile")
-    )
-    # Of the MPI library nothing is compiled for it, so that its own locks are not seen.
-    own = [path.name for path in OWN_SOURCES if path.parent == PROFILE]
-    races = [
-        report for report in done.stderr.split("==================")
-        if "data race" in report and any(
-            re.search(rf"#0 .*{name}", report) for name in own)
-    ]  # fmt: skip
-    assert not races, races[0]
-    assert read_profile(tmp_path / "profile").ranks[0].threads == 5
-
-
 def test_valgrind_finds_nothing(built: Built, program: Path, tmp_path: Path) -> None:
     if built.implementation.startswith("openmpi"):
         pytest.skip("each start takes many seconds, and the library is the same")
