@@ -262,9 +262,7 @@ def profile(
     for problem in [*found.problems, *problems]:
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
     if not cells:
-        fail(
-            f"{found.path.name} has no sound profile; measure one with: make run CHECKS=Profile"
-        )
+        fail(f"{found.path.name} has no sound profile; measure one with: make run CHECKS=Profile")
     console = Console(width=None if sys.stdout.isatty() else 160)
     shares = Table(title="Shares of the ranks' time, as in Table 8 of the thesis")
     for name in ("cell", "implementation"):

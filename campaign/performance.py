@@ -158,9 +158,7 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    parser.add_argument(
-        "--only-profiles", action="store_true", help="only what profiling costs"
-    )
+    parser.add_argument("--only-profiles", action="store_true", help="only what profiling costs")
     options = parser.parse_args()
     rounds = max(2, options.rounds)
     # It measures in the places that are made here, so it is of this module.

@@ -157,7 +157,8 @@ def test_anything_else_is_refused_with_its_line(
     assert change(GOOD) != GOOD
     with pytest.raises(RecordError) as error:
         read(tmp_path, change(GOOD))
-    assert str(error.value).startswith(f"{tmp_path}/profile.jsonl:") and sentence in str(error.value)
+    said = str(error.value)
+    assert said.startswith(f"{tmp_path}/profile.jsonl:") and sentence in said
 
 
 def test_ranks_and_sizes_that_lack_are_refused(tmp_path: Path) -> None:
@@ -214,8 +215,11 @@ def campaign(tmp_path: Path, text: str | None = GOOD) -> Path:
 def test_tables_in_the_terminal(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["profile", str(campaign(tmp_path))])
     assert done.exit_code == 0, done.output
-    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in done.output.splitlines()
-            if line.startswith("│")]  # fmt: skip
+    rows = [
+        [cell.strip() for cell in line.strip("│").split("│")]
+        for line in done.output.splitlines()
+        if line.startswith("│")
+    ]
     assert ["ProfileLinpack grid=1x2 n=4000", "alpha-1.0", "2", "10 s", "80.0%", "25.0%", "20.0%",
             "30.0%"] in rows  # fmt: skip
     assert ["MPI_Recv", "8", "6 s", "60.0%", "15.0%", "0 B"] in rows

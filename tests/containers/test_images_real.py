@@ -189,9 +189,7 @@ def test_intel_s_benchmarks_run_where_their_interface_is(of: str, _built: None) 
     assert "MPI Version" in done.stdout
 
 
-def profile_of(
-    mpi_image: Path, tmp_path: Path, *program: str, prepare: str = "true"
-) -> Profile:
+def profile_of(mpi_image: Path, tmp_path: Path, *program: str, prepare: str = "true") -> Profile:
     """Run two ranks of a program, as it is, with a profile; return that."""
     options = images.labels(mpi_image)
     words = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split(),

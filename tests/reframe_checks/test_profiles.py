@@ -9,9 +9,7 @@ from tests.reframe_checks.test_no_vacuous_pass import hpl
 ONLY = "^ProfileLinpack"
 
 
-def records(
-    sent: int = 100, received: int = 100, seconds: float = 1.0
-) -> list[dict[str, object]]:
+def records(sent: int = 100, received: int = 100, seconds: float = 1.0) -> list[dict[str, object]]:
     return [
         of_rank(0),
         calls(0, "MPI_Recv", seconds, received_messages=2, received_bytes=received),
