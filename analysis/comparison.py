@@ -39,12 +39,14 @@ Series = dict[str, dict[int, float]]
 def series_of(launch: Launch) -> Series:
     """Return a launch's values."""
     output, experiment = launch.output, launch.record.experiment
+    if experiment not in metrics():
+        return {}
     if isinstance(output, list):
         # The check has made sure that a launch solves one system.
         return {"": {0: output[0].rate_flops}} if output else {}
     if isinstance(output, NpbRun):
         return {"": {0: output.rate_ops}}
-    if experiment not in metrics() or not isinstance(output, ProgramOutput):
+    if not isinstance(output, ProgramOutput):
         return {}
     if experiment == "StartUp":
         return {"": {0: start_up_times(output, launch.record.started_s()).start_up}}

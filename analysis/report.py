@@ -16,6 +16,8 @@ from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, ser
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.linpack_tables import hpl_table
 from analysis.node_rates import cycles_table, node_table
+from analysis.profile import profiled_cells
+from analysis.profile_figures import matrix_figure, share_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
@@ -149,6 +151,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     """Write the report of a campaign; return where it is."""
     campaign = read_campaign(path)
     comparison = compare(campaign, base)
+    profiles, unreadable = profiled_cells(campaign)
+    campaign.problems += unreadable
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -176,6 +180,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         hpl=hpl_table(campaign),
         node_rates=[t for t in (node_table(campaign), cycles_table(campaign, ROOT)) if t],
         start_ups=start_up_rows(comparison),
+        profiles=[(one, one.shares(), share_figure(one), matrix_figure(one)) for one in profiles],
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )

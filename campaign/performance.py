@@ -21,6 +21,7 @@ from analysis.statistics import paired_ratio
 from campaign.hpl_performance import linpack
 from campaign.nas_performance import NasRates
 from campaign.places import Place, inside, outside
+from campaign.profile_performance import profiling
 from containers import images
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,20 +57,15 @@ def starting(place: Place, mpiexec: list[str]) -> dict[str, float]:
 
 
 Measurement = Callable[[Place, list[str]], dict[str, float]]
-MEASUREMENTS: dict[str, Measurement] = {
-    "messages": messages,
-    "linpack": linpack,
-    "starting": starting,
-}
-#: One alternation of these takes as long as ten of the others.
-FEWER_ROUNDS = {"nas": 3}
+#: What is compared -> pairs (one, other), of each alternation.
+Pairs = dict[str, list[tuple[float, float]]]
 
 
 def alternate(
     container: Place, bare: Place, mpiexec: list[str], measurement: Measurement, rounds: int
-) -> dict[str, list[tuple[float, float]]]:
+) -> Pairs:
     """Measure inside and outside alternately; return pairs (inside, outside) by quantity."""
-    pairs: dict[str, list[tuple[float, float]]] = {}
+    pairs: Pairs = {}
     for number in range(rounds):
         order = [container, bare] if number % 2 else [bare, container]
         found = {id(place): measurement(place, mpiexec) for place in order}
@@ -78,7 +74,7 @@ def alternate(
     return pairs
 
 
-def show(implementation: str, pairs: dict[str, list[tuple[float, float]]]) -> None:
+def show(implementation: str, pairs: Pairs) -> None:
     """Print a row of a Markdown table for each quantity."""
     for name, values in pairs.items():
         ratio = paired_ratio([math.log(one / other) for one, other in values])
@@ -93,19 +89,20 @@ def show(implementation: str, pairs: dict[str, list[tuple[float, float]]]) -> No
 
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
+    kinds: dict[str, Measurement] = {"messages": messages, "linpack": linpack, "starting": starting}
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
     parser.add_argument(
-        "--only", choices=sorted([*MEASUREMENTS, "nas"]), help="one kind of quantities (all)"
+        "--only", choices=[*kinds, "nas", "profiling"], help="one kind of quantities (all)"
     )
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
     options = parser.parse_args()
     rounds = max(2, options.rounds)
-    measurements: dict[str, Measurement] = MEASUREMENTS | {"nas": NasRates(options.nas_classes)}
-    wanted = [options.only] if options.only else list(measurements)
+    kinds["nas"] = NasRates(options.nas_classes)
     print(
+        "In the rows `profiled`, `inside` is with a profile and `outside` without, both inside.\n\n"
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
@@ -115,9 +112,13 @@ def main() -> int:
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
-            for name in wanted:
-                most = min(rounds, FEWER_ROUNDS.get(name, rounds))
-                show(implementation, alternate(container, bare, mpiexec, measurements[name], most))
+            for name, measurement in kinds.items():
+                if options.only in (None, name):
+                    # One alternation of these takes as long as ten of the others.
+                    most = min(rounds, 3) if name == "nas" else rounds
+                    show(implementation, alternate(container, bare, mpiexec, measurement, most))
+            if options.only in (None, "profiling"):
+                show(implementation, profiling(container, mpiexec, rounds))
     return 0
 
 

@@ -93,9 +93,9 @@ void print_header_record(FILE *out, const header_facts *facts)
     struct tm utc;
     if (!gmtime_r(&now, &utc) || !strftime(started, sizeof started, "%FT%TZ", &utc))
         snprintf(started, sizeof started, "unknown");
-    fprintf(out, "{\"record\":\"header\",\"format\":\"%s\",\"program\":\"%s\","
-                 "\"program_version\":\"%s\",\"library\":",
-            RECORD_FORMAT, facts->program, PROGRAM_VERSION);
+    fprintf(out, "{\"record\":\"header\",\"format\":\"%s\",\"program\":", facts->format);
+    print_string(out, facts->program);
+    fprintf(out, ",\"program_version\":\"%s\",\"library\":", PROGRAM_VERSION);
     print_string(out, facts->library);
     fprintf(out, ",\"mpi_standard\":\"%s\",\"ranks\":%zu,\"hosts\":[", facts->mpi_standard,
             facts->ranks);

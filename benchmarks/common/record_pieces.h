@@ -29,6 +29,7 @@ typedef struct {
 void find_place(rank_place *here);
 
 typedef struct {
+    const char *format;
     const char *program;
     const char *library;
     const char *mpi_standard;

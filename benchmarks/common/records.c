@@ -34,6 +34,13 @@ static double wall_time(void)
 
 int print_header(FILE *out, const char *program, const char *parameters)
 {
+    output_kind kind = {RECORD_FORMAT, "MPI_Wtime", MPI_Wtick(), wall_time};
+    return print_header_of(&kind, out, program, parameters);
+}
+
+int print_header_of(const output_kind *kind, FILE *out, const char *program,
+                    const char *parameters)
+{
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -56,14 +63,15 @@ int print_header(FILE *out, const char *program, const char *parameters)
         snprintf(standard, sizeof standard, "%d.%d", version, subversion);
         find_library(library);
         print_header_record(out, &(header_facts){
+            .format = kind->format,
             .program = program,
             .library = library,
             .mpi_standard = standard,
             .places = places,
             .ranks = (size_t)ranks,
-            .clock = "MPI_Wtime",
-            .clock_tick = MPI_Wtick(),
-            .clock_resolution = smallest_step(wall_time),
+            .clock = kind->clock,
+            .clock_tick = kind->clock_tick,
+            .clock_resolution = smallest_step(kind->read_clock),
             .parameters = parameters,
         });
     }

@@ -8,4 +8,14 @@
  * of a JSON object. Returns 0, or -1 when memory ran out on some rank. */
 int print_header(FILE *out, const char *program, const char *parameters);
 
+/* The same in another format and with another clock. */
+typedef struct {
+    const char *format, *clock;
+    double clock_tick; /* In seconds. */
+    double (*read_clock)(void);
+} output_kind;
+
+int print_header_of(const output_kind *kind, FILE *out, const char *program,
+                    const char *parameters);
+
 #endif

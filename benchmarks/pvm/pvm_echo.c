@@ -165,7 +165,8 @@ static int print_facts(const rank_place *places, complaint *about)
     char library[32];
     snprintf(library, sizeof library, "PVM %s", pvm_version());
     print_header_record(stdout, &(header_facts){
-        .program = program.name, .library = library, .mpi_standard = "none", .places = places,
+        .format = RECORD_FORMAT, .program = program.name, .library = library,
+        .mpi_standard = "none", .places = places,
         .ranks = TASKS, .clock = "CLOCK_MONOTONIC", .clock_tick = tick(),
         .clock_resolution = smallest_step(now), .parameters = parameters,
     });

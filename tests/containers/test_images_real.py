@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.profile import impossible_time, lost_message
+from analysis.profile_records import Profile, read_profile
 from containers import build, images, staging
 from containers.apptainer import apptainer_command, exec_options
 from containers.table import load_table
@@ -185,6 +187,53 @@ def test_intel_s_benchmarks_run_where_their_interface_is(of: str, _built: None) 
     done = inside(image, *command)
     assert done.returncode == 0 and "t_avg[usec]" in done.stdout, done.stderr
     assert "MPI Version" in done.stdout
+
+
+def profile_of(mpi_image: Path, tmp_path: Path, *program: str, prepare: str = "true") -> Profile:
+    """Run two ranks of a program, as it is, with a profile; return that."""
+    options = images.labels(mpi_image)
+    words = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split(),
+             "-n", "2", "profiled", "--output", "profile.jsonl", *program]  # fmt: skip
+    done = inside(mpi_image, "sh", "-c", f"cd {tmp_path} && {prepare} && {' '.join(words)}")
+    assert done.returncode == 0, done.stderr
+    assert "wyeast_profile" not in done.stderr
+    profile = read_profile(tmp_path / "profile.jsonl")
+    assert profile.header.program == program[0] and profile.header.ranks == 2
+    assert impossible_time(profile) is None and lost_message(profile) is None
+    return profile
+
+
+def functions_of(profile: Profile, rank: int) -> dict[str, int]:
+    return {one.function: one.calls for one in profile.of_rank(rank)}
+
+
+def test_foreign_programs_are_profiled_as_they_are(mpi_image: Path, tmp_path: Path) -> None:
+    netpipe = ["NPmpi", "-u", "64", "-p", "0", "-n", "10", "-o", "out"]
+    profile = profile_of(mpi_image, tmp_path, *netpipe)
+    assert functions_of(profile, 0)["MPI_Send"] > 10 and functions_of(profile, 1)["MPI_Recv"] > 10
+    prepare = "hpl_dat --p 1 --q 2 --n 500 --nb 64 > HPL.dat"
+    profile = profile_of(mpi_image, tmp_path, "xhpl", prepare=prepare)
+    assert "MPI_Send" in functions_of(profile, 0) and "MPI_Recv" in functions_of(profile, 1)
+    # HPL sends panels of the matrix, of which a column has 500 doubles.
+    assert max(max(one.at_least_bytes) for one in profile.sizes) > 64 * 8 * 64
+
+
+@pytest.mark.parametrize("of", ["mpich-5.0.2", INTEL])
+def test_intel_s_benchmarks_are_profiled_as_they_are(of: str, _built: None, tmp_path: Path) -> None:
+    command = ["IMB-MPI1", "-iter", "10", "-msgsize", "64", "pingpong", "alltoall"]
+    profile = profile_of(images.verify(PROJECT, of), tmp_path, *command)
+    assert {"MPI_Send", "MPI_Recv", "MPI_Alltoall"} <= set(functions_of(profile, 0))
+    sizes = {one.function: one.at_least_bytes for one in profile.sizes if one.rank == 0}
+    assert sizes["MPI_Send"] == [64] and sizes["MPI_Alltoall"] == [128]
+
+
+def test_lam_s_own_calls_are_not_counted(lam: Path, tmp_path: Path) -> None:
+    """Its collective operations call functions for messages by their public names."""
+    command = ["collective", "--operation", "bcast", "--sizes", "64", "--iterations", "5"]
+    profile = profile_of(lam, tmp_path, *command)
+    assert profile.header.library == "LAM/MPI 7.1.4"
+    assert not {"MPI_Send", "MPI_Isend", "MPI_Recv"} & set(functions_of(profile, 0))
+    assert not [one for one in profile.matrix if one.kind == "message"]
 
 
 def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:

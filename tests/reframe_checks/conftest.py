@@ -38,7 +38,8 @@ case "$1" in
                     cat "$STAND_IN/netpipe.stdout"; exit $(cat "$STAND_IN/netpipe.code") ;;
            *IMB-MPI1*) cat "$STAND_IN/imb.stdout" ;;
            */bin/true) exit $(cat "$STAND_IN/container_code") ;;
-           *) [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
+           *) [ ! -f "$STAND_IN/profile.jsonl" ] || cp "$STAND_IN/profile.jsonl" .
+              [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
               sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$STAND_IN/stdout"
               cat "$STAND_IN/stderr" >&2; exit $(cat "$STAND_IN/code") ;;
        esac ;;

@@ -1,0 +1,58 @@
+"""Any experiment with its program profiled: what its ranks call of MPI, how long and how much."""
+
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+from reframe.core.exceptions import SanityError
+
+from analysis.profile import FILE, impossible_time, lost_message
+from analysis.profile_records import read_profile
+from reframe_checks.mixins.recording import Suspect
+
+
+class Profiled(rfm.RegressionTestPlugin):
+    """Stands before an experiment among a check's bases; the experiment judges as it always does.
+
+    The image's `profiled` starts each rank's program with the library in it, so that neither a
+    launcher nor a shell has it.
+    """
+
+    def start_of(self, program: list[str]) -> Any:
+        """Return how the ranks of a profiled program start."""
+        return super().start_of(["profiled", "--output", FILE, *program])  # type: ignore[misc]
+
+    def other_files(self) -> dict[str, Path]:
+        """Return what else the launch leaves behind: the profile, too."""
+        files: dict[str, Path] = super().other_files()  # type: ignore[misc]
+        return files | {FILE: self.profile_path()}
+
+    def profile_path(self) -> Path:
+        """Return where rank 0 leaves the profile."""
+        return Path(self.stagedir) / FILE  # type: ignore[attr-defined]
+
+    def examine(self) -> None:
+        """Refuse what the experiment refuses, and a profile that is not of the launch."""
+        super().examine()  # type: ignore[misc]
+        check: Any = self
+        profile = read_profile(self.profile_path())
+        header = profile.header
+        if header.program != check.program:
+            raise SanityError(f"the profile is of {header.program}, not of {check.program}")
+        if header.ranks != check.num_tasks:
+            raise SanityError(
+                f"the profile is of {header.ranks} ranks, {check.num_tasks} were asked for"
+            )
+        if len(set(header.hosts)) != check.nodes:
+            raise SanityError(
+                f"the profile is of {len(set(header.hosts))} node(s), {check.nodes} were asked for"
+            )
+        silent = [rank.rank for rank in profile.ranks if not any(profile.of_rank(rank.rank))]
+        if silent:
+            raise SanityError(f"no call of MPI was seen in rank {silent[0]}")
+        sentence = lost_message(profile)
+        if sentence:
+            raise SanityError(sentence)
+        sentence = impossible_time(profile)
+        if sentence:
+            raise Suspect(sentence)

@@ -1,0 +1,75 @@
+"""Profiles that are not of the launch, lose messages or have impossible times are refused."""
+
+import pytest
+
+from tests.analysis.test_profile import between, calls, of_rank, text_of
+from tests.reframe_checks.conftest import StandIn
+from tests.reframe_checks.test_no_vacuous_pass import hpl
+
+ONLY = "^ProfileLinpack"
+
+
+def records(sent: int = 100, received: int = 100, seconds: float = 1.0) -> list[dict[str, object]]:
+    return [
+        of_rank(0),
+        calls(0, "MPI_Recv", seconds, received_messages=2, received_bytes=received),
+        between(1, 0, "received", 2, received),
+        of_rank(1),
+        calls(1, "MPI_Barrier", 1.0),
+        between(1, 0, "sent", 2, sent),
+    ]
+
+
+GOOD = text_of(records())
+
+
+def profiled(stand_in: StandIn, profile: str | None, stdout: str, stderr: str = "",
+             code: int = 0) -> dict[str, object]:  # fmt: skip
+    """Run the check on a profile and an output; return the launch that was kept."""
+    if profile is not None:
+        (stand_in.root / "profile.jsonl").write_text(profile)
+    stand_in.write(stdout, stderr, code)
+    outcome = stand_in.run(only=ONLY)
+    [launch] = outcome.launches
+    assert (outcome.code == 0) == (launch["outcome"] == "sound"), outcome.text
+    return launch
+
+
+def test_sound_profile_is_kept_beside_the_output(stand_in: StandIn) -> None:
+    launch = profiled(stand_in, GOOD, hpl())
+    assert launch["outcome"] == "sound" and launch["program"] == "xhpl"
+    assert launch["cell"] == "ProfileLinpack grid=1x2 n=2000 nb=192"
+    folder = stand_in.root / "runs/campaign/launches" / str(launch["launch"])
+    assert (folder / "profile.jsonl").read_text() == GOOD
+    # The ranks have the library, and the launcher does not.
+    assert "-n 2 profiled --output profile.jsonl xhpl" in (folder / "job.sh").read_text()
+
+
+@pytest.mark.parametrize(
+    ("profile", "stdout", "kind", "sentence"),
+    [
+        (None, hpl(), "failed", "the program was not profiled, or it ended without MPI_Finalize"),
+        (GOOD[: len(GOOD) // 2], hpl(), "failed", "profile.jsonl:"),
+        (text_of(records(), "halo"), hpl(), "failed", "the profile is of halo, not of xhpl"),
+        (text_of([*records(), of_rank(2)], ranks=3), hpl(), "failed", "is of 3 ranks, 2 were"),
+        (text_of(records()).replace('["node", "node"]', '["a", "b"]'), hpl(), "failed",
+         "the profile is of 2 node(s), 1 were asked for"),
+        (text_of([of_rank(0), of_rank(1)]), hpl(), "failed", "no call of MPI was seen in rank 0"),
+        (text_of(records(received=99)), hpl(), "failed", "received 2 of 99 bytes"),
+        (text_of(records(seconds=11.0)), hpl(), "suspect", "rank 0 spent 11 s in calls of MPI"),
+        (GOOD, hpl(residual="17.5"), "failed", "HPL's residual is 17.5"),
+        (GOOD, "", "failed", "rfm_job.out"),
+    ],
+    ids=["none", "cut off", "another program", "ranks", "nodes", "silent", "lost bytes", "time",
+         "residual", "no output"],
+)  # fmt: skip
+def test_what_is_not_right(
+    stand_in: StandIn, profile: str | None, stdout: str, kind: str, sentence: str
+) -> None:
+    launch = profiled(stand_in, profile, stdout)
+    assert launch["outcome"] == kind and sentence in str(launch["sentence"])
+
+
+def test_a_program_that_dies_is_quoted(stand_in: StandIn) -> None:
+    launch = profiled(stand_in, None, hpl()[:200], "xhpl: out of memory\n", code=1)
+    assert launch["sentence"] == "xhpl ended with exit code 1: xhpl: out of memory"
