@@ -20,7 +20,7 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
     assert done.returncode == 0, done.stderr
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[4:]]
     measured = images.default_implementations(PROJECT)
-    # Three of messages and of HPL each, the start, five benchmarks on one and two ranks, and three of
+    # Three of messages, three of HPL, the start, five benchmarks on one and two ranks, three of
     # profiling.
     assert [row[0] for row in rows] == [name for name in measured for _ in range(20)]
     assert sum(row[1].startswith("profiled: ") for row in rows) == 3 * len(measured)
