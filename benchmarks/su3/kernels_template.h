@@ -372,44 +372,54 @@ static double NAME(straighten)(field *f)
     return largest;
 }
 
-static void NAME(copy_rows)(NUMBER *to, size_t to_stride, const NUMBER *from, size_t from_stride,
-                            int rows, int length)
+EVERYWHERE NAME(copy_rows)(NUMBER *restrict to, size_t to_stride, const NUMBER *restrict from,
+                           size_t from_stride, int rows, int length)
 {
-    for (int y = 0; y < rows; y++, to += to_stride, from += from_stride)
-        for (int x = 0; x < length; x++)
+    /* Rows are too short for the compiler's general loop. */
+    enum { PART = 4 };
+    for (int y = 0; y < rows; y++, to += to_stride, from += from_stride) {
+        int x = 0;
+        for (; x + PART <= length; x += PART)
+            memcpy(to + x, from + x, PART * sizeof(NUMBER));
+        for (; x < length; x++)
             to[x] = from[x];
+    }
 }
 
-/* Where a region's first row of one plane, direction and number begins. */
-static inline size_t NAME(first_of)(const field *f, const region *r, int z, int t, int mu, size_t c)
+/* Where a region's first row of one plane and direction begins. */
+static inline size_t NAME(first_of)(const field *f, const region *r, int z, int t, int mu)
 {
-    return row_of(f, r->from[2] + z, r->from[3] + t, mu) + c * f->length + f->origin +
+    return row_of(f, r->from[2] + z, r->from[3] + t, mu) + f->origin +
            (size_t)r->from[1] * f->stride + (size_t)r->from[0];
 }
 
 /* Either side may be a message, in which the rows follow each other. */
-static inline void NAME(transfer)(const field *f, const region *from, const region *to,
-                                  const NUMBER *message_in, NUMBER *message_out)
+EVERYWHERE NAME(transfer)(const field *f, const region *from, const region *to,
+                          const NUMBER *message_in, NUMBER *message_out)
 {
     const region *r = from ? from : to;
-    const size_t width = (size_t)r->extent[0];
+    const int width = r->extent[0], rows = r->extent[1];
+    const size_t of_message = (size_t)width * (size_t)rows;
     NUMBER *links = f->links;
     for (int t = 0; t < r->extent[3]; t++)
         for (int z = 0; z < r->extent[2]; z++)
             for (int mu = 0; mu < DIMENSIONS; mu++) {
                 if (!(r->links >> mu & 1u))
                     continue;
-                for (size_t c = 0; c < MATRIX; c++) {
-                    NUMBER *out = to ? links + NAME(first_of)(f, to, z, t, mu, c) : message_out;
-                    const NUMBER *in =
-                        from ? links + NAME(first_of)(f, from, z, t, mu, c) : message_in;
-                    NAME(copy_rows)(out, to ? f->stride : width, in, from ? f->stride : width,
-                                    r->extent[1], r->extent[0]);
-                    if (from && !to)
-                        message_out += width * (size_t)r->extent[1];
-                    if (to && !from)
-                        message_in += width * (size_t)r->extent[1];
-                }
+                NUMBER *out = to ? links + NAME(first_of)(f, to, z, t, mu) : message_out;
+                const NUMBER *in = from ? links + NAME(first_of)(f, from, z, t, mu) : message_in;
+                const size_t out_stride = to ? f->stride : (size_t)width;
+                const size_t in_stride = from ? f->stride : (size_t)width;
+                const size_t next_out = to ? f->length : of_message;
+                const size_t next_in = from ? f->length : of_message;
+                for (size_t c = 0; c < MATRIX; c++, out += next_out, in += next_in)
+                    if (width == 1)
+                        for (int y = 0; y < rows; y++)
+                            out[(size_t)y * out_stride] = in[(size_t)y * in_stride];
+                    else
+                        NAME(copy_rows)(out, out_stride, in, in_stride, rows, width);
+                message_out = to ? message_out : out;
+                message_in = from ? message_in : in;
             }
 }
 

@@ -1,12 +1,13 @@
 #include "report.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../common/record_pieces.h"
 
-/* METHOD of the count in benchmarks/FORMAT.md: of a site and step. */
+/* The stated count for a site and step (benchmarks/FORMAT.md), whatever is really calculated. */
 enum { FLOPS_OF_FORCE = 10656, FLOPS_OF_UPDATE = 5616, FEWEST_BINS = 8 };
 
 /* The error of a mean of values that depend on those before: the largest standard error of the means
@@ -71,10 +72,9 @@ static void print_physics(const measurement *m, double *values)
     for (size_t i = 0; i < m->trajectories; i++)
         values[i] = m->results[i].delta_h;
     print_list("delta_h", values, m->trajectories);
-    /* A violation of hundreds has no exponential. */
+    /* JSON has no infinity, which a violation of hundreds gives. */
     printf(",\"exp_minus_delta_h\":%.9g,\"accepted\":%zu,\"unitarity_deviation\":%.9g",
-           isfinite(exponential) ? exponential : HUGE_VAL > 1e308 ? 1e308 : exponential, accepted,
-           m->deviation);
+           fmin(exponential, DBL_MAX), accepted, m->deviation);
 }
 
 int report_simulation(const simulation *s, const measurement *m, int raw)
