@@ -27,9 +27,19 @@ from analysis.communication_records import (
 )
 from analysis.emulation_records import Emulation, EmulationIterations
 from analysis.record_types import End, Header, Record, RecordError
+from analysis.su3_records import Su3, Su3Iterations, Su3Proof
 
 Result = (
-    PingPong | World | Latency | Transport | Startup | StartupDurations | Communication | Emulation
+    PingPong
+    | World
+    | Latency
+    | Transport
+    | Startup
+    | StartupDurations
+    | Communication
+    | Emulation
+    | Su3
+    | Su3Proof
 )
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
@@ -39,13 +49,16 @@ RESULTS: dict[str, type[Result]] = {
     "startup": Startup,
     "startup_durations": StartupDurations,
     "emulation": Emulation,
+    "su3": Su3,
+    "su3_proof": Su3Proof,
     **dict.fromkeys(OPERATIONS, Communication),
 }
-SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations
+SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations | Su3Iterations
 #: What the raw iterations of an operation are.
 SERIES: dict[str, type[SeriesOfTimes]] = {
     "pingpong": Iterations,
     "emulation": EmulationIterations,
+    "su3": Su3Iterations,
     **dict.fromkeys(OPERATIONS, CommunicationIterations),
 }
 

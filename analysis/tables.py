@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from analysis.communication_records import Startup
 from analysis.emulation_records import Emulation
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
+from analysis.su3_records import Su3
 
 LAUNCHES: dict[str, Any] = {
     "launch": pl.String, "round": pl.Int64, "position": pl.Int64, "experiment": pl.String,
@@ -36,6 +38,8 @@ RESULTS: dict[str, Any] = {
     "application": pl.Int64, "graph": pl.String, "steps": pl.Int64, "step_bytes": pl.Int64,
     "median_alone_s": pl.Float64, "median_together_s": pl.Float64,
     "median_slowdown": pl.Float64, "overlap": pl.Float64,
+    "plaquette": pl.Float64, "plaquette_error": pl.Float64, "site_updates": pl.Int64,
+    "wall_s": pl.Float64, "cpu_s": pl.Float64, "exchange_s": pl.Float64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -76,6 +80,9 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
                 row["median_alone_s"] = result.alone_s.median
                 row["median_together_s"] = result.together_s.median
                 row["median_slowdown"] = result.slowdown.median
+            if isinstance(result, Su3):
+                row["cpu_s"] = fmean(result.cpu_by_rank_s)
+                row["exchange_s"] = fmean(result.exchange_by_rank_s)
             rows.append(row)
     elif launch.output is not None:
         for run in launch.output:
