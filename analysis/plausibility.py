@@ -134,7 +134,7 @@ def rate_above_peak(run: HplRun, peak_flops: float) -> str | None:
 
 
 def su3_too_fast(result: Su3, peak_flops: float) -> str | None:
-    """Say so when a lattice is updated above the processors' peak, or waited for beyond the time."""
+    """Say so when a lattice is updated above the processors' peak, or waited for too long."""
     rate = result.flops / result.wall_s if result.wall_s else float("inf")
     if rate > peak_flops:
         return (

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from analysis.su3_records import Su3
 
-#: How many joint errors a plaquette may be off. A run of few trajectories knows its own error badly.
+#: How many joint errors a plaquette may be off: few trajectories know their own error badly.
 MOST_ERRORS = 5.0
-#: Of the error in a run too short for bins.
+#: Of a trajectory's plaquette: a run too short for bins has no error of its own.
 LEAST_RELATIVE_ERROR = 0.002
 #: Without Metropolis' rule a step of this size shifts the plaquette by no more than this times its
 #: square; measured at beta 3: 0.0005 at 0.05, 0.0021 at 0.1 (docs/method.md).
 STEP_ERROR = 0.25
-#: In equilibrium a leapfrog trajectory's energy violation has a mean size of 2.3 times the squared
-#: step times the root of the number of sites at beta 3 (docs/method.md); these are far off both ways.
+#: In equilibrium a leapfrog trajectory violates the energy by 2.3 times the squared step times the
+#: root of the number of sites in the mean, at beta 3 (docs/method.md); these are far off both ways.
 LEAST_VIOLATION, MOST_VIOLATION = 0.2, 20.0
 LEAST_ACCEPTANCE = 0.5
 

@@ -62,9 +62,7 @@ def experiments_of_the_thesis() -> dict[str, Suite]:
         nx, ny, nz, nt = (int(same[0][name]) for name in ("nx", "ny", "nz", "nt"))
         # Where Table 7 has a slip of the pen, `procs_read` is what Table 6 and Table 8 say.
         ranks = tuple(dict.fromkeys(int(row["procs_read"]) for row in same))
-        found[f"experiment-{number}"] = Suite(
-            (nx, ny, nz, nt), int(same[0]["trajectories"]), ranks
-        )
+        found[f"experiment-{number}"] = Suite((nx, ny, nz, nt), int(same[0]["trajectories"]), ranks)
     return found
 
 

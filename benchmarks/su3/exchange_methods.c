@@ -88,13 +88,14 @@ static void close_persistent(halo_links *h)
 static void open_neighbourhood(halo_links *h)
 {
     for (int phase = 0; phase < h->phases; phase++) {
-        int from[MOST_MESSAGES], to[MOST_MESSAGES], count = 0;
+        int from[MOST_MESSAGES], to[MOST_MESSAGES], weight[MOST_MESSAGES], count = 0;
         EACH_MESSAGE (h, phase, m) {
             from[count] = m->from;
-            to[count++] = m->to;
+            to[count] = m->to;
+            weight[count++] = m->numbers;
         }
-        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, count, from, MPI_UNWEIGHTED, count, to,
-                                       MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &h->comm[phase]);
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, count, from, weight, count, to, weight,
+                                       MPI_INFO_NULL, 0, &h->comm[phase]);
     }
 }
 
