@@ -164,7 +164,7 @@ static int agree(int failed, complaint *about)
     return failed ? -1 : 0;
 }
 
-int write_checkpoint(const simulation *s, const char *path, complaint *about)
+int write_checkpoint(simulation *s, const char *path, complaint *about)
 {
     const int root = s->field->geometry->rank == 0;
     const size_t length = strlen(path) + sizeof ".part";
@@ -184,8 +184,7 @@ int write_checkpoint(const simulation *s, const char *path, complaint *about)
             complain(about, "--checkpoint %.200s: cannot be written: %s", path, strerror(errno));
     }
     if (agree(failed, about) == 0) {
-        /* The links are only read. */
-        int error = move_slabs((simulation *)(size_t)s, &b, file, 0, &checksum);
+        int error = move_slabs(s, &b, file, 0, &checksum);
         if (root) {
             write_header(header, s, s->trajectory, checksum);
             if (!error && (pwrite(file, header, HEADER, 0) != HEADER || fsync(file)))

@@ -6,7 +6,7 @@
 
 /* Write the links and the number of the next trajectory: aside first, then in place of `path`.
  * Returns 0, or -1 with a sentence, on all ranks alike. Collective. */
-int write_checkpoint(const simulation *s, const char *path, complaint *about);
+int write_checkpoint(simulation *s, const char *path, complaint *about);
 
 /* Read them; a file of another lattice, beta, seed or precision is refused. As above. */
 int read_checkpoint(simulation *s, const char *path, complaint *about);

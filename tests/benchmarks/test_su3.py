@@ -171,7 +171,9 @@ def test_proofs(one: Built, precision: str, name: str, ranks: int) -> None:
         one, *lattice(*SIDES), "--check", name, "--warm-ups", "3", "--precision", precision,
         "--start", "hot", "--integrator", "omelyan4", ranks=ranks,
     )  # fmt: skip
-    assert 0 < deviation < (1e-13 if precision == "double" else 2e-5)
+    # Sums may agree to the last digit; the program sees to it that links were transformed.
+    assert 0 <= deviation < (1e-13 if precision == "double" else 2e-5)
+    assert deviation > 0 or name == "gauge"
 
 
 def test_single_precision_follows_double(one: Built) -> None:
