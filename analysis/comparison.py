@@ -19,6 +19,7 @@ from analysis.plausibility import one_way_bandwidth
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
 from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
+from analysis.su3_records import Su3
 
 ALPHA = 0.05
 
@@ -61,6 +62,8 @@ def series_of(launch: Launch) -> Series:
             found[result.series][result.message_bytes] = result.time_s.median
         elif isinstance(result, Emulation):
             found[result.series][0] = result.together_s.median
+        elif isinstance(result, Su3):
+            found[result.series][0] = result.time_s.median
     return dict(found)
 
 

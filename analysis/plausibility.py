@@ -13,11 +13,14 @@ from analysis.linpack_records import Dgemm, LinpackSolve, Stream
 from analysis.npb_output import NpbRun
 from analysis.record_types import Header
 from analysis.records import Result
+from analysis.su3_records import Su3
 
 #: Beside others an application may be quicker by chance, but not twice as quick.
 LEAST_SLOWDOWN = 0.5
 #: Two loads and a store of the widest vectors: no core moves more in a cycle, even in its cache.
 MOST_BYTES_PER_CYCLE = 3 * 64
+#: By which two ranks' times of one span may differ: they leave its last barrier one by one.
+CLOCKS_DIFFER = 0.01
 #: By which a sum of times may be off.
 ROUNDING = 1e-6
 
@@ -176,6 +179,22 @@ def npb_rate_above_peak(run: NpbRun, peak_flops: float) -> str | None:
         f"{run.benchmark}, class {run.problem_class}: {run.rate_ops / 1e6:.6g} Mop/s is above the "
         f"processors' peak of at most {peak_flops / 1e6:.6g}"
     )
+
+
+def su3_too_fast(result: Su3, peak_flops: float) -> str | None:
+    """Say so when a lattice is updated above the processors' peak, or waited for too long."""
+    rate = result.flops / result.wall_s if result.wall_s else float("inf")
+    if rate > peak_flops:
+        return (
+            f"su3 on {'x'.join(map(str, result.lattice))}: {rate / 1e9:.4g} GFLOP/s is above the "
+            f"processors' peak of at most {peak_flops / 1e9:.4g} GFLOP/s"
+        )
+    longest = max(result.exchange_by_rank_s)
+    if longest > result.wall_s * (1 + CLOCKS_DIFFER):
+        return (
+            f"a rank spent {longest:.4g} s in exchanges, and all of it took {result.wall_s:.4g} s"
+        )
+    return None
 
 
 def emulation_too_fast(result: Emulation) -> str | None:

@@ -28,6 +28,7 @@ from analysis.communication_records import (
 from analysis.emulation_records import Emulation, EmulationIterations
 from analysis.linpack_records import Dgemm, LinpackSolve, Stream
 from analysis.record_types import End, Header, Record, RecordError
+from analysis.su3_records import Su3, Su3Iterations, Su3Proof
 
 Result = (
     PingPong
@@ -41,6 +42,8 @@ Result = (
     | Dgemm
     | Stream
     | LinpackSolve
+    | Su3
+    | Su3Proof
 )
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
@@ -53,13 +56,16 @@ RESULTS: dict[str, type[Result]] = {
     "dgemm": Dgemm,
     "stream": Stream,
     "linpack": LinpackSolve,
+    "su3": Su3,
+    "su3_proof": Su3Proof,
     **dict.fromkeys(OPERATIONS, Communication),
 }
-SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations
+SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations | Su3Iterations
 #: What the raw iterations of an operation are.
 SERIES: dict[str, type[SeriesOfTimes]] = {
     "pingpong": Iterations,
     "emulation": EmulationIterations,
+    "su3": Su3Iterations,
     **dict.fromkeys(OPERATIONS, CommunicationIterations),
 }
 

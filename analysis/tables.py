@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from analysis.linpack_records import Rate
 from analysis.npb_output import NpbRun
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
+from analysis.su3_records import Su3
 
 LAUNCHES: dict[str, Any] = {
     "launch": pl.String, "round": pl.Int64, "position": pl.Int64, "experiment": pl.String,
@@ -40,6 +42,8 @@ RESULTS: dict[str, Any] = {
     "median_alone_s": pl.Float64, "median_together_s": pl.Float64,
     "median_slowdown": pl.Float64, "overlap": pl.Float64, "kernel": pl.String,
     "array_bytes": pl.Int64, "clock_hz": pl.Float64,
+    "plaquette": pl.Float64, "plaquette_error": pl.Float64, "site_updates": pl.Int64,
+    "wall_s": pl.Float64, "cpu_s": pl.Float64, "exchange_s": pl.Float64,
 }  # fmt: skip
 ITERATIONS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -83,6 +87,9 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
             if isinstance(result, Rate):
                 row["clock_hz"] = result.clock_hz
                 row["rate_flops"] = getattr(result, "rate_flops", None)
+            if isinstance(result, Su3):
+                row["cpu_s"] = fmean(result.cpu_by_rank_s)
+                row["exchange_s"] = fmean(result.exchange_by_rank_s)
             rows.append(row)
     elif isinstance(launch.output, NpbRun):
         row = {"launch": launch.record.launch, "operation": "npb"}

@@ -20,6 +20,7 @@ from analysis.emulation_records import EmulationIterations
 from analysis.hpl_output import read_hpl_output
 from analysis.record_types import End, Header, RecordError, TimeSummary
 from analysis.records import RESULTS, read_program_output
+from analysis.su3_records import Su3Iterations
 from tests.analysis.synthetic import HPL
 from tests.reframe_checks.conftest import PREFLIGHT, header, lines, pingpong
 
@@ -161,7 +162,7 @@ def test_format_is_documented() -> None:
     schema = json.loads((project / "benchmarks/format.schema.json").read_text())["$defs"]
     models = {"header": Header, "iterations": Iterations, "end": End, "time_s": TimeSummary,
               "least_and_most": LeastAndMost, "communication_iterations": CommunicationIterations,
-              "emulation_iterations": EmulationIterations,
+              "emulation_iterations": EmulationIterations, "su3_iterations": Su3Iterations,
               **{"communication" if model is Communication else name: model
                  for name, model in RESULTS.items()}}  # fmt: skip
     operations = schema["communication_operation"]["enum"]
