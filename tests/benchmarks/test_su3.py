@@ -6,6 +6,7 @@ import math
 import shutil
 import statistics
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
