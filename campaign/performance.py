@@ -158,14 +158,8 @@ def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    parser.add_argument("--only-profiles", action="store_true", help="only what profiling costs")
-    options = parser.parse_args()
-    rounds = max(2, options.rounds)
-    # It measures in the places that are made here, so it is of this module.
-    from campaign.profile_performance import profiling
-
+    rounds = max(2, parser.parse_args().rounds)
     print(
-        "In the rows `profiled`, `inside` is with a profile and `outside` without, both inside.\n\n"
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
@@ -174,11 +168,7 @@ def main() -> int:
         labels = images.labels(image)
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
-            container = inside(image, Path(folder))
-            show(implementation, profiling(container, mpiexec, rounds))
-            if options.only_profiles:
-                continue
-            bare = outside(image, Path(folder))
+            container, bare = inside(image, Path(folder)), outside(image, Path(folder))
             for measurement in (messages, linpack, starting):
                 show(
                     implementation,

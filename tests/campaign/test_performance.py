@@ -15,13 +15,12 @@ PROJECT = Path(__file__).resolve().parents[2]
 def test_every_quantity_is_measured_inside_and_outside() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "campaign.performance", "--rounds", "2"],
-        cwd=PROJECT, capture_output=True, text=True, timeout=500, check=False,
+        cwd=PROJECT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[4:]]
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
     measured = images.default_implementations(PROJECT)
-    assert [row[0] for row in rows] == [name for name in measured for _ in range(8)]
-    assert sum(row[1].startswith("profiled: ") for row in rows) == 3 * len(measured)
+    assert [row[0] for row in rows] == [name for name in measured for _ in range(5)]
     for _, quantity, inside, outside, ratio, _ in rows:
         assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
         if quantity.startswith("start"):
