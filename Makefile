@@ -45,7 +45,7 @@ run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHE
 	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate)
 
 performance: images ## what the platform costs: the same programs inside images and outside
-	@. ./activate && $(PYTHON) -m campaign.performance
+	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance
 
 cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
 	@$(CLUSTER) up $(if $(NODES),--nodes $(NODES)) $(if $(LINK),--link $(LINK))

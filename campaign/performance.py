@@ -21,7 +21,6 @@ from analysis.statistics import paired_ratio
 from campaign.hpl_performance import linpack
 from campaign.nas_performance import NasRates
 from campaign.places import Place, inside, outside
-from campaign.profile_performance import profiling
 from containers import images
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,9 +91,7 @@ def main() -> int:
     kinds: dict[str, Measurement] = {"messages": messages, "linpack": linpack, "starting": starting}
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    parser.add_argument(
-        "--only", choices=[*kinds, "nas", "profiling"], help="one kind of quantities (all)"
-    )
+    parser.add_argument("--only", choices=[*kinds, "nas"], help="one kind of quantities (all)")
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
@@ -102,7 +99,6 @@ def main() -> int:
     rounds = max(2, options.rounds)
     kinds["nas"] = NasRates(options.nas_classes)
     print(
-        "In the rows `profiled`, `inside` is with a profile and `outside` without, both inside.\n\n"
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
@@ -117,8 +113,6 @@ def main() -> int:
                     # One alternation of these takes as long as ten of the others.
                     most = min(rounds, 3) if name == "nas" else rounds
                     show(implementation, alternate(container, bare, mpiexec, measurement, most))
-            if options.only in (None, "profiling"):
-                show(implementation, profiling(container, mpiexec, rounds))
     return 0
 
 

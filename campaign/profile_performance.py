@@ -1,12 +1,16 @@
-"""What profiling costs: the same programs in their image with and without it, alternately.
+"""`python -m campaign.profile_performance`: what profiling costs, measured side by side.
 
-A part of `python -m campaign.performance`; docs/performance.md holds a run. A program that others
-are measured by, a ping-pong, shows the cost of a call; an application, the cost that it has in use.
+The same programs in their image with a profile and without, alternately; ratios are paired and
+have intervals (analysis.statistics). docs/performance.md holds a run. A ping-pong without bytes
+shows what a call costs; an application, what that means in use.
 """
 
 from __future__ import annotations
 
+import argparse
 import shlex
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +19,11 @@ from pathlib import Path
 from analysis.communication_records import Communication, PingPong
 from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
-from campaign.places import Place
+from campaign.performance import show
+from campaign.places import Place, inside
+from containers import images
 
+ROOT = Path(__file__).resolve().parent.parent
 #: The path in the container, which is the launch's folder.
 PROFILE = "profile.jsonl"
 
@@ -54,7 +61,7 @@ def of_linpack(path: Path) -> float:
 PROGRAMS = (
     ProfiledProgram(
         "one way, 0 bytes (s)",
-        "pingpong --pair Isend/Irecv --sizes 0 --iterations 20000 --warmup 1000",
+        "pingpong --pair Isend/Irecv --sizes 0 --iterations 10000 --warmup 1000",
         of_pingpong,
     ),
     ProfiledProgram(
@@ -63,10 +70,10 @@ PROGRAMS = (
         of_exchange,
     ),
     ProfiledProgram(
-        "HPL, N=4000 on 1x2 (s)",
+        "HPL, N=2000 on 1x2 (s)",
         "xhpl",
         of_linpack,
-        "hpl_dat --p=1 --q=2 --n=4000 --nb=192 --output=HPL.dat",
+        "hpl_dat --p=1 --q=2 --n=2000 --nb=192 --output=HPL.dat",
     ),
 )
 
@@ -86,17 +93,42 @@ def run(program: ProfiledProgram, place: Place, mpiexec: list[str], profiled: bo
     return program.seconds(path)
 
 
-def profiling(
-    place: Place, mpiexec: list[str], rounds: int
-) -> dict[str, list[tuple[float, float]]]:
-    """Measure with and without a profile alternately; return pairs (with, without) by program."""
-    pairs: dict[str, list[tuple[float, float]]] = {}
+def alternate(
+    program: ProfiledProgram, place: Place, mpiexec: list[str], rounds: int
+) -> list[tuple[float, float]]:
+    """Measure with and without a profile alternately; return pairs (with, without)."""
+    measure = partial(run, program, place, mpiexec)
+    pairs = []
     for number in range(rounds):
-        for program in PROGRAMS:
-            measure = partial(run, program, place, mpiexec)
-            # Who is first changes from round to round.
-            first = measure(number % 2 == 0)
-            second = measure(number % 2 == 1)
-            pair = (first, second) if number % 2 == 0 else (second, first)
-            pairs.setdefault(f"profiled: {program.name}", []).append(pair)
+        # Who is first changes from round to round.
+        if number % 2:
+            without = measure(False)
+            pairs.append((measure(True), without))
+        else:
+            pairs.append((measure(True), measure(False)))
     return pairs
+
+
+def main() -> int:
+    """Measure every default image; print Markdown."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.profile_performance", description=__doc__
+    )
+    parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
+    rounds = max(2, parser.parse_args().rounds)
+    print(
+        "| image | program | profiled | without | ratio | 95% interval |\n|---|---|---|---|---|---|"
+    )
+    for implementation in images.default_implementations(ROOT):
+        image = images.verify(ROOT, implementation)
+        labels = images.labels(image)
+        mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+        with tempfile.TemporaryDirectory() as folder:
+            place = inside(image, Path(folder))
+            for program in PROGRAMS:
+                show(implementation, {program.name: alternate(program, place, mpiexec, rounds)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

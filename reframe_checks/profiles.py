@@ -15,21 +15,25 @@ from reframe_checks.halo_exchange import HaloExchange
 from reframe_checks.linpack import Linpack
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.profiled import Profiled
-from reframe_checks.mixins.tiers import TIER
+from reframe_checks.mixins.tiers import of_tier
+from reframe_checks.nas import Nas
+from reframe_checks.su3 import Su3
 
-#: By tier: the experiments that are profiled, each with the values of its parameters.
-PROFILED: dict[str, list[tuple[type[Experiment], dict[str, list[Any]]]]] = {
-    "quick": [
-        (HaloExchange, {"suite": ["halo"]}),
+HALO = (HaloExchange, {"suite": ["halo"]})
+#: The experiments that are profiled, each with the values of its parameters; all where none is named.
+PROFILED: list[tuple[type[Experiment], dict[str, list[Any]]]] = of_tier(
+    quick=[
+        HALO,
         (Linpack, {"grid": ["1x2"], "n": [2000]}),
+        (Su3, {"suite": ["scaling"], "scaling": ["strong"], "ranks": [2]}),
+        (Nas, {"benchmark": ["CG"], "size": ["S"], "ranks": [2]}),
     ],
-    "paper": [
-        (HaloExchange, {"suite": ["halo"]}),
-        (Linpack, {}),
-    ],
-}
+    paper=[HALO, (Linpack, {}), (Su3, {"scaling": ["strong"]}), (Nas, {"benchmark": ["CG"]})],
+    # A problem that fills the site is long enough without a second run.
+    site=[HALO],
+)
 
-for experiment, values in PROFILED[TIER]:
+for experiment, values in PROFILED:
     name = f"{PREFIX}{experiment.__name__}"
     body = {
         **{key: parameter(chosen, loggable=True) for key, chosen in values.items()},
