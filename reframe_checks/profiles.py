@@ -20,7 +20,7 @@ from reframe_checks.nas import Nas
 from reframe_checks.su3 import Su3
 
 HALO = (HaloExchange, {"suite": ["halo"]})
-#: The experiments that are profiled, each with the values of its parameters; all where none is named.
+#: The profiled experiments, each with the values of its parameters; all where none is named.
 PROFILED: list[tuple[type[Experiment], dict[str, list[Any]]]] = of_tier(
     quick=[
         HALO,
