@@ -162,6 +162,7 @@ def main() -> int:
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
+    parser.add_argument("--only-nas", action="store_true", help="measure nothing but these")
     options = parser.parse_args()
     rounds = max(2, options.rounds)
     print(
@@ -174,7 +175,7 @@ def main() -> int:
         mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
-            for measurement in (messages, linpack, starting):
+            for measurement in () if options.only_nas else (messages, linpack, starting):
                 show(
                     implementation,
                     alternate(container, bare, mpiexec, measurement, rounds),
