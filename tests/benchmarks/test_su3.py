@@ -328,9 +328,7 @@ def test_sanitizers(one: Built, tmp_path: Path) -> None:
         (["--precision", "single", "--instructions", "portable", "--start", "hot"], 1),
         (["--check", "gauge"], 2),
     ):
-        done = sanitized.run(
-            "su3", *arguments, *options, ranks=ranks, folder=tmp_path, **leaks
-        )
+        done = sanitized.run("su3", *arguments, *options, ranks=ranks, folder=tmp_path, **leaks)
         assert done.returncode == 0, done.stderr
         assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
 
