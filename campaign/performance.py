@@ -23,6 +23,7 @@ from analysis.communication_records import PingPong
 from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
+from campaign import su3_performance
 from containers import images
 from containers.apptainer import apptainer_command, exec_options
 
@@ -154,6 +155,18 @@ def show(implementation: str, pairs: dict[str, list[tuple[float, float]]]) -> No
         )
 
 
+def lattice_rates(rounds: int) -> list[str]:
+    """Return the lines about su3, in the first of the images."""
+    image = images.verify(ROOT, images.default_implementations(ROOT)[0])
+    labels = images.labels(image)
+    mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+    with tempfile.TemporaryDirectory() as folder:
+        place = inside(image, Path(folder))
+        return su3_performance.table(
+            lambda command: place.run([*mpiexec, "-n", "1", *command])[0], rounds
+        )
+
+
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
@@ -174,6 +187,7 @@ def main() -> int:
                     implementation,
                     alternate(container, bare, mpiexec, measurement, rounds),
                 )
+    print("\n".join(["", *lattice_rates(rounds)]))
     return 0
 
 
