@@ -18,6 +18,7 @@ from pathlib import Path
 from analysis.communication_records import PingPong
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
+from campaign import su3_performance
 from campaign.hpl_performance import linpack
 from campaign.nas_performance import NasRates
 from campaign.places import Place, inside, outside
@@ -86,12 +87,26 @@ def show(implementation: str, pairs: Pairs) -> None:
         )
 
 
+def lattice_rates(rounds: int) -> list[str]:
+    """Return the lines about su3, in the first of the images."""
+    image = images.verify(ROOT, images.default_implementations(ROOT)[0])
+    labels = images.labels(image)
+    mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+    with tempfile.TemporaryDirectory() as folder:
+        place = inside(image, Path(folder))
+        return su3_performance.table(
+            lambda command: place.run([*mpiexec, "-n", "1", *command])[0], rounds
+        )
+
+
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     kinds: dict[str, Measurement] = {"messages": messages, "linpack": linpack, "starting": starting}
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
-    parser.add_argument("--only", choices=[*kinds, "nas"], help="one kind of quantities (all)")
+    parser.add_argument(
+        "--only", choices=[*kinds, "nas", "su3"], help="one kind of quantities (all)"
+    )
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
@@ -113,6 +128,8 @@ def main() -> int:
                     # One alternation of these takes as long as ten of the others.
                     most = min(rounds, 3) if name == "nas" else rounds
                     show(implementation, alternate(container, bare, mpiexec, measurement, most))
+    if options.only in (None, "su3"):
+        print("\n".join(["", *lattice_rates(rounds)]))
     return 0
 
 

@@ -9,6 +9,7 @@ const char *const exchange_names[] = {"ssend-irecv", "isend-irecv", "persistent"
     for (message *m = (h)->message; m < (h)->message + (h)->messages; m++)                         \
         if (m->phase == (in_phase))
 
+/* A message's tag. */
 static int number_of(const halo_links *h, const message *m)
 {
     return (int)(m - h->message);
@@ -18,18 +19,18 @@ static void post_receives(halo_links *h, int phase)
 {
     EACH_MESSAGE (h, phase, m)
         MPI_Irecv(m->in, m->numbers, h->number, m->from, number_of(h, m), MPI_COMM_WORLD,
-                  &h->receive[phase][number_of(h, m)]);
+                  &h->receive[phase][m->place]);
 }
 
 static void wait_for_receives(halo_links *h, int phase)
 {
-    MPI_Waitall(MOST_MESSAGES, h->receive[phase], MPI_STATUSES_IGNORE);
+    MPI_Waitall(h->in_phase[phase], h->receive[phase], MPI_STATUSES_IGNORE);
 }
 
 static void wait_for_both(halo_links *h, int phase)
 {
     wait_for_receives(h, phase);
-    MPI_Waitall(MOST_MESSAGES, h->send[phase], MPI_STATUSES_IGNORE);
+    MPI_Waitall(h->in_phase[phase], h->send[phase], MPI_STATUSES_IGNORE);
 }
 
 /* The thesis found MILC to send so (Kearns 2003, section 4.2.2). All receives are posted before the
@@ -50,7 +51,7 @@ static void start_isend(halo_links *h, int phase)
             post_receives(h, later);
     EACH_MESSAGE (h, phase, m)
         MPI_Isend(m->out, m->numbers, h->number, m->to, number_of(h, m), MPI_COMM_WORLD,
-                  &h->send[phase][number_of(h, m)]);
+                  &h->send[phase][m->place]);
 }
 
 static void open_persistent(halo_links *h)
@@ -59,17 +60,17 @@ static void open_persistent(halo_links *h)
         EACH_MESSAGE (h, phase, m) {
             const int n = number_of(h, m);
             MPI_Recv_init(m->in, m->numbers, h->number, m->from, n, MPI_COMM_WORLD,
-                          &h->receive[phase][n]);
+                          &h->receive[phase][m->place]);
             MPI_Send_init(m->out, m->numbers, h->number, m->to, n, MPI_COMM_WORLD,
-                          &h->send[phase][n]);
+                          &h->send[phase][m->place]);
         }
 }
 
 static void start_persistent(halo_links *h, int phase)
 {
     EACH_MESSAGE (h, phase, m) {
-        MPI_Start(&h->receive[phase][number_of(h, m)]);
-        MPI_Start(&h->send[phase][number_of(h, m)]);
+        MPI_Start(&h->receive[phase][m->place]);
+        MPI_Start(&h->send[phase][m->place]);
     }
 }
 
@@ -77,8 +78,8 @@ static void close_persistent(halo_links *h)
 {
     for (int phase = 0; phase < PHASES; phase++)
         EACH_MESSAGE (h, phase, m) {
-            MPI_Request_free(&h->receive[phase][number_of(h, m)]);
-            MPI_Request_free(&h->send[phase][number_of(h, m)]);
+            MPI_Request_free(&h->receive[phase][m->place]);
+            MPI_Request_free(&h->send[phase][m->place]);
         }
 }
 
@@ -106,6 +107,11 @@ static void start_neighbourhood(halo_links *h, int phase)
                             h->comm[phase], &h->receive[phase][0]);
 }
 
+static void wait_for_neighbourhood(halo_links *h, int phase)
+{
+    MPI_Wait(&h->receive[phase][0], MPI_STATUS_IGNORE);
+}
+
 static void close_neighbourhood(halo_links *h)
 {
     for (int phase = 0; phase < h->phases; phase++)
@@ -114,6 +120,7 @@ static void close_neighbourhood(halo_links *h)
 #else
 #define open_neighbourhood NULL
 #define start_neighbourhood NULL
+#define wait_for_neighbourhood NULL
 #define close_neighbourhood NULL
 #endif
 
@@ -121,7 +128,7 @@ static const exchange_method methods[] = {
     {"ssend-irecv", NULL, start_ssend, wait_for_receives, NULL},
     {"isend-irecv", NULL, start_isend, wait_for_both, NULL},
     {"persistent", open_persistent, start_persistent, wait_for_both, close_persistent},
-    {"neighbourhood", open_neighbourhood, start_neighbourhood, wait_for_receives,
+    {"neighbourhood", open_neighbourhood, start_neighbourhood, wait_for_neighbourhood,
      close_neighbourhood},
 };
 

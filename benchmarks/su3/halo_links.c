@@ -127,10 +127,12 @@ int lay_out_halo(halo_links *h, field *f, const kernels *k, const exchange_metho
                 numbers += numbers_of(&m->sent[i]);
             if (total + numbers > INT_MAX)
                 return complain(about, "a rank's border has more than %d numbers", INT_MAX);
+            m->place = count;
             h->places[phase][count] = (int)total;
             h->counts[phase][count++] = m->numbers = (int)numbers;
             total += numbers;
         }
+        h->in_phase[phase] = count;
         if (!total)
             continue;
         h->sent_bytes += (unsigned long long)total * k->number_bytes;
@@ -138,10 +140,9 @@ int lay_out_halo(halo_links *h, field *f, const kernels *k, const exchange_metho
         h->in[phase] = page_aligned((size_t)total * k->number_bytes);
         if (!h->out[phase] || !h->in[phase])
             return complain(about, "no memory for borders of %lld numbers", total);
-        count = 0;
         for (message *m = h->message; m < h->message + h->messages; m++)
             if (m->phase == phase) {
-                const size_t place = (size_t)h->places[phase][count++] * k->number_bytes;
+                const size_t place = (size_t)h->places[phase][m->place] * k->number_bytes;
                 m->out = (char *)h->out[phase] + place;
                 m->in = (char *)h->in[phase] + place;
             }

@@ -15,7 +15,7 @@ enum { MOST_MESSAGES = 2 * DIMENSIONS, MOST_REGIONS = DIMENSIONS, PHASES = 2 };
 
 typedef struct {
     int to, from; /* Ranks. */
-    int phase;
+    int phase, place; /* Which one of its phase. */
     int regions;
     region sent[MOST_REGIONS], received[MOST_REGIONS];
     int numbers;
@@ -42,7 +42,7 @@ struct halo_links {
     const kernels *kernels;
     const exchange_method *method;
     MPI_Datatype number;
-    int phases, messages;
+    int phases, messages, in_phase[PHASES];
     message message[MOST_MESSAGES];
     /* Copied at the beginning, and after the first phase. */
     own_border border[PHASES][DIMENSIONS * DIMENSIONS];

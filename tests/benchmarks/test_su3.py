@@ -113,9 +113,9 @@ def violations(built: Built, integrator: str, steps: tuple[int, ...]) -> list[fl
 
 def test_energy_violation_falls_as_the_step_squared(one: Built) -> None:
     found = violations(one, "leapfrog", (5, 10, 20, 40, 80))
-    # Another program's, from other random numbers (METHOD: 4^4, beta 5.6): the size agrees.
+    # Another program's, from other random numbers (4^4, beta 5.6): the size agrees.
     assert [abs(v) for v in found] == pytest.approx([72.23, 17.99, 4.493, 1.1230, 0.28073], rel=0.1)
-    ratios = [one / other for one, other in pairwise(found)]
+    ratios = [coarse / fine for coarse, fine in pairwise(found)]
     assert ratios == pytest.approx([4.016, 4.004, 4.001, 4.0002], rel=3e-3)
 
 

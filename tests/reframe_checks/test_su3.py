@@ -1,0 +1,92 @@
+"""A simulation of other physics, another lattice or impossible speed is refused."""
+
+import math
+import os
+from typing import Any
+
+import pytest
+
+from analysis.su3_records import FLOPS_OF_SITE_UPDATE
+from tests.reframe_checks.conftest import StandIn, header, lines, summary
+
+TRAJECTORIES, STEPS, SITES = 15, 10, 8**4
+#: A lattice of 8^4 at beta 3 on one rank.
+STRONG = "^Su3(?=.*%suite=scaling)(?=.*%scaling=strong)"
+ONLY = f"{STRONG}(?=.*%ranks=1(%| |$))"
+
+
+def simulation(
+    plaquette: float = 0.205, violation: float = 0.3, iterations: bool = True, **more: object
+) -> str:
+    updates = SITES * STEPS * TRAJECTORIES
+    result: dict[str, Any] = {
+        "record": "result", "operation": "su3", "lattice": [8, 8, 8, 8], "grid": [1, 1, 1, 1],
+        "own_sites": SITES, "beta": 3.0, "steps": STEPS, "step_size": 0.05,
+        "integrator": "leapfrog", "exchange": "ssend-irecv", "precision": "double",
+        "instructions": "avx2", "trajectories": TRAJECTORIES, "warmups": 10,
+        "first_trajectory": 10, "start": "hot", "accept": False,
+        "plaquettes": [plaquette] * TRAJECTORIES, "plaquette": plaquette,
+        "plaquette_error": 0.0002, "delta_h": [violation] * TRAJECTORIES,
+        "exp_minus_delta_h": math.exp(-violation), "accepted": TRAJECTORIES,
+        "unitarity_deviation": 1e-15, "time_s": summary(0.05), "wall_s": 0.75,
+        "cpu_by_rank_s": [0.7], "exchange_by_rank_s": [0.0], "site_updates": updates,
+        "flops": updates * FLOPS_OF_SITE_UPDATE, "moved_bytes": 0, "verified_bytes": 0, **more,
+    }  # fmt: skip
+    times = {"record": "iterations", "operation": "su3", "lattice": result["lattice"],
+             "time_s": [0.05] * TRAJECTORIES}  # fmt: skip
+    return lines(
+        header("su3", 1), result, *([times] if iterations else []),
+        {"record": "end", "results": 1},
+    )  # fmt: skip
+
+
+def test_sound_simulation_is_kept(stand_in: StandIn) -> None:
+    stand_in.write(simulation())
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound"
+    assert launch["cell"] == "Su3 suite=scaling scaling=strong ranks=1"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "kind", "sentence"),
+    [
+        ("", "failed", "empty"),
+        (simulation(plaquette=0.2114), "failed",
+         "the mean plaquette is 0.21140, expected is 0.20499 within 0.00"),
+        (simulation(plaquette=0.19), "failed", "(literature/su3_plaquette.csv, beta 3, 8x8x8x8)"),
+        (simulation(plaquette=0.0), "failed", "the physics is wrong"),
+        (simulation(violation=0.0), "failed", "violates the energy by 0 in the mean"),
+        (simulation(violation=30.0), "failed", "the momenta or the force are wrong"),
+        (simulation(unitarity_deviation=1e-6), "failed", "links are off SU(3) by 1e-06"),
+        (simulation(lattice=[8, 8, 4, 16]), "failed", "lattice is [8, 8, 4, 16], asked was"),
+        (simulation(beta=6.0), "failed", "beta is 6.0, asked was 3.0"),
+        (simulation(first_trajectory=11), "failed", "first_trajectory is 11, asked was 10"),
+        (simulation(exchange="persistent"), "failed", "exchange is persistent"),
+        (simulation(grid=[1, 1, 1, 3]), "failed", "does not divide"),
+        (simulation(verified_bytes=8), "failed", "an exchange moves 0 bytes, and 8 were verified"),
+        (simulation(flops=1), "failed", "site_updates and flops are not those"),
+        (simulation(plaquettes=[0.3] * TRAJECTORIES), "failed", "the mean of its list 0.3"),
+        (simulation(delta_h=[0.3]), "failed", "one entry for each trajectory"),
+        (simulation(iterations=False), "failed", "lacks the times of single trajectories"),
+        (simulation(wall_s=1e-4), "suspect", "is above the processors' peak"),
+        (simulation(exchange_by_rank_s=[0.8]), "suspect", "a rank spent 0.8 s in exchanges"),
+    ],
+)  # fmt: skip
+def test_simulation_that_is_not_right(
+    stand_in: StandIn, stdout: str, kind: str, sentence: str
+) -> None:
+    stand_in.write(stdout)
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["outcome"] == kind and sentence in str(launch["sentence"]), launch["sentence"]
+
+
+def test_ranks_without_cores_are_left_out(stand_in: StandIn) -> None:
+    """A machine of one core measures one rank only, and says why."""
+    stand_in.write(simulation())
+    outcome = stand_in.run(only=STRONG)
+    ranks = {launch["ranks"] for launch in outcome.launches}
+    assert ranks == ({1, 2} if len(os.sched_getaffinity(0)) > 1 else {1})
