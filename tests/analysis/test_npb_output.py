@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.campaign import Launch, LaunchRecord
+from analysis.comparison import metrics, series_of
 from analysis.npb_output import OPERATIONS, literature, problem, read_npb_output
 from analysis.record_types import RecordError
+from analysis.tables import result_rows
 
 CAPTURED = Path(__file__).with_name("captured")
 CG = (CAPTURED / "npb34_cg.stdout").read_text()
@@ -139,3 +142,15 @@ def test_every_benchmark_of_the_literature_has_its_count() -> None:
     for benchmark in OPERATIONS:
         found = [problem(benchmark, name).operations for name in "SWABC"]
         assert found == sorted(found) and found[0] > 1e5, benchmark
+
+
+def test_rate_reaches_comparison_and_tables(tmp_path: Path) -> None:
+    run = read_npb_output(write(tmp_path, OURS))
+    record = LaunchRecord.model_construct(launch="one", experiment="Nas")
+    launch = Launch(record, run)
+    assert series_of(launch) == {"": {0: pytest.approx(3942.432074e6)}}
+    [row] = result_rows(launch)
+    assert set(row) == {"launch", "operation", "benchmark", "problem_class", "iterations", "time_s",
+                        "rate_ops"}  # fmt: skip
+    assert (row["operation"], row["benchmark"], row["problem_class"]) == ("npb", "MG", "S")
+    assert metrics()["Nas"]["unit"] == "op/s" and metrics()["Nas"]["better"] == "higher"

@@ -124,7 +124,8 @@ CALLS = {
            "int code = PMPI_Allreduce(s, b, n, t, o, c); if (t == MPI_DOUBLE) *(double *)b += 1;"),
     "IS": ("MPI_Alltoallv(const void *s, const int *n, const int *d, MPI_Datatype t, void *b, "
            "const int *m, const int *e, MPI_Datatype u, MPI_Comm c)",
-           "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c); ((int *)b)[7] ^= 1;"),
+           "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c), rank; PMPI_Comm_rank(c, &rank); "
+           "if (rank == 1) ((int *)b)[7] ^= 1;"),
     "CG": ("MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, "
            "MPI_Request *r)",
            "((double *)b)[n / 2] += 1e-3; int code = PMPI_Isend(b, n, t, to, tag, c, r);"),
