@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/leaving.h"
 #include "benchmark.h"
 #include "random_numbers.h"
 
@@ -126,6 +127,17 @@ static void exchange_keys(sorting *s)
                   s->receive_counts, s->receive_starts, MPI_INT, MPI_COMM_WORLD);
 }
 
+/* A key that was damaged on its way would be counted outside of this rank's values. */
+static void refuse_foreign_keys(const sorting *s)
+{
+    const unsigned values = (unsigned)s->key_values;
+    unsigned foreign = 0;
+    for (int i = 0; i < s->received_keys; i++)
+        foreign |= (unsigned)(s->received[i] - s->smallest) >= values;
+    if (foreign)
+        leave_at_once(program.name, "a rank received a key that is not in its buckets");
+}
+
 /* Count the keys that are not above each value: a key's rank is those not above the one below it. */
 static void rank_own_keys(sorting *s)
 {
@@ -163,6 +175,7 @@ static void rank_keys(sorting *s, int iteration)
     share_buckets(s);
     sort_into_buckets(s);
     exchange_keys(s);
+    refuse_foreign_keys(s);
     rank_own_keys(s);
     note_test_ranks(s, iteration);
 }
