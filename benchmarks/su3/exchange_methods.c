@@ -33,15 +33,15 @@ static void wait_for_both(halo_links *h, int phase)
     MPI_Waitall(h->in_phase[phase], h->send[phase], MPI_STATUSES_IGNORE);
 }
 
-/* The thesis found MILC to send so (Kearns 2003, section 4.2.2). All receives are posted before the
- * first send waits, so no rank waits for one that waits for it. */
+/* The thesis found MILC to send so (Kearns 2003, section 4.2.2). All ranks go through the
+ * messages in one order, each receive is posted before the send waits, so none waits in a circle. */
 static void start_ssend(halo_links *h, int phase)
 {
-    if (phase == 0)
-        for (int later = 0; later < PHASES; later++)
-            post_receives(h, later);
-    EACH_MESSAGE (h, phase, m)
+    EACH_MESSAGE (h, phase, m) {
+        MPI_Irecv(m->in, m->numbers, h->number, m->from, number_of(h, m), MPI_COMM_WORLD,
+                  &h->receive[phase][m->place]);
         MPI_Ssend(m->out, m->numbers, h->number, m->to, number_of(h, m), MPI_COMM_WORLD);
+    }
 }
 
 static void start_isend(halo_links *h, int phase)

@@ -150,7 +150,7 @@ static void measure(simulation *s, measurement *m)
     MPI_Gather(&own[1], 1, MPI_DOUBLE, m->exchange, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Reduce(&deviation, &m->deviation, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     for (size_t i = 0; i < m->trajectories; i++) {
-        const double mine = m->times[i];
+        double mine = m->times[i];
         MPI_Reduce(&mine, &m->times[i], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     }
 }
