@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../common/buffers.h"
 #include "benchmark.h"
 #include "for_this_processor.h"
 
@@ -10,8 +11,8 @@ fourier make_fourier(const program_description *program, int length)
 {
     const size_t n = (size_t)length;
     fourier f = {length, reserve(program, n, sizeof(double)), reserve(program, n, sizeof(double)),
-                 NULL};
-    if (posix_memalign((void **)&f.work, 64, 4 * n * LINES * sizeof(double)))
+                 (double *)page_aligned(4 * n * LINES * sizeof(double))};
+    if (!f.work)
         leave_at_once(program->name, "no memory for the lines of a Fourier transform");
     for (int i = 0; i < length; i++) {
         f.cosine[i] = cos(2.0 * 3.14159265358979323846 * i / length);
