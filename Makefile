@@ -8,6 +8,9 @@ CHECKS ?=
 TESTS ?=
 RESUME ?=
 ESTIMATE ?=
+HOST_MPI ?=
+PREFIX ?=
+NAME ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -21,7 +24,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
+.PHONY: help setup apptainer images image run performance report cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
 
@@ -37,6 +40,9 @@ apptainer: .wyeast/venv/.for-run
 images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE)
 	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
 	    $(PYTHON) -m containers.build --images "$$images"
+
+image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
+	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
 
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
