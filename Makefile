@@ -44,10 +44,11 @@ images: setup ## build the images that are out of date (IMAGES=a,b; all; those o
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
 
-run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME, ESTIMATE)
+run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
-	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate)
+	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)')
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance

@@ -106,7 +106,9 @@ def entry_of(root: Path, name: str) -> dict[str, Any]:
         raise ImageError(
             f"{implementation} is not in {LOCK}; build it: {BUILD_COMMAND} IMAGES={implementation}"
         )
-    known = variants_of(found["labels"])
+    from containers import host_mpi
+
+    known = variants_of(host_mpi.over(found["labels"], variant))
     if variant is not None and variant not in known:
         raise ImageError(unknown_variant(implementation, variant, known))
     return found

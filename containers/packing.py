@@ -118,6 +118,22 @@ def is_elf(path: Path) -> bool:
         return file.read(4) == b"\x7fELF"
 
 
+def foreign_libraries(
+    prefix: Path, programs: list[Path]
+) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Return the libraries of the machine that files under a prefix load, and those it lacks.
+
+    They are neither under the prefix nor of the C library; those that it lacks are given with a
+    file that wants them.
+    """
+    linked, missing = libraries_of(programs, prefix)
+    return {
+        name: path
+        for name, path in sorted(linked.items())
+        if not path.resolve().is_relative_to(prefix.resolve()) and not C_LIBRARY.fullmatch(name)
+    }, missing
+
+
 def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, list[str]]:
     """Return what is to be packed, and what the machine itself lacks of what it names.
 
@@ -136,16 +152,9 @@ def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, l
         raise PrefixError(f"{prefix} holds more than an MPI; give a folder that has only that")
     files = digests(prefix, left_out)
     programs = [c for p, c in files_of(prefix, left_out) if not c.is_symlink() and is_elf(c)]
-    linked, missing = libraries_of(programs, prefix)
+    linked, missing = foreign_libraries(prefix, programs)
     of_base = set(_in_base(base, "ldconfig -p | awk 'NR > 1 { print $1 }'").split())
-    libraries = {
-        name: path
-        for name, path in sorted(linked.items())
-        if not path.is_relative_to(prefix)
-        and not path.resolve().is_relative_to(prefix.resolve())
-        and not C_LIBRARY.fullmatch(name)
-        and name not in of_base
-    }
+    libraries = {name: path for name, path in linked.items() if name not in of_base}
     with tempfile.TemporaryDirectory(dir=base.parent, prefix="libraries-") as folder:
         for name, path in libraries.items():
             shutil.copy(path, Path(folder) / name)

@@ -13,6 +13,8 @@ from containers.images import split_variant, unknown_variant
 TABLE = "containers/implementations.yaml"
 #: Entries of this checkout alone: what `make image` has packed.
 LOCAL = ".wyeast/implementations"
+#: The variant of any image that has the machine's own MPI bound in.
+HOST = "host"
 
 Pmi = Literal["pmix", "pmi2", "daemons"]
 #: What programs call; each experiment is of one.
@@ -187,7 +189,8 @@ class Table(_Strict):
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
         merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
         found = Implementation(**merged)
-        if variant is not None and variant not in found.variants:
+        if variant not in (None, HOST, *found.variants):
+            assert variant is not None
             raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
         if entry.builder == "debian":
             _check_debian(found)

@@ -11,7 +11,7 @@ from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from campaign import choice
-from containers import images
+from containers import host_mpi, images
 from containers.apptainer import exec_options
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -50,12 +50,14 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         """Read the labels, which say what is inside and how its ranks start."""
         try:
             text = (Path(self.stagedir) / str(sn.evaluate(self.stdout))).read_text()
-            self.labels = json.loads(text)["data"]["attributes"]["labels"]
+            labels = json.loads(text)["data"]["attributes"]["labels"]
         except (ValueError, KeyError) as error:
             raise SanityError(f"{self.path} cannot be inspected: {error}") from None
+        name, variant = images.split_variant(self.implementation)
+        self.labels = host_mpi.over(labels, variant)
         return sn.assert_eq(
             self.labels.get("org.wyeast.implementation"),
-            images.split_variant(self.implementation)[0],
+            name,
             msg=f"{self.path} says that it holds {{0}}, not {{1}}; rebuild it: "
             f"{images.BUILD_COMMAND}",
         )
