@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def bind(root: Path, words: str, names: list[str]) -> tuple[dict[str, Any], list
             raise PrefixError(
                 f"{image} is a variant already; HOST_MPI is for {image.split('+')[0]}"
             )
-        check(images.verify(root, image), image, found, facts)
+        sentence = check(images.verify(root, image), image, found, facts)
+        if sentence:
+            print(f"host-mpi: {sentence}", file=sys.stderr)
         chosen.append(f"{image}+{variant}")
     return facts, chosen
 
@@ -85,17 +88,22 @@ def copy_libraries(found: installed.Installed, folder: Path) -> None:
         shutil.copy(path, folder / name)
 
 
-def check(image: Path, name: str, found: installed.Installed, facts: Mapping[str, Any]) -> None:
-    """Raise PrefixError unless the loader gives an image's programs the bound MPI, whole."""
+def check(
+    image: Path, name: str, found: installed.Installed, facts: Mapping[str, Any]
+) -> str | None:
+    """Raise PrefixError unless the loader gives an image's programs the bound MPI.
+
+    Return a sentence about the programs that call what that MPI does not have, if there are any.
+    """
     of_mpi = re.compile(r"\s(lib(?:mpi|mpich|lam)\.so\S*) => (\S+)")
     needed = of_mpi.search(_ldd(image, [], "preflight"))
-    has = f"the MPI under {found.prefix} is {found.family} {found.version}"
+    has = f"{found.family} {found.version} under {found.prefix}"
     if not needed:
         raise PrefixError(f"{name} has no programs of an MPI in a shared library")
     if not any((found.prefix / f / needed[1]).exists() for f in installed.FOLDERS):
         raise PrefixError(
-            f"the programs of {name} need {needed[1]}, and {has}, with {found.library.name}: they "
-            "do not have one binary interface; name images that have it: IMAGES=..."
+            f"the programs of {name} need {needed[1]}, and {has} is {found.library.name}: they do "
+            "not have one binary interface; name images that have it: IMAGES=..."
         )
     said = _ldd(image, options_of(facts["labels"], facts["variant"]), "*")
     taken = of_mpi.search(said)
@@ -103,14 +111,21 @@ def check(image: Path, name: str, found: installed.Installed, facts: Mapping[str
         raise PrefixError(
             f"{name} takes {taken[2] if taken else 'no library'} even where {has} is bound in"
         )
-    lacking = re.search(r"undefined symbol: (\S+)\s+\((\S+)\)", said) or re.search(
-        r"version `(\S+)' not found \(required by (\S+)\)", said
-    )
-    if lacking:
+    too_new = re.search(r"version `(\S+)' not found \(required by (\S+)\)", said)
+    if too_new:
         raise PrefixError(
-            f"{has}, and cannot stand in for that of {name}: {lacking[2]} needs {lacking[1]}, "
-            "which is not there"
+            f"{has} cannot be bound into {name}: {too_new[2]} needs {too_new[1]}, which is newer "
+            "than what the image has"
         )
+    lacking: dict[str, str] = {}
+    for function, program in re.findall(r"undefined symbol: (\S+)\s+\((\S+)\)", said):
+        lacking.setdefault(Path(program).name, function)
+    if not lacking:
+        return None
+    words = ", ".join(f"{program} ({function})" for program, function in lacking.items())
+    if "preflight" in lacking:
+        raise PrefixError(f"{has} lacks what programs of {name} call: {words}")
+    return f"{has} lacks what some programs of {name} call, and these fail where they do: {words}"
 
 
 def _ldd(image: Path, options: list[str], programs: str) -> str:
