@@ -266,6 +266,7 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
     table = load_table(root)
     found = installed.find(prefix, table, ("mpicc", "mpiexec"))
     packing.check_name(name, found, table)
+    packing.check_place(found)
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of(name, packing.entry_of(found, table, nothing), table)
     bases = bases_of(root, table, like, sources.load_sources(root), bootstrap)

@@ -50,6 +50,20 @@ def check_name(name: str, found: Installed, table: Table) -> None:
         )
 
 
+def check_place(found: Installed) -> None:
+    """Raise PrefixError for a prefix that an image cannot have, or that is not an MPI's alone."""
+    prefix = found.prefix
+    closed = [folder for folder in COVERED if prefix.is_relative_to(folder)]
+    if closed:
+        raise PrefixError(
+            f"{prefix} cannot be the place of an MPI in an image, because containers have "
+            f"{closed[0]} from the machine that they run on, or closed; install it elsewhere, such "
+            f"as /opt/{found.family}-{found.version}"
+        )
+    if str(prefix) in WHOLE_SYSTEM:
+        raise PrefixError(f"{prefix} holds more than an MPI; give a folder that has only that")
+
+
 def entry_of(found: Installed, table: Table, packed: Packed) -> Entry:
     """Return the entry in the table of an MPI under a prefix."""
     # What the table knows of another of its kind holds for it, too.
@@ -141,15 +155,6 @@ def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, l
     library is too old.
     """
     prefix = found.prefix
-    closed = [folder for folder in COVERED if prefix.is_relative_to(folder)]
-    if closed:
-        raise PrefixError(
-            f"{prefix} cannot be the place of an MPI in an image, because containers have "
-            f"{closed[0]} from the machine that they run on, or closed; install it elsewhere, such "
-            f"as /opt/{found.family}-{found.version}"
-        )
-    if str(prefix) in WHOLE_SYSTEM:
-        raise PrefixError(f"{prefix} holds more than an MPI; give a folder that has only that")
     files = digests(prefix, left_out)
     programs = [c for p, c in files_of(prefix, left_out) if not c.is_symlink() and is_elf(c)]
     linked, missing = foreign_libraries(prefix, programs)
