@@ -104,20 +104,20 @@ def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
 
 def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi, str]:
     """Return how a scheduler starts its ranks, and what tells."""
-    linked = libraries_of([library], prefix)[0]
-    for name, pmi in (("libpmix.so", "pmix"), ("libpmi2.so", "pmi2")):
-        if any(linked_name.startswith(name) for linked_name in linked):
-            return ("pmix" if pmi == "pmix" else "pmi2"), f"{library.name} is linked with {name}"
+    linked = " ".join(libraries_of([library], prefix)[0])
+    of_name: dict[str, Pmi] = {"libpmix.so": "pmix", "libpmi2.so": "pmi2"}
+    for name, pmi in of_name.items():
+        if name in linked:
+            return pmi, f"{library.name} is linked with {name}"
     information = prefix / "bin" / "ompi_info"
     if information.exists():
         answer = subprocess.run([information], env=environment_of(prefix), capture_output=True,
                                 text=True, errors="replace").stdout  # fmt: skip
-        modules = set(re.findall(r"MCA pmix: (\w+)", answer)) - {"isolated", "flux"}
-        for pmi, names in (("pmix", {n for n in modules if "ext" in n or "pmix" in n}),
-                           ("pmi2", modules & {"s1", "s2"})):  # fmt: skip
-            if names:
-                evidence = f"ompi_info names the module {sorted(names)[0]}"
-                return ("pmix" if pmi == "pmix" else "pmi2"), evidence
+        of_module: dict[str, Pmi] = {r"(?:ext|pmix)\w+": "pmix", r"s[12]": "pmi2"}
+        for module, pmi in of_module.items():
+            found = re.search(rf"MCA pmix: ({module})\b", answer)
+            if found:
+                return pmi, f"ompi_info names the module {found[1]}"
     configured = re.search(r"--with-(?:pm|pmi|pmix|pmi2)(?:=\S+)?(?=\s|'|$)", said)
     if configured:
         return ("pmix" if "pmix" in configured[0] else "pmi2"), f"configured {configured[0]}"
