@@ -57,7 +57,7 @@ def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
     names = choice.implementations(ROOT, options.site, options.images)
     if not options.host_mpi:
         return names, {}
-    facts, names = host_mpi.bind(ROOT, options.host_mpi, names)
+    facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
     os.environ[host_mpi.VARIABLE] = json.dumps(facts)
     return names, {"host_mpi": facts}
 

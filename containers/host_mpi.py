@@ -30,7 +30,9 @@ LIBRARIES = "/opt/wyeast/host-lib"
 OVERRIDDEN = ("family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed")
 
 
-def bind(root: Path, words: str, names: list[str]) -> tuple[dict[str, Any], list[str]]:
+def bind(
+    root: Path, words: str, names: list[str], site: str = "local"
+) -> tuple[dict[str, Any], list[str]]:
     """Return the facts of the MPI under a prefix, and the names with its variant for `host`.
 
     Where no name has `+host`, all get it. Raises PrefixError where an image's programs cannot use
@@ -41,7 +43,8 @@ def bind(root: Path, words: str, names: list[str]) -> tuple[dict[str, Any], list
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of("host", packing.entry_of(found, table, nothing), table)
     variant = f"{HOST}-{found.family}-{found.version}".lower()
-    folder = root / ".wyeast" / "host_mpi" / variant
+    # Where whoever measures at the site may write, and all its nodes can read.
+    folder = root / ".wyeast" / "reframe" / site / "host_mpi" / variant
     copy_libraries(found, folder)
     variables = {
         **{name: value for name, value in like.environment.items() if "$" not in value},

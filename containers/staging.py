@@ -48,7 +48,7 @@ class Recipe:
             benchmarks_sha256(self.root),
             [
                 sources.sha256_of(path)
-                for path in (self.definition(), Path(__file__), *self.launchers())
+                for path in (self.definition(), Path(__file__), *self.launchers(), *self.packer())
             ],
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -61,6 +61,10 @@ class Recipe:
     def definition(self) -> Path:
         """Return the definition's path."""
         return self.root / "containers" / self.implementation.definition
+
+    def packer(self) -> list[Path]:
+        """Return the path of what packs an MPI of this machine, if the recipe is of one."""
+        return [Path(packing.__file__)] if self.implementation.packed else []
 
     def launchers(self) -> list[Path]:
         """Return the paths of the scripts that start ranks in the image."""

@@ -13,6 +13,7 @@ import pytest
 
 from containers import bases, host_mpi, images, installed, packing, sources, staging
 from containers.apptainer import apptainer_command, exec_options
+from containers.build import pack
 from containers.table import Packed, TableError, load_table, with_entry
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -175,16 +176,21 @@ def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
         ("a+b", "a name has small letters"),
         ("mpich-3.4", "containers have /tmp from the machine"),
     ):
-        assert sentence in refusal(build("--prefix", str(prefix), "--name", name))
+        with pytest.raises(installed.PrefixError, match=re.escape(sentence)):
+            pack(PROJECT, str(prefix), name, "mmdebstrap")
     (prefix / "bin" / "mpicc").unlink()
     assert "there is no program bin/mpicc under" in refusal(
         build("--prefix", str(prefix), "--name", "x")
     )
-    assert "is no folder" in refusal(build("--prefix", str(tmp_path / "none"), "--name", "x"))
     for program in ("mpicc", "mpiexec"):
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / program).touch(mode=0o755)
-    assert "no shared library of MPI" in refusal(build("--prefix", str(tmp_path), "--name", "x"))
+    for place, sentence in (
+        (tmp_path, "no shared library of MPI"),
+        (tmp_path / "none", "no folder"),
+    ):
+        with pytest.raises(installed.PrefixError, match=sentence):
+            pack(PROJECT, str(place), "x", "mmdebstrap")
     assert not packing.entry_path(PROJECT, "x").exists()
 
 
