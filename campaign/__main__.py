@@ -18,7 +18,6 @@ from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
 from containers import host_mpi, images
 from containers.installed import PrefixError
-from containers.table import HOST
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
 
@@ -58,7 +57,6 @@ def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
     if not options.host_mpi:
         return names, {}
     facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
-    os.environ[host_mpi.VARIABLE] = json.dumps(facts)
     return names, {"host_mpi": facts}
 
 
@@ -148,19 +146,7 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     if manifest["finished_utc"]:
         raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
     if "host_mpi" in manifest:
-        options.host_mpi, options.images = (
-            manifest["host_mpi"]["prefix"],
-            ",".join(
-                images.split_variant(name)[0]
-                + f"+{HOST}" * (manifest["host_mpi"]["variant"] in name)
-                for name in manifest["images"]
-            ),
-        )
-        if chosen(options)[1]["host_mpi"] != manifest["host_mpi"]:
-            raise CampaignError(
-                f"the MPI under {options.host_mpi} is another than the one that {campaign.name} "
-                "began with; measure a new campaign instead"
-            )
+        host_mpi.bind_again(ROOT, manifest["host_mpi"], list(manifest["images"]), options.site)
     for name, now in provenance.describe_images(ROOT, list(manifest["images"])).items():
         if now["sha256"] != manifest["images"][name]["sha256"]:
             raise CampaignError(

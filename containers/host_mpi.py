@@ -35,8 +35,9 @@ def bind(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the facts of the MPI under a prefix, and the names with its variant for `host`.
 
-    Where no name has `+host`, all get it. Raises PrefixError where an image's programs cannot use
-    that MPI, ImageError for an image that is not there.
+    Where no name has `+host`, all get it. The processes that this one starts know the facts, too.
+    Raises PrefixError where an image's programs cannot use that MPI, ImageError for an image that
+    is not there.
     """
     table = load_table(root)
     found = installed.find(words, table, ("mpiexec",))
@@ -78,7 +79,18 @@ def bind(
         if sentence:
             print(f"host-mpi: {sentence}", file=sys.stderr)
         chosen.append(f"{image}+{variant}")
+    os.environ[VARIABLE] = json.dumps(facts)
     return facts, chosen
+
+
+def bind_again(root: Path, facts: Mapping[str, Any], names: list[str], site: str) -> None:
+    """Bind the MPI that a campaign of these names began with; raises PrefixError for another."""
+    bound = [f"{name.partition('+')[0]}+{HOST}" for name in names if facts["variant"] in name]
+    if bind(root, facts["prefix"], bound, site)[0] != facts:
+        raise PrefixError(
+            f"the MPI under {facts['prefix']} is another than the one that the campaign began "
+            "with; measure a new campaign instead"
+        )
 
 
 def copy_libraries(found: installed.Installed, folder: Path) -> None:

