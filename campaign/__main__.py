@@ -18,6 +18,7 @@ from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
 from containers import host_mpi, images
 from containers.installed import PrefixError
+from containers.table import HOST
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
 
@@ -55,6 +56,11 @@ def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
     """Return the implementations to measure, and what of the manifest a bound MPI adds."""
     names = choice.implementations(ROOT, options.site, options.images)
     if not options.host_mpi:
+        unbound = [name for name in names if name.endswith(f"+{HOST}")]
+        if unbound:
+            raise CampaignError(
+                f"{unbound[0]} has an MPI of this machine bound in; say which: HOST_MPI=/opt/some-mpi"
+            )
         return names, {}
     facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
     return names, {"host_mpi": facts}

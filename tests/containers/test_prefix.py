@@ -1,5 +1,6 @@
 """MPIs of this machine: packed into images, and bound into those of others."""
 
+import argparse
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from campaign.__main__ import chosen
+from campaign.folder import CampaignError
 from containers import bases, host_mpi, images, installed, packing, sources, staging
 from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack
@@ -221,6 +224,12 @@ def test_another_interface_is_refused(
     host_mpi.bind_again(PROJECT, facts, names, "local")
     with pytest.raises(installed.PrefixError, match="another than the one that the campaign began"):
         host_mpi.bind_again(PROJECT, {**facts, "library_sha256": "0"}, names, "local")
+
+
+def test_a_bound_mpi_has_to_be_named() -> None:
+    options = argparse.Namespace(site="local", images=f"{MPICH}+host", host_mpi=None)
+    with pytest.raises(CampaignError, match=r"mpich-5\.0\.2\+host .* say which: HOST_MPI="):
+        chosen(options)
 
 
 ENTRY = """
