@@ -59,7 +59,8 @@ def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
         unbound = [name for name in names if name.endswith(f"+{HOST}")]
         if unbound:
             raise CampaignError(
-                f"{unbound[0]} has an MPI of this machine bound in; say which: HOST_MPI=/opt/some-mpi"
+                f"{unbound[0]} has an MPI of this machine bound in; say which: "
+                "HOST_MPI=/opt/some-mpi"
             )
         return names, {}
     facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
