@@ -22,8 +22,6 @@ from containers.installed import PrefixError
 from containers.sources import sha256_of
 from containers.table import HOST, Packed, load_table
 
-#: The variable that has the facts, in JSON, for all processes of a campaign.
-VARIABLE = "WYEAST_HOST_MPI"
 #: Where containers have the libraries of the machine that the MPI needs.
 LIBRARIES = "/opt/wyeast/host-lib"
 #: What of an image's labels is the bound MPI's instead.
@@ -79,7 +77,7 @@ def bind(
         if sentence:
             print(f"host-mpi: {sentence}", file=sys.stderr)
         chosen.append(f"{image}+{variant}")
-    os.environ[VARIABLE] = json.dumps(facts)
+    os.environ[images.HOST_MPI] = json.dumps(facts)
     return facts, chosen
 
 
@@ -120,7 +118,7 @@ def check(
             f"the programs of {name} need {needed[1]}, and {has} is {found.library.name}: they do "
             "not have one binary interface; name images that have it: IMAGES=..."
         )
-    said = _ldd(image, options_of(facts["labels"], facts["variant"]), "*")
+    said = _ldd(image, images.options_of(facts["labels"], facts["variant"]), "*")
     taken = of_mpi.search(said)
     if not taken or not taken[2].startswith(f"{found.prefix}/"):
         raise PrefixError(
@@ -147,18 +145,3 @@ def _ldd(image: Path, options: list[str], programs: str) -> str:
     command = [str(apptainer_command()), "exec", *exec_options(), *options, str(image),
                "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1"]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, errors="replace", cwd="/").stdout
-
-
-def options_of(labels: Mapping[str, str], variant: str) -> list[str]:
-    """Return the options of `apptainer exec` that bind the MPI in and have the loader take it."""
-    variables = images.variants_of(labels)[variant]
-    return [
-        *(f"--bind={words}" for words in labels.get("org.wyeast.binds", "").split()),
-        *(f"--env={name}={value}" for name, value in variables.items()),
-    ]
-
-
-def over(labels: dict[str, str], variant: str | None) -> dict[str, str]:
-    """Return an image's labels as they are in a variant: with a bound MPI they are that one's."""
-    facts = json.loads(os.environ.get(VARIABLE) or "{}")
-    return labels | facts["labels"] if variant and variant == facts.get("variant") else labels

@@ -11,7 +11,7 @@ from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from campaign import choice
-from containers import host_mpi, images
+from containers import images
 from containers.apptainer import exec_options
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -54,7 +54,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         except (ValueError, KeyError) as error:
             raise SanityError(f"{self.path} cannot be inspected: {error}") from None
         name, variant = images.split_variant(self.implementation)
-        self.labels = host_mpi.over(labels, variant)
+        self.labels = images.with_host_mpi(labels, variant)
         return sn.assert_eq(
             self.labels.get("org.wyeast.implementation"),
             name,

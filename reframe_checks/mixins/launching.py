@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from containers import host_mpi, images
+from containers import images
 
 INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
 
@@ -106,4 +106,4 @@ def _variables_of(labels: dict[str, str], variant: str | None) -> list[str]:
     if variant not in known:
         implementation = _label(labels, "implementation")
         raise CannotStart(images.unknown_variant(implementation, variant, known))
-    return host_mpi.options_of(labels, variant)
+    return images.options_of(labels, variant)

@@ -211,7 +211,7 @@ def test_another_interface_is_refused(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(host_mpi.VARIABLE, "")
+    monkeypatch.setenv(images.HOST_MPI, "")
     foreign = unpacked("openmpi-4.1.8", place / "openmpi")
     with pytest.raises(installed.PrefixError, match=r"need libmpi\.so\.12, and openmpi 4\.1\.8"):
         host_mpi.bind(PROJECT, str(foreign), [MPICH])
