@@ -9,6 +9,9 @@ CHECKS ?=
 TESTS ?=
 RESUME ?=
 ESTIMATE ?=
+HOST_MPI ?=
+PREFIX ?=
+NAME ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -22,7 +25,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
+.PHONY: help setup apptainer images image run performance report cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
 
@@ -39,10 +42,14 @@ images: setup ## build the images that are out of date (IMAGES=a,b; all; those o
 	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
 	    $(PYTHON) -m containers.build --images "$$images"
 
-run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME, ESTIMATE)
+image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
+	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
+
+run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
-	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate)
+	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)')
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance

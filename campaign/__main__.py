@@ -16,7 +16,9 @@ from campaign import choice, estimate, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
 from campaign.rounds import only_campaign, run_round
-from containers import images
+from containers import host_mpi, images
+from containers.installed import PrefixError
+from containers.table import HOST
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
 
@@ -40,10 +42,29 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
     parser.add_argument(
+        "--host-mpi", metavar="PREFIX",
+        help="bind the MPI that is installed there into the images, in place of their own",
+    )  # fmt: skip
+    parser.add_argument(
         "--estimate", action="store_true",
         help="say how long it will take by the last campaign like it, and measure nothing",
     )  # fmt: skip
     return parser.parse_args()
+
+
+def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    """Return the implementations to measure, and what of the manifest a bound MPI adds."""
+    names = choice.implementations(ROOT, options.site, options.images)
+    if not options.host_mpi:
+        unbound = [name for name in names if name.endswith(f"+{HOST}")]
+        if unbound:
+            raise CampaignError(
+                f"{unbound[0]} has an MPI of this machine bound in; say which: "
+                "HOST_MPI=/opt/some-mpi"
+            )
+        return names, {}
+    facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
+    return names, {"host_mpi": facts}
 
 
 def alike(options: argparse.Namespace) -> dict[str, Any]:
@@ -55,7 +76,7 @@ def alike(options: argparse.Namespace) -> dict[str, Any]:
         "tier": options.tier,
         "checks": options.checks,
         "time_limit": options.time_limit,
-        "images": choice.implementations(ROOT, options.site, options.images),
+        "images": chosen(options)[0],
         "inputs": provenance.input_digests(ROOT, options.site),
     }
 
@@ -67,7 +88,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     choice.site_file(ROOT, options.site)
-    implementations = choice.implementations(ROOT, options.site, options.images)
+    implementations, bound = chosen(options)
     name = options.name or options.tier
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
@@ -84,6 +105,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations),
+        **bound,
         "site_data": load_site(options.site),
         "inputs": provenance.input_digests(ROOT, options.site),
         "machine": provenance.machine(),
@@ -103,6 +125,8 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
 def command_of(options: argparse.Namespace) -> str:
     """Return the command that a person would type for this campaign."""
     given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds}
+    if options.host_mpi:
+        given["HOST_MPI"] = options.host_mpi
     if options.checks:
         given["CHECKS"] = options.checks
     if options.resume:
@@ -128,6 +152,8 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     manifest = read_manifest(options.resume)
     if manifest["finished_utc"]:
         raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
+    if "host_mpi" in manifest:
+        host_mpi.bind_again(ROOT, manifest["host_mpi"], list(manifest["images"]), options.site)
     for name, now in provenance.describe_images(ROOT, list(manifest["images"])).items():
         if now["sha256"] != manifest["images"][name]["sha256"]:
             raise CampaignError(
@@ -200,7 +226,7 @@ def main() -> int:
             campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
             passed = measure(campaign, manifest)
             passed = report(campaign) and passed
-    except (CampaignError, images.ImageError) as error:
+    except (CampaignError, images.ImageError, PrefixError) as error:
         print(f"campaign: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

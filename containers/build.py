@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from containers import apt, images, sources, staging
+from containers import apt, images, installed, packing, sources, staging
 from containers.apptainer import apptainer_command, exec_options, provide
 from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
 from containers.locking import Held, exclusive
 from containers.programs import ProvisionError
-from containers.table import TABLE, TableError, load_table
+from containers.table import TABLE, Packed, TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -155,6 +155,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
             "jobs": len(os.sched_getaffinity(0)),
             "compiler": recipe.implementation.compiler,
             "interface": recipe.implementation.interface,
+            "prefix": recipe.implementation.prefix,
             "flags": staging.FLAGS,
         }
         run_logged(
@@ -241,6 +242,9 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
         lock = images.load_lock(root)
         return [recipe for recipe in recipes if force or not up_to_date(recipe, lock)]
 
+    for recipe in recipes:
+        if recipe.implementation.packed:
+            packing.check(recipe.implementation, needed=recipe in stale())
     if not stale():
         built = ", ".join(recipe.implementation.name for recipe in recipes)
         print(f"images are up to date: {built}")
@@ -252,6 +256,39 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
                 base.path(root / ".wyeast").unlink(missing_ok=True)
         for recipe in stale():
             build_image(recipe, progress)
+
+
+def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
+    """Enter an MPI that is installed under a prefix into the table, and build its image.
+
+    Raises the errors of this package: each is a sentence; the table is then as it was.
+    """
+    table = load_table(root)
+    found = installed.find(prefix, table, ("mpicc", "mpiexec"))
+    packing.check_name(name, found, table)
+    packing.check_place(found)
+    nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
+    like = packing.implementation_of(name, packing.entry_of(found, table, nothing), table)
+    bases = bases_of(root, table, like, sources.load_sources(root), bootstrap)
+    with only_build(root):
+        provide()
+        ensure_bases(bases, root, Progress())
+    packed, lacking = packing.survey(found, like.left_out, bases[-1].path(root / ".wyeast"))
+    print(
+        f"{name} is {found.family} {found.version}, speaks {found.pmi} ({found.evidence}); "
+        f"packing {len(packed.files)} files and {len(packed.libraries)} libraries of the machine"
+    )
+    if lacking:
+        print(f"left out, since this machine does not have them: {', '.join(lacking)}")
+    path = packing.entry_path(root, name)
+    before = path.read_bytes() if path.exists() else None
+    packing.write_entry(path, packing.entry_of(found, table, packed))
+    load_table.cache_clear()
+    try:
+        build(root, [name], bootstrap, force=False)
+    except BaseException:
+        path.unlink() if before is None else path.write_bytes(before)
+        raise
 
 
 def main() -> int:
@@ -270,12 +307,21 @@ def main() -> int:
         "container image that containers/sources.lock names (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="build even what is up to date")
+    parser.add_argument(
+        "--prefix", metavar="FOLDER", help="pack the MPI that is installed there, instead"
+    )
+    parser.add_argument(
+        "--name", default="", help="with --prefix: what the implementation is called"
+    )
     options = parser.parse_args()
     try:
+        if options.prefix is not None:
+            pack(ROOT, options.prefix, options.name, options.bootstrap)
+            return 0
         names = load_table(ROOT).choose(options.images)
         build(ROOT, names, options.bootstrap, options.force)
     except (
-        BuildError, StepError, ProvisionError, TableError,
+        BuildError, StepError, ProvisionError, TableError, installed.PrefixError,
         sources.SourceError, images.ImageError, apt.AptError,
     ) as error:  # fmt: skip
         print(f"build: {error}", file=sys.stderr)

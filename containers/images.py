@@ -14,6 +14,9 @@ SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
 VARIANT_LABEL = "org.wyeast.variant."
 INTERFACE_LABEL = "org.wyeast.interface"
+#: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
+#: containers.host_mpi finds them.
+HOST_MPI = "WYEAST_HOST_MPI"
 
 
 class ImageError(Exception):
@@ -95,6 +98,20 @@ def variants_of(labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
     }
 
 
+def with_host_mpi(labels: dict[str, str], variant: str | None) -> dict[str, str]:
+    """Return an image's labels as they are in a variant: with a bound MPI they are that one's."""
+    facts = json.loads(os.environ.get(HOST_MPI) or "{}")
+    return labels | facts["labels"] if variant and variant == facts.get("variant") else labels
+
+
+def options_of(labels: Mapping[str, str], variant: str) -> list[str]:
+    """Return the options of `apptainer exec` that choose a variant, a bound MPI included."""
+    return [
+        *(f"--bind={words}" for words in labels.get("org.wyeast.binds", "").split()),
+        *(f"--env={name}={value}" for name, value in variants_of(labels)[variant].items()),
+    ]
+
+
 def entry_of(root: Path, name: str) -> dict[str, Any]:
     """Return the entry in images.lock of an implementation, or of a variant of one.
 
@@ -106,7 +123,7 @@ def entry_of(root: Path, name: str) -> dict[str, Any]:
         raise ImageError(
             f"{implementation} is not in {LOCK}; build it: {BUILD_COMMAND} IMAGES={implementation}"
         )
-    known = variants_of(found["labels"])
+    known = variants_of(with_host_mpi(found["labels"], variant))
     if variant is not None and variant not in known:
         raise ImageError(unknown_variant(implementation, variant, known))
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from containers import sources
+from containers import packing, sources
 from containers.bases import Base
 from containers.table import TABLE, Implementation
 
@@ -48,7 +48,7 @@ class Recipe:
             benchmarks_sha256(self.root),
             [
                 sources.sha256_of(path)
-                for path in (self.definition(), Path(__file__), *self.launchers())
+                for path in (self.definition(), Path(__file__), *self.launchers(), *self.packer())
             ],
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -61,6 +61,10 @@ class Recipe:
     def definition(self) -> Path:
         """Return the definition's path."""
         return self.root / "containers" / self.implementation.definition
+
+    def packer(self) -> list[Path]:
+        """Return the path of what packs an MPI of this machine, if the recipe is of one."""
+        return [Path(packing.__file__)] if self.implementation.packed else []
 
     def launchers(self) -> list[Path]:
         """Return the paths of the scripts that start ranks in the image."""
@@ -115,6 +119,7 @@ def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
     """Return the part of an image's manifest that is known before it is built."""
     implementation = recipe.implementation
     base = recipe.bases[-1]
+    packed = implementation.packed
     return {
         "schema": MANIFEST_SCHEMA,
         "implementation": implementation.name,
@@ -136,6 +141,7 @@ def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
             source.file: {"sha256": source.sha256, "bytes": source.bytes}
             for source in recipe.files()
         },
+        **({"packed": packed.model_dump()} if packed else {}),
     }
 
 
@@ -181,9 +187,12 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
     build = folder / "wyeast" / "build"
     build.mkdir(parents=True)
     implementation = recipe.implementation
+    if implementation.packed:
+        packing.pack(implementation.packed, implementation.left_out, folder / "wyeast")
     labels = "".join(f"{key} {value}\n" for key, value in implementation.labels().items())
     (build / "labels").write_text(labels)
-    environment = {"PATH": "/opt/wyeast/bin:/opt/mpi/bin:$PATH", **implementation.environment}
+    search_path = f"/opt/wyeast/bin:{implementation.prefix}/bin:$PATH"
+    environment = {"PATH": search_path, **implementation.environment}
     lines = [f'export {name}="{value}"\n' for name, value in environment.items()]
     (build / "environment").write_text("".join(lines))
     # The image's build appends what only it knows, so the closing brace is left to it.

@@ -11,6 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from containers.images import split_variant, unknown_variant
 
 TABLE = "containers/implementations.yaml"
+#: Entries of this checkout alone: what `make image` has packed.
+LOCAL = ".wyeast/implementations"
+#: The variant of any image that has the machine's own MPI bound in.
+HOST = "host"
 
 Pmi = Literal["pmix", "pmi2", "daemons"]
 #: What programs call; each experiment is of one.
@@ -69,6 +73,21 @@ class Family(_Strict):
     variants: dict[VariantName, dict[VariableName, VariableValue]] = {}
     #: The variables that set, in bytes, up to which size messages are sent without asking.
     eager_limit: list[VariableName] = []
+    #: How what the library says of itself begins, with the version as its group; by it an MPI under
+    #: a prefix is known.
+    says: str | None = None
+
+
+class Packed(_Strict):
+    """What an image of an MPI under a prefix holds of this machine; `make image` writes it."""
+
+    prefix: str
+    #: What MPI_Get_library_version says.
+    library: str
+    #: Files under the prefix, and libraries from elsewhere, each with its SHA-256 (or, for a link,
+    #: an arrow and its target).
+    files: dict[str, str]
+    libraries: dict[str, str]
 
 
 class Entry(_Strict):
@@ -76,7 +95,7 @@ class Entry(_Strict):
 
     family: str
     version: str
-    builder: Literal["wheel", "debian"]
+    builder: Literal["wheel", "debian", "prefix"]
     default: bool = False
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
@@ -95,6 +114,7 @@ class Entry(_Strict):
     foreign_programs: dict[ProgramName, str] | None = None
     variants: dict[VariantName, dict[VariableName, VariableValue]] | None = None
     eager_limit: list[VariableName] | None = None
+    packed: Packed | None = None
 
 
 class Implementation(Family):
@@ -107,6 +127,12 @@ class Implementation(Family):
     default: bool
     sources: list[str]
     definition: str
+    packed: Packed | None = None
+
+    @property
+    def prefix(self) -> str:
+        """Return where the image has what is no package of Debian."""
+        return self.packed.prefix if self.packed else "/opt/mpi"
 
     def labels(self) -> dict[str, str]:
         """Return the image's labels."""
@@ -163,10 +189,16 @@ class Table(_Strict):
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
         merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
         found = Implementation(**merged)
-        if variant is not None and variant not in found.variants:
+        if variant not in (None, HOST, *found.variants):
+            assert variant is not None
             raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
         if entry.builder == "debian":
             _check_debian(found)
+        if (entry.builder == "prefix") != bool(found.packed):
+            raise TableError(
+                f"{TABLE}: implementations.{name}: `builder: prefix` and `packed` belong together; "
+                f"make image PREFIX=<where the MPI is> NAME={name} writes them"
+            )
         return found
 
     def defaults(self) -> list[str]:
@@ -212,6 +244,7 @@ def _nearest(word: str, known: Any) -> str:
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MODELS: dict[str, type[BaseModel]] = {
     "bases": Bases,
     "families": Family,
@@ -237,7 +270,7 @@ def parse_table(text: str, path: str = TABLE) -> Table:
     Raises TableError that names file, entry and, for an unknown key, the nearest right one.
     """
     try:
-        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        data = yaml.load(text, Loader=_LOADER)
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
@@ -254,6 +287,27 @@ def load_table(root: Path) -> Table:
     """Return the table of a checkout; raises TableError."""
     try:
         text = (root / TABLE).read_text()
+        local = {path: path.read_text() for path in sorted((root / LOCAL).glob("*.yaml"))}
     except OSError as error:
-        raise TableError(f"{root / TABLE} cannot be read: {error.strerror}") from None
-    return parse_table(text)
+        raise TableError(f"{error.filename} cannot be read: {error.strerror}") from None
+    table = parse_table(text)
+    for path, words in local.items():
+        table = with_entry(table, path.stem, words, str(path.relative_to(root)))
+    return table
+
+
+def with_entry(table: Table, name: str, text: str, path: str) -> Table:
+    """Return the table with one more entry, the YAML text of a file; raises TableError."""
+    if name in table.implementations:
+        raise TableError(f"{path}: {TABLE} has {name}, too; remove one of the two")
+    try:
+        entry = Entry.model_validate(yaml.load(text, Loader=_LOADER))
+    except yaml.YAMLError as error:
+        raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        place = ("implementations", name)
+        found = [{**e, "loc": (*place, *e["loc"])} for e in error.errors()]
+        raise TableError("\n".join(_sentence(e, path) for e in found)) from None
+    more = table.model_copy(update={"implementations": {**table.implementations, name: entry}})
+    more.resolve(name)
+    return more

@@ -44,8 +44,20 @@ class Preflight(Experiment):
         family = self.image.labels["org.wyeast.family"]
         version = self.image.labels["org.wyeast.version"]
         if version not in output.header.library:
+            where = (
+                "the bound MPI is"
+                if "org.wyeast.library" in self.image.labels
+                else "the image holds"
+            )
             raise SanityError(
-                f"the image holds {family} {version}, but the library that ran says: "
+                f"{where} {family} {version}, but the library that ran says: "
+                f"{output.header.library}"
+            )
+        # What a bound MPI says of itself outside; a version alone does not tell whose it is.
+        said = self.image.labels.get("org.wyeast.library", "").partition("\n")[0]
+        if said and said.split() != output.header.library.split():
+            raise SanityError(
+                f"the machine's own MPI says that it is {said}, but the library that ran says: "
                 f"{output.header.library}"
             )
         round_trips = [

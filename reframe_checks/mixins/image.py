@@ -50,12 +50,14 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         """Read the labels, which say what is inside and how its ranks start."""
         try:
             text = (Path(self.stagedir) / str(sn.evaluate(self.stdout))).read_text()
-            self.labels = json.loads(text)["data"]["attributes"]["labels"]
+            labels = json.loads(text)["data"]["attributes"]["labels"]
         except (ValueError, KeyError) as error:
             raise SanityError(f"{self.path} cannot be inspected: {error}") from None
+        name, variant = images.split_variant(self.implementation)
+        self.labels = images.with_host_mpi(labels, variant)
         return sn.assert_eq(
             self.labels.get("org.wyeast.implementation"),
-            images.split_variant(self.implementation)[0],
+            name,
             msg=f"{self.path} says that it holds {{0}}, not {{1}}; rebuild it: "
             f"{images.BUILD_COMMAND}",
         )

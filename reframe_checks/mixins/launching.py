@@ -106,4 +106,4 @@ def _variables_of(labels: dict[str, str], variant: str | None) -> list[str]:
     if variant not in known:
         implementation = _label(labels, "implementation")
         raise CannotStart(images.unknown_variant(implementation, variant, known))
-    return [f"--env={name}={value}" for name, value in known[variant].items()]
+    return images.options_of(labels, variant)

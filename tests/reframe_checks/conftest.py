@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -126,6 +126,8 @@ class StandIn:
     """A project root with one image that the script plays."""
 
     root: Path
+    #: More of the environment in which ReFrame runs.
+    variables: dict[str, str] = field(default_factory=dict)
 
     def write(self, stdout: str, stderr: str = "", code: int = 0) -> None:
         (self.root / "stdout").write_text(stdout)
@@ -149,6 +151,7 @@ class StandIn:
             "WYEAST_IMAGES": IMPLEMENTATION,
             "WYEAST_CAMPAIGN": str(campaign),
             "WYEAST_TIER": "quick",
+            **self.variables,
         }
         done = subprocess.run(
             [

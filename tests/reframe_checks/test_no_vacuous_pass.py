@@ -5,7 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.reframe_checks.conftest import PREFLIGHT, StandIn, header, lines, pingpong
+from tests.reframe_checks.conftest import (
+    IMPLEMENTATION,
+    PREFLIGHT,
+    StandIn,
+    header,
+    lines,
+    pingpong,
+)
 
 HPL = """\
 T/V                N    NB     P     Q               Time             Gflops
@@ -127,6 +134,36 @@ def test_world_that_is_not_as_asked(stand_in: StandIn, preflight: str, sentence:
     assert outcome.code != 0
     assert sentence in outcome.reason()
     assert not outcome.launches, "nothing is timed in an image that failed its preflight"
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("MPICH Version:  5.0.2\nMPICH Device: ch4", ""),
+        ("MPICH Version: 5.0.2-site", "own MPI says"),
+    ],
+)
+def test_a_bound_mpi_is_the_one_that_ran(stand_in: StandIn, said: str, sentence: str) -> None:
+    bound = f"{IMPLEMENTATION}+host-mpich-5.0.2"
+    variant = {"org.wyeast.variant.host-mpich-5.0.2": "LD_LIBRARY_PATH=/opt/site/lib"}
+    facts = {
+        "variant": "host-mpich-5.0.2",
+        "labels": {
+            "org.wyeast.library": said,
+            "org.wyeast.binds": "/opt/site:/opt/site",
+            **variant,
+        },
+    }
+    stand_in.variables = {"WYEAST_IMAGES": bound, "WYEAST_HOST_MPI": json.dumps(facts)}
+    outcome = stand_in.run()
+    assert (outcome.code != 0) == bool(sentence) and sentence in outcome.reason()
+    assert [launch["implementation"] for launch in outcome.launches] == [bound] * (not sentence)
+
+
+def test_a_bound_mpi_that_nobody_names(stand_in: StandIn) -> None:
+    stand_in.variables = {"WYEAST_IMAGES": f"{IMPLEMENTATION}+host-mpich-5.0.2"}
+    outcome = stand_in.run()
+    assert outcome.code != 0 and f"{IMPLEMENTATION} has no variants" in outcome.reason()
 
 
 GOOD = pingpong()

@@ -1,0 +1,147 @@
+"""The machine's own MPI in the containers of images that were built with another.
+
+An image's programs ask the loader for a library by name. Where another implementation has the same
+binary interface under the same name, it is found first when it is bound into the container and
+LD_LIBRARY_PATH has its folder. The image with that MPI is a variant of the image:
+`mpich-5.0.2+host-intel-mpi-2021.19`.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from containers import images, installed, packing
+from containers.apptainer import apptainer_command, exec_options
+from containers.installed import PrefixError
+from containers.sources import sha256_of
+from containers.table import HOST, Packed, load_table
+
+#: Where containers have the libraries of the machine that the MPI needs.
+LIBRARIES = "/opt/wyeast/host-lib"
+#: What of an image's labels is the bound MPI's instead.
+OVERRIDDEN = ("family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed")
+
+
+def bind(
+    root: Path, words: str, names: list[str], site: str = "local"
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the facts of the MPI under a prefix, and the names with its variant for `host`.
+
+    Where no name has `+host`, all get it. The processes that this one starts know the facts, too.
+    Raises PrefixError where an image's programs cannot use that MPI, ImageError for an image that
+    is not there.
+    """
+    table = load_table(root)
+    found = installed.find(words, table, ("mpiexec",))
+    nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
+    like = packing.implementation_of("host", packing.entry_of(found, table, nothing), table)
+    variant = f"{HOST}-{found.family}-{found.version}".lower()
+    # Where whoever measures at the site may write, and all its nodes can read.
+    folder = root / ".wyeast" / "reframe" / site / "host_mpi" / variant
+    copy_libraries(found, folder)
+    variables = {
+        **{name: value for name, value in like.environment.items() if "$" not in value},
+        "LD_LIBRARY_PATH": ":".join([*packing.library_folders(found), LIBRARIES]),
+    }
+    own = like.labels()
+    facts = {
+        "variant": variant,
+        "prefix": str(found.prefix),
+        "library_sha256": sha256_of(found.library),
+        "labels": {
+            **{f"org.wyeast.{key}": own[f"org.wyeast.{key}"] for key in OVERRIDDEN},
+            "org.wyeast.mpiexec": f"{found.prefix}/bin/mpiexec",
+            "org.wyeast.library": found.said,
+            "org.wyeast.binds": f"{found.prefix}:{found.prefix}:ro {folder}:{LIBRARIES}:ro",
+            f"{images.VARIANT_LABEL}{variant}": " ".join(f"{k}={v}" for k, v in variables.items()),
+        },
+    }
+    marked = [name for name in names if name.endswith(f"+{HOST}")]
+    chosen = []
+    for name in names:
+        if marked and name not in marked:
+            chosen.append(name)
+            continue
+        image = name.removesuffix(f"+{HOST}")
+        if "+" in image:
+            raise PrefixError(
+                f"{image} is a variant already; HOST_MPI is for {image.split('+')[0]}"
+            )
+        sentence = check(images.verify(root, image), image, found, facts)
+        if sentence:
+            print(f"host-mpi: {sentence}", file=sys.stderr)
+        chosen.append(f"{image}+{variant}")
+    os.environ[images.HOST_MPI] = json.dumps(facts)
+    return facts, chosen
+
+
+def bind_again(root: Path, facts: Mapping[str, Any], names: list[str], site: str) -> None:
+    """Bind the MPI that a campaign of these names began with; raises PrefixError for another."""
+    bound = [f"{name.partition('+')[0]}+{HOST}" for name in names if facts["variant"] in name]
+    if bind(root, facts["prefix"], bound, site)[0] != facts:
+        raise PrefixError(
+            f"the MPI under {facts['prefix']} is another than the one that the campaign began "
+            "with; measure a new campaign instead"
+        )
+
+
+def copy_libraries(found: installed.Installed, folder: Path) -> None:
+    """Copy what the MPI's files load from elsewhere, but for the C library, into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    files = [content for _, content in packing.files_of(found.prefix, [])]
+    programs = [path for path in files if not path.is_symlink() and packing.is_elf(path)]
+    for name, path in packing.foreign_libraries(found.prefix, programs)[0].items():
+        shutil.copy(path, folder / name)
+
+
+def check(
+    image: Path, name: str, found: installed.Installed, facts: Mapping[str, Any]
+) -> str | None:
+    """Raise PrefixError unless the loader gives an image's programs the bound MPI.
+
+    Return a sentence about the programs that call what that MPI does not have, if there are any.
+    """
+    of_mpi = re.compile(r"\s(lib(?:mpi|mpich|lam)\.so\S*) => (\S+)")
+    needed = of_mpi.search(_ldd(image, [], "preflight"))
+    has = f"{found.family} {found.version} under {found.prefix}"
+    if not needed:
+        raise PrefixError(f"{name} has no programs of an MPI in a shared library")
+    if not any((found.prefix / f / needed[1]).exists() for f in installed.FOLDERS):
+        raise PrefixError(
+            f"the programs of {name} need {needed[1]}, and {has} is {found.library.name}: they do "
+            "not have one binary interface; name images that have it: IMAGES=..."
+        )
+    said = _ldd(image, images.options_of(facts["labels"], facts["variant"]), "*")
+    taken = of_mpi.search(said)
+    if not taken or not taken[2].startswith(f"{found.prefix}/"):
+        raise PrefixError(
+            f"{name} takes {taken[2] if taken else 'no library'} even where {has} is bound in"
+        )
+    too_new = re.search(r"version `(\S+)' not found \(required by (\S+)\)", said)
+    if too_new:
+        raise PrefixError(
+            f"{has} cannot be bound into {name}: {too_new[2]} needs {too_new[1]}, which is newer "
+            "than what the image has"
+        )
+    lacking: dict[str, str] = {}
+    for function, program in re.findall(r"undefined symbol: (\S+)\s+\((\S+)\)", said):
+        lacking.setdefault(Path(program).name, function)
+    if not lacking:
+        return None
+    words = ", ".join(f"{program} ({function})" for program, function in lacking.items())
+    if "preflight" in lacking:
+        raise PrefixError(f"{has} lacks what programs of {name} call: {words}")
+    return f"{has} lacks what some programs of {name} call, and these fail where they do: {words}"
+
+
+def _ldd(image: Path, options: list[str], programs: str) -> str:
+    command = [str(apptainer_command()), "exec", *exec_options(), *options, str(image),
+               "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1"]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", cwd="/").stdout

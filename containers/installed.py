@@ -1,0 +1,144 @@
+"""An MPI that is installed under a prefix of this machine, and what it says of itself."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from containers.table import TABLE, Pmi, Table
+
+#: Where installations have their libraries, under the prefix.
+FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu")
+LIBRARY = re.compile(r"libmpi(ch)?\.so\.\d+")
+# The standard allows the call before MPI_Init, so no ranks need to be started.
+ASK = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
+if not hasattr(library, "MPI_Get_library_version"):
+    sys.exit("it has no MPI_Get_library_version, which MPI has since version 3")
+sys.exit(library.MPI_Get_library_version(text, ctypes.byref(length))
+         or print(text.value.decode(errors="replace")))
+"""
+
+
+class PrefixError(Exception):
+    """An MPI under a prefix cannot be used; the text is a sentence."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An MPI under a prefix: its library, and what that says, whole and understood."""
+
+    prefix: Path
+    library: Path
+    said: str
+    family: str
+    version: str
+    pmi: Pmi
+    #: What tells which PMI it speaks.
+    evidence: str
+
+
+def environment_of(prefix: Path) -> dict[str, str]:
+    """Return the caller's environment, with the prefix's libraries before all others."""
+    folders = [str(prefix / folder) for folder in FOLDERS if (prefix / folder).is_dir()]
+    before = os.environ.get("LD_LIBRARY_PATH")
+    return {
+        **os.environ,
+        "LC_ALL": "C",
+        "LD_LIBRARY_PATH": ":".join(filter(None, [*folders, before])),
+    }
+
+
+def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
+    """Return the MPI under a prefix, which must have these programs; raises PrefixError."""
+    prefix = Path(os.path.abspath(Path(words).expanduser()))
+    if not prefix.is_dir():
+        raise PrefixError(
+            f"{prefix} is no folder; give the one that the MPI's bin/ and lib/ are in"
+        )
+    if re.search(r"[\s:,]", str(prefix)):
+        raise PrefixError(
+            f"{prefix} has a space, a comma or a colon, which no search path can have"
+        )
+    for name in programs:
+        if not os.access(prefix / "bin" / name, os.X_OK):
+            raise PrefixError(
+                f"there is no program bin/{name} under {prefix}; give the folder that an MPI's own "
+                "bin/ and lib/ are in"
+            )
+    found = [
+        path
+        for folder in FOLDERS
+        for path in sorted((prefix / folder).glob("libmpi*.so.*"))
+        if LIBRARY.fullmatch(path.name)
+    ]
+    if not found:
+        raise PrefixError(
+            f"there is no shared library of MPI (libmpi.so.N) under {prefix}/lib; an MPI of static "
+            "libraries alone cannot be used: install it with shared ones"
+        )
+    library = found[0]
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK, library], env=environment_of(prefix),
+        capture_output=True, text=True, errors="replace",
+    )  # fmt: skip
+    if asked.returncode:
+        reason = (asked.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise PrefixError(f"{library} cannot be asked what it is: {reason}")
+    said = asked.stdout.strip()
+    for family, common in table.families.items():
+        match = re.match(common.says, said) if common.says else None
+        if match:
+            pmi, evidence = _pmi_of(prefix, library, said, common.pmi)
+            return Installed(prefix, library, said, family, match[1], pmi, evidence)
+    raise PrefixError(
+        f"{library} says that it is “{said.partition(chr(10))[0]}”, which no family's `says` in "
+        f"{TABLE} fits; add a family"
+    )
+
+
+def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi, str]:
+    """Return how a scheduler starts its ranks, and what tells."""
+    linked = " ".join(libraries_of([library], prefix)[0])
+    of_name: dict[str, Pmi] = {"libpmix.so": "pmix", "libpmi2.so": "pmi2"}
+    for name, pmi in of_name.items():
+        if name in linked:
+            return pmi, f"{library.name} is linked with {name}"
+    information = prefix / "bin" / "ompi_info"
+    if information.exists():
+        answer = subprocess.run([information], env=environment_of(prefix), capture_output=True,
+                                text=True, errors="replace").stdout  # fmt: skip
+        of_module: dict[str, Pmi] = {r"(?:ext|pmix)\w+": "pmix", r"s[12]": "pmi2"}
+        for module, pmi in of_module.items():
+            found = re.search(rf"MCA pmix: ({module})\b", answer)
+            if found:
+                return pmi, f"ompi_info names the module {found[1]}"
+    configured = re.search(r"--with-(?:pm|pmi|pmix|pmi2)(?:=\S+)?(?=\s|'|$)", said)
+    if configured:
+        return ("pmix" if "pmix" in configured[0] else "pmi2"), f"configured {configured[0]}"
+    return of_family, "nothing else is said, and its family speaks it"
+
+
+def libraries_of(files: list[Path], prefix: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Return the libraries that files load, by name, and those not found, with who wants them."""
+    found: dict[str, Path] = {}
+    missing: dict[str, Path] = {}
+    if not files:
+        return found, missing
+    said = subprocess.run(["ldd", *files], env=environment_of(prefix), capture_output=True,
+                          text=True, errors="replace").stdout  # fmt: skip
+    of = files[0]
+    for line in said.splitlines():
+        if line.endswith(":") and not line.startswith("\t"):
+            of = Path(line[:-1])
+        match = re.match(r"\s+(\S+) => (not found|/\S+)", line)
+        if match and match[2] == "not found":
+            missing.setdefault(match[1], of)
+        elif match:
+            found.setdefault(match[1], Path(match[2]))
+    return found, missing
