@@ -56,7 +56,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Return the programs built with an MPI."""
     prefix = install(PROJECT, request.param)
     programs = Built(request.param, prefix, tmp_path_factory.mktemp(request.param))
-    done = programs.make()
+    done = programs.make("all", "blas")
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr, done.stderr
     return programs
