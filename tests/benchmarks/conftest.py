@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from tests.bare_mpi import install
 
 PROJECT = Path(__file__).resolve().parents[2]
+SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 @dataclass
@@ -19,11 +22,13 @@ class Built:
     implementation: str
     prefix: Path
     build: Path
+    flags: str = ""
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run make in benchmarks/ with this MPI's compiler."""
         command = ["make", "-C", str(PROJECT / "benchmarks"), f"CC={self.prefix}/bin/mpicc",
-                   f"BUILD={self.build}", *words]  # fmt: skip
+                   f"BUILD={self.build}", *([f"CFLAGS={self.flags}"] if self.flags else []),
+                   *words]  # fmt: skip
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     def run(
@@ -51,12 +56,48 @@ class Built:
         )  # fmt: skip
 
 
+class Sanitized(Built):
+    """The same, watched by the address and undefined-behaviour sanitizers; built when asked for."""
+
+    def check(
+        self, program: str, *arguments: str, code: int = 0, ranks: int = 2,
+        folder: Path | None = None, **environment: str,
+    ) -> None:  # fmt: skip
+        """Run a program; fail unless it ends with the code and the sanitizers find nothing."""
+        made = self.make("-j2", f"{self.build}/bin/{program}")
+        assert made.returncode == 0, made.stderr
+        # The MPI libraries keep what they allocate until the process ends; leaks are not ours to
+        # judge.
+        environment = {"ASAN_OPTIONS": "detect_leaks=0", **environment}
+        done = self.run(program, *arguments, ranks=ranks, folder=folder, **environment)
+        assert done.returncode == code, done.stderr
+        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
+    """Return what builds all programs with an MPI, once."""
+
+    @cache
+    def build(implementation: str) -> Built:
+        prefix = install(PROJECT, implementation)
+        programs = Built(implementation, prefix, tmp_path_factory.mktemp(implementation))
+        done = programs.make("-j2", "all", "blas")
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr, done.stderr
+        return programs
+
+    return build
+
+
 @pytest.fixture(scope="session", params=["openmpi-5.0.11", "mpich-5.0.2"])
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(request: pytest.FixtureRequest, builds: Callable[[str], Built]) -> Built:
     """Return the programs built with an MPI."""
-    prefix = install(PROJECT, request.param)
-    programs = Built(request.param, prefix, tmp_path_factory.mktemp(request.param))
-    done = programs.make("all", "blas")
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr, done.stderr
-    return programs
+    return builds(request.param)
+
+
+@pytest.fixture(scope="session")
+def sanitized(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Sanitized:
+    """Return the programs built with an MPI for the sanitizers."""
+    folder = tmp_path_factory.mktemp(f"sanitized-{built.implementation}")
+    return Sanitized(built.implementation, built.prefix, folder, SANITIZERS)

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.communication_records import Communication
 from analysis.records import ProgramOutput, read_program_output
-from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -296,16 +296,10 @@ RUNS = [
 ]  # fmt: skip
 
 
-def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
-    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    assert built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}").returncode == 0
-    sanitized = Built(built.implementation, built.prefix, tmp_path)
+def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
     for program, arguments in RUNS:
         ranks = 2 if program in ("one_sided", "pingpong") or "window" in arguments else 4
-        # The MPI libraries keep what they allocate until the process ends.
-        done = sanitized.run(program, *arguments, *TINY, ranks=ranks, ASAN_OPTIONS="detect_leaks=0")
-        assert done.returncode == 0, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check(program, *arguments, *TINY, ranks=ranks)
 
 
 def test_valgrind_finds_nothing(built: Built) -> None:

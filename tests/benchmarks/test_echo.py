@@ -8,7 +8,7 @@ import pytest
 
 from analysis.communication_records import Communication
 from analysis.records import ProgramOutput, read_program_output
-from tests.benchmarks.conftest import Built
+from tests.benchmarks.conftest import Built, Sanitized
 from tests.benchmarks.test_programs import read
 
 pytestmark = pytest.mark.real
@@ -203,13 +203,7 @@ def test_bad_arguments_are_one_sentence(
     assert done.returncode == 2 and done.stdout == ""
 
 
-def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
-    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    made = built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}", f"{tmp_path}/bin/echo")
-    assert made.returncode == 0, made.stderr
-    sanitized = Built(built.implementation, built.prefix, tmp_path)
-    # The MPI libraries keep what they allocate until the process ends; leaks are not ours to judge.
-    quiet = {"ASAN_OPTIONS": "detect_leaks=0"}
+def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
     sizes = ["--sizes", "0:65507:9358", "--sizes", "65507", "--sizes", "5"]
     for arguments, code in [
         (["--via", "all", *sizes, "--iterations=5", "--raw"], 0),
@@ -218,6 +212,4 @@ def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
         (["--via", "all", "--estimate"], 0),
         (["--via", "x" * 100000], 2),
     ]:
-        done = sanitized.run("echo", *arguments, **quiet)
-        assert done.returncode == code, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check("echo", *arguments, code=code)

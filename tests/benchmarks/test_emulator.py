@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.emulation_records import Emulation
 from analysis.records import ProgramOutput, read_program_output
-from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import read
 
 pytestmark = pytest.mark.real
@@ -380,16 +380,9 @@ def test_help_and_version(built: Built) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_sanitizers_find_nothing(built: Built, ranks: int, tmp_path: Path) -> None:
-    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    program = f"{tmp_path}/bin/emulator"
-    done = built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}", program)
-    assert done.returncode == 0, done.stderr
-    sanitized = Built(built.implementation, built.prefix, tmp_path)
+def test_sanitizers_find_nothing(sanitized: Sanitized, ranks: int, tmp_path: Path) -> None:
     (tmp_path / "graph").write_text(GRAPH if ranks == 4 else "ranks 2\nedge 1 0 70000\n")
     (tmp_path / "bad").write_text("ranks 2\nedge 0 1 8\nedge 0 1 8\n")
-    # The MPI libraries keep what they allocate until the process ends; leaks are not ours to judge.
-    quiet = {"ASAN_OPTIONS": "detect_leaks=0"}
     two = ["--application", "farm:2"] * (ranks // 2)
     for arguments, code in [
         ([*two, "--raw", "--distribution", "exponential"], 0),
@@ -400,6 +393,4 @@ def test_sanitizers_find_nothing(built: Built, ranks: int, tmp_path: Path) -> No
         (["--application", "file=" + "x" * 100000], 2),
         (["--application", "farm:1000"], 2),
     ]:
-        done = sanitized.run("emulator", *SHORT, *arguments, ranks=ranks, **quiet)
-        assert done.returncode == code, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check("emulator", *SHORT, *arguments, ranks=ranks, code=code)

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.linpack_records import Dgemm, LinpackSolve, Rate, Stream
 from analysis.records import read_program_output
-from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -178,17 +178,9 @@ def test_bad_arguments_are_one_sentence(
     assert len(said) == 1 and said[0].startswith(sentence), done.stderr
 
 
-def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
-    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    programs = [f"{tmp_path}/bin/{program}" for program, _ in SMALL]
-    done = built.make("-j2", f"BUILD={tmp_path}", f"CFLAGS={flags}", *programs)
-    assert done.returncode == 0, done.stderr
-    sanitized = Built(built.implementation, built.prefix, tmp_path)
+def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
     for program, arguments in SMALL:
-        # The MPI libraries keep what they allocate until the process ends.
-        done = sanitized.run(program, *arguments, *SHORT, ASAN_OPTIONS="detect_leaks=0")
-        assert done.returncode == 0, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check(program, *arguments, *SHORT)
 
 
 def test_valgrind_finds_nothing(built: Built) -> None:

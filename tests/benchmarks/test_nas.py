@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.npb_output import NpbRun, problem, read_npb_output
-from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 
 pytestmark = pytest.mark.real
 BENCHMARKS = ["EP", "IS", "CG", "MG", "FT"]
@@ -179,15 +179,9 @@ def test_help(built: Built, benchmark: str) -> None:
     assert built.run(program, "--version", ranks=1).stdout == f"{program} 1.0.0\n"
 
 
-def test_sanitizers_find_nothing(built: Built, tmp_path: Path) -> None:
-    flags = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
-    programs = [f"{tmp_path}/bin/{program_of(benchmark)}" for benchmark in BENCHMARKS]
-    assert built.make(f"BUILD={tmp_path}", f"CFLAGS={flags}", *programs).returncode == 0
-    sanitized = Built(built.implementation, built.prefix, tmp_path)
+def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
     for benchmark in BENCHMARKS:
-        done = sanitized.run(program_of(benchmark), ASAN_OPTIONS="detect_leaks=0", **PATIENT)
-        assert done.returncode == 0, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check(program_of(benchmark), **PATIENT)
 
 
 def test_valgrind_finds_nothing(built: Built) -> None:

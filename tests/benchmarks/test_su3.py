@@ -6,6 +6,7 @@ import math
 import shutil
 import statistics
 import subprocess
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from analysis.records import read_program_output
 from analysis.su3_records import Su3, Su3Proof
-from tests.benchmarks.conftest import PROJECT, Built
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -54,14 +55,11 @@ def proof(built: Built, *arguments: str, ranks: int = 1) -> float:
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def one(builds: Callable[[str], Built]) -> Built:
     """Return the programs built with one MPI: physics does not depend on it."""
-    from tests.bare_mpi import install
-
-    built = Built("mpich-5.0.2", install(PROJECT, "mpich-5.0.2"), tmp_path_factory.mktemp("su3"))
-    for words in ((f"{built.build}/bin/su3",), ("su3_naive",)):
-        done = built.make(*words)
-        assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+    built = builds("mpich-5.0.2")
+    done = built.make("su3_naive")
+    assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
     return built
 
 
@@ -313,15 +311,8 @@ def test_step_that_is_too_long_is_no_result(one: Built) -> None:
     assert done.returncode == 1 and "the step is too long" in done.stderr
 
 
-SANITIZED = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-
-
-def test_sanitizers(one: Built, tmp_path: Path) -> None:
-    sanitized = Built(one.implementation, one.prefix, tmp_path)
-    done = sanitized.make(f"CFLAGS={' '.join(SANITIZED)}", f"{tmp_path}/bin/su3")
-    assert done.returncode == 0, done.stderr
+def test_sanitizers(sanitized: Sanitized, tmp_path: Path) -> None:
     arguments = [*lattice(2, 4, 6, 4), "--trajectories", "1", "--steps", "1", "--accept"]
-    leaks = {"ASAN_OPTIONS": "detect_leaks=0"}
     for options, ranks in (
         (["--checkpoint", "field", "--raw"], 2),
         (["--restart", "field", "--exchange", "persistent", "--grid", "1x2x1x2"], 4),
@@ -329,9 +320,7 @@ def test_sanitizers(one: Built, tmp_path: Path) -> None:
         (["--precision", "single", "--instructions", "portable", "--start", "hot"], 1),
         (["--check", "gauge"], 2),
     ):
-        done = sanitized.run("su3", *arguments, *options, ranks=ranks, folder=tmp_path, **leaks)
-        assert done.returncode == 0, done.stderr
-        assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr
+        sanitized.check("su3", *arguments, *options, ranks=ranks, folder=tmp_path)
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
