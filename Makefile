@@ -8,6 +8,8 @@ CHECKS ?=
 TESTS ?=
 RESUME ?=
 ESTIMATE ?=
+BUILDER ?=
+IMPLEMENTATIONS ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -21,7 +23,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images run performance report cluster-up cluster-status cluster-down \
+.PHONY: help setup apptainer images spack spack-lock spack-mirror run performance report cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
 
@@ -34,9 +36,23 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE)
-	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
+images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; BUILDER=spack)
+ifeq ($(BUILDER),)
+	@images=$(or $(IMAGES),$(IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
 	    $(PYTHON) -m containers.build --images "$$images"
+else
+	@$(PYTHON) -m containers.build --builder $(BUILDER) \
+	    --images $(or $(IMPLEMENTATIONS),$(IMAGES),default)
+endif
+
+spack: .wyeast/venv/.for-run ## find Spack (SPACK_ROOT, PATH) or clone its pinned release
+	@$(PYTHON) -m containers.spack
+
+spack-lock: .wyeast/venv/.for-run ## renew the locks of spack.yaml and say what changed (IMPLEMENTATIONS=a,b)
+	@$(PYTHON) -m containers.spack_lock $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
+
+spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet
+	@$(PYTHON) -m containers.spack_mirror $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
 
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \

@@ -1,0 +1,130 @@
+"""A mirror of sources for Spack: `python -m containers.spack_mirror`.
+
+It is filled from what a machine without the internet has, and by Spack where there is one.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from containers import apt, spack, spack_environment
+from containers.bases import bases_of
+from containers.programs import ProvisionError
+from containers.sources import SourceError, fetch_archive, load_sources, sha256_of
+from containers.spack import Spack
+from containers.spack_environment import SpackError
+from containers.table import TableError, load_table
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+
+def folder(root: Path) -> Path:
+    """Return where the mirror is, in the layout that Spack reads."""
+    return spack.folder(root) / "mirror"
+
+
+def fill(root: Path, found: Spack, archives: Iterable[Path]) -> None:
+    """Put the distribution's archives and Spack's compiler wrapper into the mirror."""
+    names = {path.name: path for path in archives}
+    for source in load_sources(root).archives.values():
+        if source.file in names:
+            _place(root, names[source.file], source.name, source.version)
+    wrapper(root)
+
+
+def _place(root: Path, archive: Path, name: str, version: str) -> Path:
+    target = folder(root) / name / f"{name}-{version}.tar.gz"
+    if not target.exists() or sha256_of(target) != sha256_of(archive):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(archive, target.with_suffix(".new"))
+        target.with_suffix(".new").replace(target)
+    return target
+
+
+def wrapper(root: Path) -> Path:
+    """Return Spack's compiler wrapper's archive, made from its repository as upstream makes it.
+
+    Every compiled package needs it. Spack compares its digest with the one in its own recipe.
+    """
+    name, release = "compiler-wrapper", spack.RELEASES["compiler-wrapper"]
+    version = release.removeprefix("v")
+    target = folder(root) / name / f"{name}-{version}.tar.gz"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory() as scratch:
+        made = archive_of(spack.clone(root, name), release, f"{name}-{version}", Path(scratch))
+        return _place(root, made, name, version)
+
+
+def archive_of(repository: Path, commit: str, prefix: str, into: Path) -> Path:
+    """Return an archive of a commit, or of a folder in it (COMMIT:FOLDER), the same at any time.
+
+    Its bytes depend on nothing but the commit: git dates all files by it, and gzip is told no name.
+    """
+    packed = subprocess.run(
+        ["git", "-C", str(repository), "archive", "--format=tar", f"--prefix={prefix}/", commit],
+        capture_output=True,
+    )  # fmt: skip
+    if packed.returncode:
+        raise SpackError(
+            f"{repository} has no {commit} to make {prefix} from: {packed.stderr.decode().strip()}"
+        )
+    done = subprocess.run(["gzip", "-n"], input=packed.stdout, capture_output=True, check=True)
+    path = into / f"{prefix}.tar.gz"
+    path.write_bytes(done.stdout)
+    return path
+
+
+def create(root: Path, found: Spack, implementation: str) -> list[str]:
+    """Let Spack download all sources of a lock into the mirror; return its words on what failed."""
+    table = load_table(root)
+    base = bases_of(root, table, table.resolve(implementation), load_sources(root), "mmdebstrap")[0]
+    environment = spack_environment.prepare(root, implementation)
+    done = spack_environment.run(
+        root, found, base.path(root / ".wyeast"), implementation, environment,
+        "mirror", "create", "-d", "/opt/spack-mirror", "--all",
+    )  # fmt: skip
+    if done.returncode == 0:
+        return []
+    return (done.stderr + done.stdout).strip().splitlines()[-12:]
+
+
+def main() -> int:
+    """Fill the mirror and say what it has."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.spack_mirror",
+        description="Fill .wyeast/spack/mirror with the sources that Spack builds from, to be "
+        "carried to a machine without the internet (the same place there).",
+    )
+    parser.add_argument("--implementations", default="", metavar="a,b")
+    options = parser.parse_args()
+    try:
+        found = spack.provide(ROOT)
+        pinned = load_sources(ROOT)
+        files = [
+            fetch_archive(source, ROOT / ".wyeast", pinned.debian.suite)
+            for source in pinned.archives.values()
+        ]
+        fill(ROOT, found, files)
+        names = [name for name in options.implementations.split(",") if name]
+        for name in names or spack_environment.of_the_distribution(load_table(ROOT)):
+            lines = create(ROOT, found, name)
+            if lines:
+                print(f"spack-mirror: {name}: not every source could be had:", file=sys.stderr)
+                print("\n".join(f"    {line}" for line in lines), file=sys.stderr)
+                return 1
+    except (ProvisionError, SourceError, SpackError, TableError, apt.AptError) as error:
+        print(f"spack-mirror: {error}", file=sys.stderr)
+        return 1
+    archives = sorted(path for path in folder(ROOT).rglob("*") if path.is_file())
+    print(f"{folder(ROOT)}: {len(archives)} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
