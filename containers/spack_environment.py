@@ -38,9 +38,9 @@ SCOPE = {
             "install_tree": {"root": "/opt/software"},
             "build_stage": ["/tmp/spack-stage"],
             "source_cache": "/opt/spack-cache/sources",
-        },
-        "concretizer": {"concretization_cache": {"enable": True}},
+        }
     },
+    "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
     "mirrors.yaml": {"mirrors": {"carried": {"url": "file:///opt/spack-mirror", "binary": False}}},
 }
 
@@ -213,7 +213,7 @@ def tool_binds(root: Path, found: Spack) -> list[str]:
     """Return what Apptainer must bind for Spack to run in the base, as SOURCE:TARGET[:ro]."""
     state = spack.folder(root)
     scope = state / "scope"
-    for folder in (scope, state / "cache", state / "mirror"):
+    for folder in (scope, state / "cache", state / "mirror", state / "software"):
         folder.mkdir(parents=True, exist_ok=True)
     for name, content in SCOPE.items():
         (scope / name).write_text(yaml.safe_dump(content))
@@ -231,6 +231,8 @@ def environment_binds(root: Path, environment: Path) -> list[str]:
     """Return what Apptainer must bind for an environment of the checkout's to be in the base."""
     return [
         f"{environment}:{INSIDE}",
+        # Spack notes here what is installed, which is nothing; an image has its own.
+        f"{spack.folder(root) / 'software'}:/opt/software",
         *(f"{root / name}:{INSIDE}/{name}:ro" for name in PARTS),
     ]
 
