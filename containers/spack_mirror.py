@@ -4,6 +4,7 @@ It is filled from what a machine without the internet has, and by Spack where th
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ from containers.spack_environment import SpackError
 from containers.table import TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+#: Version of our programs → the commit that it is.
+RELEASES = "spack_repo/wyeast/releases.json"
 
 
 def folder(root: Path) -> Path:
@@ -61,13 +64,14 @@ def wrapper(root: Path) -> Path:
         return _place(root, made, name, version)
 
 
-def archive_of(repository: Path, commit: str, prefix: str, into: Path) -> Path:
-    """Return an archive of a commit, or of a folder in it (COMMIT:FOLDER), the same at any time.
+def archive_of(repository: Path, commit: str, prefix: str, into: Path, *paths: str) -> Path:
+    """Return an archive of a commit, or of paths in it, the same at any time.
 
     Its bytes depend on nothing but the commit: git dates all files by it, and gzip is told no name.
     """
     packed = subprocess.run(
-        ["git", "-C", str(repository), "archive", "--format=tar", f"--prefix={prefix}/", commit],
+        ["git", "-C", str(repository), "archive", "--format=tar", f"--prefix={prefix}/", commit,
+         *paths],
         capture_output=True,
     )  # fmt: skip
     if packed.returncode:
@@ -78,6 +82,21 @@ def archive_of(repository: Path, commit: str, prefix: str, into: Path) -> Path:
     path = into / f"{prefix}.tar.gz"
     path.write_bytes(done.stdout)
     return path
+
+
+def releases(root: Path) -> list[Path]:
+    """Return the archives of our programs' releases, made into the mirror from git's history.
+
+    Raises SpackError where the checkout has none, as one that was copied without it.
+    """
+    made = []
+    for version, commit in json.loads((root / RELEASES).read_text()).items():
+        with tempfile.TemporaryDirectory() as scratch:
+            name = "wyeast-benchmarks"
+            prefix = f"{name}-{version}"
+            archive = archive_of(root, commit, prefix, Path(scratch), "benchmarks")
+            made.append(_place(root, archive, name, version))
+    return made
 
 
 def create(root: Path, found: Spack, implementation: str) -> list[str]:
@@ -111,6 +130,7 @@ def main() -> int:
             for source in pinned.archives.values()
         ]
         fill(ROOT, found, files)
+        releases(ROOT)
         names = [name for name in options.implementations.split(",") if name]
         for name in names or spack_environment.of_the_distribution(load_table(ROOT)):
             lines = create(ROOT, found, name)

@@ -14,24 +14,28 @@ class WyeastBenchmarks(MakefilePackage):
     emulated applications, and what else benchmarks/ of Wyeast has."""
 
     homepage = "https://reframe-hpc.readthedocs.io"
-    # A release is an archive of benchmarks/ at one commit, which `make spack-mirror` makes.
-    url = "file://" + os.path.abspath(
-        os.path.join(
-            os.path.dirname(__file__), *[os.pardir] * 4,
-            ".wyeast/spack/releases/wyeast-benchmarks-0.1.0.tar.gz",
-        )
-    )  # fmt: skip
+    # A release is benchmarks/ at one commit (releases.json); `make spack-mirror` makes its archive.
+    url = Path(__file__).resolve().parents[4].as_uri() + (
+        "/.wyeast/spack/mirror/wyeast-benchmarks/wyeast-benchmarks-0.1.0.tar.gz"
+    )
 
     license("Apache-2.0")
 
     # The checkout, by `develop:` of the environment.
     version("develop")
+    version("0.1.0", sha256="343683a9e51dab24d13f7c39b6d28f08b8f017d477a005f9389b565fd8e6a54f")
 
     depends_on("c", type="build")
     depends_on("mpi")
 
     #: What needs no MPI.
     without_mpi = ("hpl_dat",)
+
+    @property
+    def build_directory(self):
+        """Return the Makefile's folder: of the checkout, or of a release's archive."""
+        source = self.stage.source_path
+        return source if self.spec.is_develop else os.path.join(source, "benchmarks")
 
     def build_folder(self):
         """Return a folder of this build alone: installations of one checkout must not mix."""
