@@ -166,7 +166,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
             found = spack.provide(root)
-            spack_mirror.fill(root, found, files.values())
+            spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
             arguments["flags"] = spack_image.FLAGS

@@ -32,16 +32,16 @@ PARTS = ("benchmarks", RECIPES, "site_configs")
 #: Where things are in the base.
 INSIDE = "/opt/spack-environment"
 SCOPE = {
-    "repos.yaml": {"repos": {"builtin": "/opt/spack-packages/repos/spack_repo/builtin"}},
+    "repos.yaml": {"repos": {"builtin": "/mnt/packages/repos/spack_repo/builtin"}},
     "config.yaml": {
         "config": {
             "install_tree": {"root": "/opt/software"},
             "build_stage": ["/tmp/spack-stage"],
-            "source_cache": "/opt/spack-cache/sources",
+            "source_cache": "/mnt/cache/sources",
         }
     },
     "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
-    "mirrors.yaml": {"mirrors": {"carried": {"url": "file:///opt/spack-mirror", "binary": False}}},
+    "mirrors.yaml": {"mirrors": {"carried": {"url": "file:///mnt/mirror", "binary": False}}},
 }
 
 
@@ -212,18 +212,23 @@ def prepare(root: Path, implementation: str) -> Path:
 def tool_binds(root: Path, found: Spack) -> list[str]:
     """Return what Apptainer must bind for Spack to run in the base, as SOURCE:TARGET[:ro]."""
     state = spack.folder(root)
-    scope = state / "scope"
+    scope = state / "configuration"
+    # A folder with a place for each, bound to one that every base has: nothing is left in an image.
+    places = state / "mounts"
+    for name in ("spack", "packages", "solver", "scope", "mirror", "cache"):
+        (places / name).mkdir(parents=True, exist_ok=True)
     for folder in (scope, state / "cache", state / "mirror", state / "software"):
         folder.mkdir(parents=True, exist_ok=True)
     for name, content in SCOPE.items():
         (scope / name).write_text(yaml.safe_dump(content))
     return [
-        f"{found.core}:/opt/spack:ro",
-        f"{found.packages}:/opt/spack-packages:ro",
-        f"{state / 'solver'}:/opt/spack-solver:ro",
-        f"{scope}:/opt/spack-scope:ro",
-        f"{state / 'mirror'}:/opt/spack-mirror:ro",
-        f"{state / 'cache'}:/opt/spack-cache",
+        f"{places}:/mnt",
+        f"{found.core}:/mnt/spack:ro",
+        f"{found.packages}:/mnt/packages:ro",
+        f"{state / 'solver'}:/mnt/solver:ro",
+        f"{scope}:/mnt/scope:ro",
+        f"{state / 'mirror'}:/mnt/mirror:ro",
+        f"{state / 'cache'}:/mnt/cache",
     ]
 
 
@@ -244,8 +249,8 @@ def variables(implementation: str) -> dict[str, str]:
         "WYEAST_SITE": SITE,
         # Nothing of a user's own ~/.spack is in an image.
         "SPACK_DISABLE_LOCAL_CONFIG": "1",
-        "SPACK_USER_CACHE_PATH": "/opt/spack-cache",
-        "PYTHONPATH": "/opt/spack-solver",
+        "SPACK_USER_CACHE_PATH": "/mnt/cache",
+        "PYTHONPATH": "/mnt/solver",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
@@ -261,7 +266,7 @@ def run(
          *(f"--bind={bind}" for bind in tool_binds(root, found)),
          *(f"--bind={bind}" for bind in environment_binds(root, environment)),
          *(f"--env={name}={value}" for name, value in given.items()),
-         str(base), "/opt/spack/bin/spack", "-C", "/opt/spack-scope", "-e", INSIDE, *words],
+         str(base), "/mnt/spack/bin/spack", "-C", "/mnt/scope", "-e", INSIDE, *words],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
     )  # fmt: skip
 

@@ -60,7 +60,6 @@ def mpi_package(root: Path, implementation: Implementation) -> str:
 def stage(recipe: SpackRecipe, folder: Path, found: Spack, built_utc: str) -> None:
     """Lay out in `folder` what the definition copies into the image."""
     name = recipe.implementation.name
-    (folder / "empty").mkdir(parents=True)
     environment = folder / "environment"
     for part in (spack_environment.RECIPES, f"site_configs/{spack_environment.SITE}/spack"):
         shutil.copytree(recipe.root / part, environment / part,

@@ -31,21 +31,22 @@ def folder(root: Path) -> Path:
     return spack.folder(root) / "mirror"
 
 
-def fill(root: Path, found: Spack, archives: Iterable[Path]) -> None:
+def fill(root: Path, archives: Iterable[Path]) -> None:
     """Put the distribution's archives and Spack's compiler wrapper into the mirror."""
-    names = {path.name: path for path in archives}
-    for source in load_sources(root).archives.values():
-        if source.file in names:
-            _place(root, names[source.file], source.name, source.version)
+    for archive in archives:
+        _place(root, archive)
     wrapper(root)
 
 
-def _place(root: Path, archive: Path, name: str, version: str) -> Path:
-    target = folder(root) / name / f"{name}-{version}.tar.gz"
-    if not target.exists() or sha256_of(target) != sha256_of(archive):
+def _place(root: Path, archive: Path) -> Path:
+    # Where Spack looks for an archive: by its digest.
+    digest = sha256_of(archive)
+    target = folder(root) / "_source-cache" / "archive" / digest[:2] / f"{digest}.tar.gz"
+    if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(archive, target.with_suffix(".new"))
-        target.with_suffix(".new").replace(target)
+        aside = target.with_suffix(".new")
+        shutil.copy(archive, aside)
+        aside.replace(target)
     return target
 
 
@@ -55,13 +56,10 @@ def wrapper(root: Path) -> Path:
     Every compiled package needs it. Spack compares its digest with the one in its own recipe.
     """
     name, release = "compiler-wrapper", spack.RELEASES["compiler-wrapper"]
-    version = release.removeprefix("v")
-    target = folder(root) / name / f"{name}-{version}.tar.gz"
-    if target.exists():
-        return target
+    repository = spack.clone(root, name)
     with tempfile.TemporaryDirectory() as scratch:
-        made = archive_of(spack.clone(root, name), release, f"{name}-{version}", Path(scratch))
-        return _place(root, made, name, version)
+        prefix = f"{name}-{release.removeprefix('v')}"
+        return _place(root, archive_of(repository, release, prefix, Path(scratch)))
 
 
 def archive_of(repository: Path, commit: str, prefix: str, into: Path, *paths: str) -> Path:
@@ -92,10 +90,8 @@ def releases(root: Path) -> list[Path]:
     made = []
     for version, commit in json.loads((root / RELEASES).read_text()).items():
         with tempfile.TemporaryDirectory() as scratch:
-            name = "wyeast-benchmarks"
-            prefix = f"{name}-{version}"
-            archive = archive_of(root, commit, prefix, Path(scratch), "benchmarks")
-            made.append(_place(root, archive, name, version))
+            prefix = f"wyeast-benchmarks-{version}"
+            made.append(_place(root, archive_of(root, commit, prefix, Path(scratch), "benchmarks")))
     return made
 
 
@@ -106,7 +102,7 @@ def create(root: Path, found: Spack, implementation: str) -> list[str]:
     environment = spack_environment.prepare(root, implementation)
     done = spack_environment.run(
         root, found, base.path(root / ".wyeast"), implementation, environment,
-        "mirror", "create", "-d", "/opt/spack-mirror", "--all",
+        "mirror", "create", "-d", "/mnt/mirror", "--all",
     )  # fmt: skip
     if done.returncode == 0:
         return []
@@ -129,7 +125,7 @@ def main() -> int:
             fetch_archive(source, ROOT / ".wyeast", pinned.debian.suite)
             for source in pinned.archives.values()
         ]
-        fill(ROOT, found, files)
+        fill(ROOT, files)
         releases(ROOT)
         names = [name for name in options.implementations.split(",") if name]
         for name in names or spack_environment.of_the_distribution(load_table(ROOT)):

@@ -16,7 +16,7 @@ class WyeastBenchmarks(MakefilePackage):
     homepage = "https://reframe-hpc.readthedocs.io"
     # A release is benchmarks/ at one commit (releases.json); `make spack-mirror` makes its archive.
     url = Path(__file__).resolve().parents[4].as_uri() + (
-        "/.wyeast/spack/mirror/wyeast-benchmarks/wyeast-benchmarks-0.1.0.tar.gz"
+        "/.wyeast/spack/releases/wyeast-benchmarks-0.1.0.tar.gz"
     )
 
     license("Apache-2.0")
