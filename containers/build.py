@@ -139,6 +139,8 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
+    # First of all: without it there is nothing to wait for.
+    found = spack.provide(root) if isinstance(recipe, spack_image.SpackRecipe) else None
     files = {
         source.file: sources.fetch_archive(source, state, recipe.bases[0].debian.suite)
         if source in recipe.archives
@@ -165,7 +167,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
         }
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
-            found = spack.provide(root)
+            assert found is not None, "it was provided above"
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
