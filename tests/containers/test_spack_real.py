@@ -105,8 +105,7 @@ def run_spack(
         capture_output=True, text=True, timeout=1800,
         env={**os.environ, "SPACK_DISABLE_LOCAL_CONFIG": "1", "PYTHONPATH": solver,
              "SPACK_USER_CACHE_PATH": str(spack.folder(PROJECT) / "cache"),
-             "SPACK_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1",
-             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+             "SPACK_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
 
 

@@ -31,6 +31,15 @@ class WyeastBenchmarks(MakefilePackage):
     #: What needs no MPI.
     without_mpi = ("hpl_dat",)
 
+    def setup_build_environment(self, env: EnvironmentModifications) -> None:
+        # For the tests' two ranks, where Spack runs as root, as it does in an image's build, on one
+        # core, or without a remote shell: Open MPI's launchers refuse each unless told so.
+        env.set("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        env.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        env.set("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        env.set("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+        env.set("OMPI_MCA_plm_rsh_agent", "false")
+
     @property
     def build_directory(self):
         """Return the Makefile's folder: of the checkout, or of a release's archive."""
