@@ -24,9 +24,10 @@ def renew(root: Path, names: list[str]) -> list[str]:
     found = spack.provide(root)
     table = load_table(root)
     base = bases_of(root, table, table.resolve(names[0]), load_sources(root), "mmdebstrap")[0]
-    with only_build(root):
-        provide_apptainer()
-        ensure_bases([base], root, Progress())
+    provide_apptainer()
+    if not base.path(root / ".wyeast").exists():
+        with only_build(root):
+            ensure_bases([base], root, Progress())
     failed = []
     for name in names:
         start = time.monotonic()
