@@ -3,37 +3,28 @@
 # so that whoever is told one prefix cannot find the other MPI there: mpi_prefixes.sh FOLDER
 set -eu
 [ $# = 1 ] || { echo "usage: mpi_prefixes.sh FOLDER" >&2; exit 2; }
-libraries=/usr/lib/$(gcc -dumpmachine)
+machine=$(gcc -dumpmachine)
+libraries=/usr/lib/$machine
 
-link() { # NAME: the one in /etc/alternatives' words; the rest: PROGRAM=FILE …
-    prefix=$1 headers=$2; shift 2
-    mkdir -p "$prefix/bin" "$prefix/lib"
-    ln -sfn "$headers" "$prefix/include"
-    for pair; do
-        [ ! -e "${pair#*=}" ] || ln -sf "${pair#*=}" "$prefix/${pair%%=*}"
+# prefix NAME-VERSION FAMILY HEADERS LIBRARY …: FAMILY is the ending of Debian's names of programs.
+prefix() {
+    folder=$1 family=$2 headers=$3
+    shift 3
+    mkdir -p "$folder/bin" "$folder/lib"
+    ln -sfn "$headers" "$folder/include"
+    for program in mpicc mpicxx mpic++ mpif77 mpif90 mpifort mpiexec mpirun; do
+        [ ! -e "/usr/bin/$program.$family" ] || ln -sf "/usr/bin/$program.$family" "$folder/bin/$program"
     done
+    ln -sf "$@" "$folder/lib/"
 }
 
 if [ -e /usr/bin/mpicc.openmpi ]; then
-    link "$1/openmpi-4.1.4" "$libraries/openmpi/include" \
-        bin/mpicc=/usr/bin/mpicc.openmpi bin/mpicxx=/usr/bin/mpicxx.openmpi \
-        bin/mpic++=/usr/bin/mpic++.openmpi bin/mpif77=/usr/bin/mpif77.openmpi \
-        bin/mpif90=/usr/bin/mpif90.openmpi bin/mpifort=/usr/bin/mpifort.openmpi \
-        bin/mpiexec=/usr/bin/mpiexec.openmpi bin/mpirun=/usr/bin/mpirun.openmpi \
-        bin/ompi_info=/usr/bin/ompi_info bin/orted=/usr/bin/orted
-    for file in "$libraries"/openmpi/lib/lib*.so*; do
-        ln -sf "$file" "$1/openmpi-4.1.4/lib/"
-    done
+    prefix "$1/openmpi-4.1.4" openmpi "$libraries/openmpi/include" "$libraries"/openmpi/lib/lib*.so*
+    ln -sf /usr/bin/ompi_info /usr/bin/orted "$1/openmpi-4.1.4/bin/"
 fi
 if [ -e /usr/bin/mpicc.mpich ]; then
-    link "$1/mpich-4.0.2" "/usr/include/$(gcc -dumpmachine)/mpich" \
-        bin/mpicc=/usr/bin/mpicc.mpich bin/mpicxx=/usr/bin/mpicxx.mpich \
-        bin/mpic++=/usr/bin/mpic++.mpich bin/mpif77=/usr/bin/mpif77.mpich \
-        bin/mpif90=/usr/bin/mpif90.mpich bin/mpifort=/usr/bin/mpifort.mpich \
-        bin/mpiexec=/usr/bin/mpiexec.mpich bin/mpirun=/usr/bin/mpirun.mpich \
-        bin/mpichversion=/usr/bin/mpichversion bin/hydra_pmi_proxy=/usr/bin/hydra_pmi_proxy \
-        lib/libmpi.so="$libraries/libmpich.so"
-    for file in "$libraries"/libmpich*.so*; do
-        ln -sf "$file" "$1/mpich-4.0.2/lib/"
-    done
+    prefix "$1/mpich-4.0.2" mpich "/usr/include/$machine/mpich" "$libraries"/libmpich*.so*
+    ln -sf /usr/bin/mpichversion /usr/bin/hydra_pmi_proxy "$1/mpich-4.0.2/bin/"
+    # As MPICH calls it where Debian does not rename it.
+    ln -sf "$libraries/libmpich.so" "$1/mpich-4.0.2/lib/libmpi.so"
 fi
