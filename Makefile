@@ -12,6 +12,8 @@ ESTIMATE ?=
 HOST_MPI ?=
 PREFIX ?=
 NAME ?=
+BUILDER ?=
+IMPLEMENTATIONS ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -25,7 +27,8 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image run performance report cluster-up cluster-status cluster-down \
+.PHONY: help setup apptainer images image spack spack-lock spack-mirror run performance report \
+    cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
 
@@ -38,9 +41,23 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE)
-	@images=$(or $(IMAGES),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
+images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; BUILDER=spack)
+ifeq ($(BUILDER),)
+	@images=$(or $(IMAGES),$(IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
 	    $(PYTHON) -m containers.build --images "$$images"
+else
+	@$(PYTHON) -m containers.build --builder $(BUILDER) \
+	    --images $(or $(IMPLEMENTATIONS),$(IMAGES),default)
+endif
+
+spack: .wyeast/venv/.for-run ## find Spack (SPACK_ROOT, PATH) or clone its pinned release
+	@$(PYTHON) -m containers.spack
+
+spack-lock: .wyeast/venv/.for-run ## renew the locks of spack.yaml and say what changed (IMPLEMENTATIONS=a,b)
+	@$(PYTHON) -m containers.spack_lock $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
+
+spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet
+	@$(PYTHON) -m containers.spack_mirror $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
 
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'

@@ -66,10 +66,23 @@ def bases_of(
 
     def base(name: str, common: list[str], own: list[str]) -> Base:
         packages = [f"{package}={pinned.package_version(package)}" for package in own]
-        name = f"{name}-{implementation.name}" if own else name
+        # An implementation that Spack builds on the distribution's MPI shares that one's base.
+        suffix = implementation.name.removesuffix("-spack")
+        name = f"{name}-{suffix}" if own else name
         return Base(name, bootstrap, pinned.debian, (*common, *packages), definition)
 
     own = implementation.packages
+    if implementation.builder == "spack":
+        # One base for all: a lock then does not depend on which implementation is built.
+        names = sorted({
+            package
+            for name in table.built_by("spack")
+            for package in table.resolve(name).packages.build
+        })  # fmt: skip
+        versions = [f"{package}={pinned.package_version(package)}" for package in names]
+        common = (*table.bases.build, *table.bases.spack, *versions)
+        build = Base("build-spack", bootstrap, pinned.debian, common, definition)
+        return build, base("run", table.bases.run, own.run)
     return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
 
 

@@ -16,7 +16,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from containers import apt, images, installed, packing, sources, staging
+from containers import (
+    apt,
+    images,
+    installed,
+    packing,
+    sources,
+    spack,
+    spack_environment,
+    spack_image,
+    spack_mirror,
+    staging,
+)
 from containers.apptainer import apptainer_command, exec_options, provide
 from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
@@ -62,7 +73,8 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
         for program, wheel in implementation.foreign_programs.items()
         if wheel not in implementation.sources
     }
-    recipe = staging.Recipe(root, implementation, wheels, archives, foreign, bases, packages)
+    kind = spack_image.SpackRecipe if implementation.builder == "spack" else staging.Recipe
+    recipe = kind(root, implementation, wheels, archives, foreign, bases, packages)
     for path in (recipe.definition(), *recipe.launchers()):
         if not path.is_file():
             raise BuildError(
@@ -129,6 +141,8 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
+    # First of all: without it there is nothing to wait for.
+    found = spack.provide(root) if isinstance(recipe, spack_image.SpackRecipe) else None
     files = {
         source.file: sources.fetch_archive(source, state, recipe.bases[0].debian.suite)
         if source in recipe.archives
@@ -147,20 +161,30 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     log = log_path(root, name)
     progress.say(f"building {name}")
     try:
-        staging.stage(recipe, scratch / "staging", files, built_utc)
-        arguments = {
+        arguments: dict[str, Any] = {
             "build_base": build_base,
             "run_base": run_base,
             "staging": scratch / "staging",
             "jobs": len(os.sched_getaffinity(0)),
-            "compiler": recipe.implementation.compiler,
-            "interface": recipe.implementation.interface,
-            "prefix": recipe.implementation.prefix,
-            "flags": staging.FLAGS,
         }
+        binds: list[str] = []
+        if isinstance(recipe, spack_image.SpackRecipe):
+            assert found is not None, "it was provided above"
+            spack_mirror.fill(root, files.values())
+            spack_image.stage(recipe, scratch / "staging", found, built_utc)
+            arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
+            arguments["flags"] = spack_image.FLAGS
+            binds = spack_environment.tool_binds(root, found)
+        else:
+            staging.stage(recipe, scratch / "staging", files, built_utc)
+            arguments["compiler"] = recipe.implementation.compiler
+            arguments["interface"] = recipe.implementation.interface
+            arguments["prefix"] = recipe.implementation.prefix
+            arguments["flags"] = staging.FLAGS
         run_logged(
             [str(apptainer_command()), "build", "--fakeroot", "--force",
              "--mksquashfs-args", staging.SQUASHFS,
+             *(f"--bind={bind}" for bind in binds),
              *(f"--build-arg={key}={value}" for key, value in arguments.items()),
              str(aside), str(recipe.definition())],
             name,
@@ -302,6 +326,11 @@ def main() -> int:
         help="which implementations of containers/implementations.yaml (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--builder", choices=["spack"], metavar="spack",
+        help="refuse implementations that this does not build; `default` is then all that it does "
+        "with an MPI of the distribution",
+    )  # fmt: skip
+    parser.add_argument(
         "--bootstrap", default="mmdebstrap", choices=["mmdebstrap", "docker"],
         help="where the Debian under the images comes from: the machine's mirror, or the "
         "container image that containers/sources.lock names (default: %(default)s)",
@@ -318,11 +347,20 @@ def main() -> int:
         if options.prefix is not None:
             pack(ROOT, options.prefix, options.name, options.bootstrap)
             return 0
-        names = load_table(ROOT).choose(options.images)
+        table = load_table(ROOT)
+        if options.builder == "spack" and options.images == "default":
+            options.images = ",".join(spack_environment.of_the_distribution(table))
+        names = table.choose(options.images)
+        others = [n for n in names if options.builder not in (None, table.resolve(n).builder)]
+        if others:
+            raise BuildError(
+                f"{others[0]} is not built by {options.builder}; these are: "
+                f"{', '.join(table.built_by(options.builder))}"
+            )
         build(ROOT, names, options.bootstrap, options.force)
     except (
         BuildError, StepError, ProvisionError, TableError, installed.PrefixError,
-        sources.SourceError, images.ImageError, apt.AptError,
+        sources.SourceError, images.ImageError, apt.AptError, spack_environment.SpackError,
     ) as error:  # fmt: skip
         print(f"build: {error}", file=sys.stderr)
         return 1

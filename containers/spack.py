@@ -1,0 +1,207 @@
+"""Find Spack or provide it, with its packages and its solver: `python -m containers.spack`.
+
+In this order: SPACK_ROOT; `spack` on PATH; else the pinned releases from upstream, cloned into
+`.wyeast/spack`. It runs inside the base that images are built on, so that a lock says what an image
+is made of whatever the machine at hand has.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from containers.programs import ProvisionError
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+#: Where the repositories below are cloned from: an address or a folder that has them.
+UPSTREAM_VARIABLE = "WYEAST_SPACK_UPSTREAM"
+UPSTREAM = "https://github.com/spack"
+#: Repository → release. Every combination of a core 1.x and later packages is Spack's promise; this
+#: one is what the locks were made with.
+RELEASES = {"spack": "v1.1.0", "spack-packages": "v2026.06.0", "compiler-wrapper": "v1.1.0"}
+OLDEST = (1, 0)
+#: The solver, which Spack would otherwise download by itself; pinned in this file.
+SOLVER = "containers/spack-solver.lock"
+
+
+@dataclass(frozen=True)
+class Spack:
+    """A Spack that can be used: its core, the repository of its packages, where both come from."""
+
+    core: Path
+    packages: Path
+    version: str
+
+    @property
+    def command(self) -> Path:
+        """Return the program's path."""
+        return self.core / "bin" / "spack"
+
+
+def folder(root: Path) -> Path:
+    """Return where everything of Spack's lies that was provided or made here."""
+    return root / ".wyeast" / "spack"
+
+
+def version_of(core: Path) -> str:
+    """Return what a Spack says is its version; raises ProvisionError where it does not run."""
+    try:
+        done = subprocess.run(
+            [core / "bin" / "spack", "--version"], capture_output=True, text=True, timeout=120
+        )
+    except OSError as error:
+        raise ProvisionError(f"{core} is no Spack: bin/spack: {error.strerror}") from None
+    words = done.stdout.split()
+    if done.returncode or not words:
+        raise ProvisionError(f"{core}/bin/spack does not run: {done.stderr.strip()[-300:]}")
+    return words[0]
+
+
+def check_version(version: str, core: Path) -> None:
+    """Raise ProvisionError for a Spack that is too old for spack.yaml."""
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        raise ProvisionError(
+            f"{core} is Spack {version}, but spack.yaml and the recipes need 1.0 or newer: set "
+            "SPACK_ROOT to one, or unset it and run make spack"
+        )
+
+
+def find(root: Path) -> Spack | None:
+    """Return SPACK_ROOT's Spack, the one on PATH, or the one that was provided; None without.
+
+    Raises ProvisionError for one that does not run or is too old.
+    """
+    named = os.environ.get("SPACK_ROOT")
+    on_path = shutil.which("spack")
+    own = folder(root) / "spack"
+    if named:
+        core = Path(named)
+    elif on_path:
+        core = Path(on_path).resolve().parents[1]
+    elif (own / "bin" / "spack").exists() and (folder(root) / "spack-packages").exists():
+        core = own
+    else:
+        return None
+    version = version_of(core)
+    check_version(version, core)
+    packages = folder(root) / "spack-packages"
+    if core != own:
+        packages = _packages_of(core)
+    return Spack(core, packages, version)
+
+
+def _packages_of(core: Path) -> Path:
+    """Return the folder of the repository of packages that a Spack is configured with."""
+    done = subprocess.run(
+        [core / "bin" / "spack", "location", "--repo", "builtin"], capture_output=True, text=True
+    )
+    place = Path(done.stdout.strip() or "/nowhere")
+    if done.returncode or not (place / "repo.yaml").exists():
+        raise ProvisionError(
+            f"{core} does not have its packages ({done.stderr.strip()[-200:]}): run `spack repo "
+            "update` where there is a network, or set `repos: builtin:` of its configuration"
+        )
+    # …/repos/spack_repo/builtin
+    return place.parents[2]
+
+
+def provide(root: Path) -> Spack:
+    """Return a Spack, cloned from upstream where there is none, with solver and archives.
+
+    Raises ProvisionError with a sentence that says what is missing and what to set.
+    """
+    found = find(root)
+    if found is None:
+        for name in ("spack", "spack-packages"):
+            clone(root, name)
+        found = find(root)
+        assert found is not None, "what was cloned just now is there"
+    solver(root)
+    return found
+
+
+def clone(root: Path, name: str) -> Path:
+    """Return the folder of a repository at its pinned release, cloned if it is not there."""
+    target = folder(root) / name
+    release = RELEASES[name]
+    stamp = target / ".git" / "wyeast-release"
+    if stamp.is_file() and stamp.read_text() == release:
+        return target
+    if shutil.which("git") is None:
+        raise ProvisionError(f"git, which clones {name}, is missing: install the package git")
+    upstream = os.environ.get(UPSTREAM_VARIABLE, UPSTREAM).rstrip("/")
+    # Only a protocol, unlike a path, makes git take the last commit alone from a folder.
+    if "://" not in upstream and not re.match(r"[\w.-]+@", upstream):
+        upstream = f"file://{Path(upstream).absolute()}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="incoming-") as aside:
+        done = subprocess.run(
+            ["git", "-c", "advice.detachedHead=false", "clone", "-q", "--depth", "1",
+             "--branch", release, f"{upstream}/{name}.git", f"{aside}/{name}"],
+            capture_output=True, text=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+        )  # fmt: skip
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["git failed"])[-1]
+            raise ProvisionError(
+                f"{name} {release} is missing and cannot be cloned from {upstream} ({reason}): set "
+                f"SPACK_ROOT to a Spack of this machine, or {UPSTREAM_VARIABLE} to a folder or an "
+                f"address that has {', '.join(f'{n}.git' for n in RELEASES)}"
+            )
+        (Path(aside) / name / ".git" / "wyeast-release").write_text(release)
+        shutil.rmtree(target, ignore_errors=True)
+        (Path(aside) / name).rename(target)
+    return target
+
+
+def solver(root: Path) -> Path:
+    """Return the folder of the solver's Python packages, for the base's Python; pip brings them."""
+    target = folder(root) / "solver"
+    lock = root / SOLVER
+    stamp = target / "complete"
+    if stamp.is_file() and stamp.read_text() == lock.read_text():
+        return target
+    shutil.rmtree(target, ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps",
+         "--require-hashes", "--only-binary", ":all:", "--python-version", "3.11",
+         "--implementation", "cp", "--platform", "manylinux_2_28_x86_64", "--platform",
+         "manylinux_2_17_x86_64", "--platform", "manylinux2014_x86_64",
+         "--target", str(target), "-r", str(lock)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        raise ProvisionError(
+            f"the solver of {SOLVER} cannot be installed ({lines[0] if lines else 'pip failed'}): "
+            "check the network, or set PIP_INDEX_URL or PIP_FIND_LINKS to where its wheels are"
+        )
+    stamp.write_text(lock.read_text())
+    return target
+
+
+def main() -> int:
+    """Provide Spack and say which."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.spack",
+        description="Find Spack (SPACK_ROOT, PATH), or clone its pinned release into "
+        f".wyeast/spack from {UPSTREAM}, or from {UPSTREAM_VARIABLE}.",
+    )
+    parser.parse_args()
+    try:
+        found = provide(ROOT)
+    except ProvisionError as error:
+        print(f"spack: {error}", file=sys.stderr)
+        return 1
+    print(f"Spack {found.version}: {found.core}, packages: {found.packages}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

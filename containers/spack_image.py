@@ -1,0 +1,95 @@
+"""What goes into an image that Spack builds, laid out for containers/spack.def."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from containers import sources, spack, spack_environment, staging
+from containers.spack import Spack
+from containers.spack_environment import SpackError
+from containers.table import TABLE, Implementation
+
+#: Spack adds the architecture of the lock's target to what our Makefile asks for.
+FLAGS = f"{staging.FLAGS} -march=x86-64-v3"
+
+
+@dataclass(frozen=True)
+class SpackRecipe(staging.Recipe):
+    """All that decides the content of an image that Spack builds."""
+
+    def inputs_sha256(self) -> str:
+        """Return the digest of everything that the image is made from."""
+        # spack.yaml decides nothing beyond its lock, with which a test keeps it in agreement.
+        paths = [
+            self.lock(),
+            Path(__file__),
+            *spack_environment.recipe_files(self.root),
+        ]
+        parts = [
+            super().inputs_sha256(),
+            [sources.sha256_of(path) for path in paths],
+            spack.RELEASES,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def lock(self) -> Path:
+        """Return the path of the lock; raises SpackError where there is none."""
+        path = spack_environment.lock_path(self.root, self.implementation.name)
+        if not path.is_file():
+            raise SpackError(
+                f"{path.relative_to(self.root)} is missing; make it: make spack-lock "
+                f"IMPLEMENTATIONS={self.implementation.name}"
+            )
+        return path
+
+
+def mpi_package(root: Path, implementation: Implementation) -> str:
+    """Return the name of the package that is the MPI; raises SpackError for a name not there."""
+    names = spack_environment.environment_names(root)
+    if implementation.name not in names:
+        raise SpackError(
+            f"{spack_environment.ENVIRONMENT} does not choose {implementation.name}, which {TABLE} "
+            "has; add its definition"
+        )
+    return names[implementation.name].partition("@")[0]
+
+
+def stage(recipe: SpackRecipe, folder: Path, found: Spack, built_utc: str) -> None:
+    """Lay out in `folder` what the definition copies into the image."""
+    name = recipe.implementation.name
+    environment = folder / "environment"
+    for part in (spack_environment.RECIPES, f"site_configs/{spack_environment.SITE}/spack"):
+        shutil.copytree(recipe.root / part, environment / part,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    staging.copy_benchmarks(recipe.root, environment)
+    shutil.copy(recipe.root / spack_environment.ENVIRONMENT, environment)
+    shutil.copy(recipe.lock(), environment / "spack.lock")
+    programs = folder / "wyeast" / "bin"
+    programs.mkdir(parents=True)
+    description = folder / "wyeast" / "build"
+    build = staging.write_description(recipe, description, known(recipe, found, built_utc))
+    lines = [f"export {k}='{v}'\n" for k, v in spack_environment.variables(name).items()]
+    (build / "spack-environment").write_text("".join(lines))
+    # What the image says of its software: the environment, its lock, and the bill.
+    inside = folder / "wyeast" / "spack"
+    inside.mkdir()
+    shutil.copy(recipe.root / spack_environment.ENVIRONMENT, inside)
+    shutil.copy(recipe.lock(), inside / "spack.lock")
+    bill = spack_environment.bill(recipe.lock().read_text())
+    (inside / "software.json").write_text(json.dumps(bill, indent=1) + "\n")
+
+
+def known(recipe: SpackRecipe, found: Spack, built_utc: str) -> dict[str, Any]:
+    """Return the part of the manifest that is known before the build."""
+    lock = recipe.lock()
+    return {
+        **staging.manifest(recipe, built_utc),
+        "spack": {
+            "version": found.version,
+            "lock": lock.relative_to(recipe.root).as_posix(),
+            "lock_sha256": sources.sha256_of(lock),
+        },
+    }

@@ -1,0 +1,79 @@
+"""Renew the locks of spack.yaml and say what changed: `python -m containers.spack_lock`."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from containers import apt, spack, spack_environment
+from containers.apptainer import provide as provide_apptainer
+from containers.bases import bases_of
+from containers.build import BuildError, Progress, ensure_bases, only_build
+from containers.commands import StepError
+from containers.programs import ProvisionError
+from containers.sources import SourceError, load_sources
+from containers.spack_environment import SpackError
+from containers.table import TableError, load_table
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+
+def renew(root: Path, names: list[str]) -> list[str]:
+    """Renew the locks of implementations, one after the other; return those that failed."""
+    found = spack.provide(root)
+    table = load_table(root)
+    base = bases_of(root, table, table.resolve(names[0]), load_sources(root), "mmdebstrap")[0]
+    provide_apptainer()
+    if not base.path(root / ".wyeast").exists():
+        with only_build(root):
+            ensure_bases([base], root, Progress())
+    failed = []
+    for name in names:
+        start = time.monotonic()
+        path = spack_environment.lock_path(root, name)
+        old = path.read_text() if path.exists() else None
+        try:
+            new = spack_environment.concretize(root, found, base.path(root / ".wyeast"), name)
+        except SpackError as error:
+            print(f"spack-lock: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        path.parent.mkdir(exist_ok=True)
+        aside = path.with_suffix(".new")
+        aside.write_text(new)
+        aside.replace(path)
+        print(f"{name}, by Spack {found.version} in {time.monotonic() - start:.0f} s:")
+        for line in spack_environment.difference(old, new):
+            print(f"    {line}")
+        sys.stdout.flush()
+    return failed
+
+
+def main() -> int:
+    """Renew what is asked for, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.spack_lock",
+        description="Renew the locks in spack_locks/ and say what changed.",
+    )
+    parser.add_argument(
+        "--implementations", default="", metavar="a,b", help="which; all without it"
+    )
+    options = parser.parse_args()
+    try:
+        known = load_table(ROOT).built_by("spack")
+        names = [name for name in options.implementations.split(",") if name] or known
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise SpackError(f"{unknown[0]} is not built by Spack; these are: {', '.join(known)}")
+        failed = renew(ROOT, names)
+    except (
+        ProvisionError, SourceError, SpackError, TableError, BuildError, StepError, apt.AptError,
+    ) as error:  # fmt: skip
+        print(f"spack-lock: {error}", file=sys.stderr)
+        return 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

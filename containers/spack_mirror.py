@@ -1,0 +1,146 @@
+"""A mirror of sources for Spack: `python -m containers.spack_mirror`.
+
+It is filled from what a machine without the internet has, and by Spack where there is one.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from containers import apt, spack, spack_environment
+from containers.bases import bases_of
+from containers.programs import ProvisionError
+from containers.sources import SourceError, fetch_archive, load_sources, sha256_of
+from containers.spack import Spack
+from containers.spack_environment import SpackError
+from containers.table import TableError, load_table
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+#: Version of our programs → the commit that it is.
+RELEASES = "spack_repo/wyeast/releases.json"
+
+
+def folder(root: Path) -> Path:
+    """Return where the mirror is, in the layout that Spack reads."""
+    return spack.folder(root) / "mirror"
+
+
+def fill(root: Path, archives: Iterable[Path]) -> None:
+    """Put the distribution's archives and Spack's compiler wrapper into the mirror."""
+    for archive in archives:
+        _place(root, archive)
+    wrapper(root)
+
+
+def _place(root: Path, archive: Path) -> Path:
+    # Where Spack looks for an archive: by its digest.
+    digest = sha256_of(archive)
+    target = folder(root) / "_source-cache" / "archive" / digest[:2] / f"{digest}.tar.gz"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = target.with_suffix(".new")
+        shutil.copy(archive, aside)
+        aside.replace(target)
+    return target
+
+
+def wrapper(root: Path) -> Path:
+    """Return Spack's compiler wrapper's archive, made from its repository as upstream makes it.
+
+    Every compiled package needs it. Spack compares its digest with the one in its own recipe.
+    """
+    name, release = "compiler-wrapper", spack.RELEASES["compiler-wrapper"]
+    repository = spack.clone(root, name)
+    with tempfile.TemporaryDirectory() as scratch:
+        prefix = f"{name}-{release.removeprefix('v')}"
+        return _place(root, archive_of(repository, release, prefix, Path(scratch)))
+
+
+def archive_of(repository: Path, commit: str, prefix: str, into: Path, *paths: str) -> Path:
+    """Return an archive of a commit, or of paths in it, the same at any time.
+
+    Its bytes depend on nothing but the commit: git dates all files by it, and gzip is told no name.
+    """
+    packed = subprocess.run(
+        ["git", "-C", str(repository), "archive", "--format=tar", f"--prefix={prefix}/", commit,
+         *paths],
+        capture_output=True,
+    )  # fmt: skip
+    if packed.returncode:
+        raise SpackError(
+            f"{repository} has no {commit} to make {prefix} from: {packed.stderr.decode().strip()}"
+        )
+    done = subprocess.run(["gzip", "-n"], input=packed.stdout, capture_output=True, check=True)
+    path = into / f"{prefix}.tar.gz"
+    path.write_bytes(done.stdout)
+    return path
+
+
+def releases(root: Path) -> list[Path]:
+    """Return the archives of our programs' releases, made into the mirror from git's history.
+
+    Raises SpackError where the checkout has none, as one that was copied without it.
+    """
+    made = []
+    for version, commit in json.loads((root / RELEASES).read_text()).items():
+        with tempfile.TemporaryDirectory() as scratch:
+            prefix = f"wyeast-benchmarks-{version}"
+            made.append(_place(root, archive_of(root, commit, prefix, Path(scratch), "benchmarks")))
+    return made
+
+
+def create(root: Path, found: Spack, implementation: str) -> list[str]:
+    """Let Spack download all sources of a lock into the mirror; return its words on what failed."""
+    table = load_table(root)
+    base = bases_of(root, table, table.resolve(implementation), load_sources(root), "mmdebstrap")[0]
+    environment = spack_environment.prepare(root, implementation)
+    done = spack_environment.run(
+        root, found, base.path(root / ".wyeast"), implementation, environment,
+        "mirror", "create", "-d", "/mnt/mirror", "--all",
+    )  # fmt: skip
+    if done.returncode == 0:
+        return []
+    return (done.stderr + done.stdout).strip().splitlines()[-12:]
+
+
+def main() -> int:
+    """Fill the mirror and say what it has."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.spack_mirror",
+        description="Fill .wyeast/spack/mirror with the sources that Spack builds from, to be "
+        "carried to a machine without the internet (the same place there).",
+    )
+    parser.add_argument("--implementations", default="", metavar="a,b")
+    options = parser.parse_args()
+    try:
+        found = spack.provide(ROOT)
+        pinned = load_sources(ROOT)
+        files = [
+            fetch_archive(source, ROOT / ".wyeast", pinned.debian.suite)
+            for source in pinned.archives.values()
+        ]
+        fill(ROOT, files)
+        releases(ROOT)
+        names = [name for name in options.implementations.split(",") if name]
+        for name in names or spack_environment.of_the_distribution(load_table(ROOT)):
+            lines = create(ROOT, found, name)
+            if lines:
+                print(f"spack-mirror: {name}: not every source could be had:", file=sys.stderr)
+                print("\n".join(f"    {line}" for line in lines), file=sys.stderr)
+                return 1
+    except (ProvisionError, SourceError, SpackError, TableError, apt.AptError) as error:
+        print(f"spack-mirror: {error}", file=sys.stderr)
+        return 1
+    archives = sorted(path for path in folder(ROOT).rglob("*") if path.is_file())
+    print(f"{folder(ROOT)}: {len(archives)} files")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

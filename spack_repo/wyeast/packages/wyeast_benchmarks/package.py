@@ -1,0 +1,87 @@
+"""Recipe of the project's own programs."""
+
+import os
+from pathlib import Path
+
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+from spack_repo.wyeast import linkage
+
+from spack.package import *
+
+
+class WyeastBenchmarks(MakefilePackage):
+    """Programs that measure an MPI implementation: ping-pong, collectives, halo exchange, start-up,
+    emulated applications, and what else benchmarks/ of Wyeast has."""
+
+    homepage = "https://reframe-hpc.readthedocs.io"
+    # A release is benchmarks/ at one commit (releases.json); `make spack-mirror` makes its archive.
+    url = Path(__file__).resolve().parents[4].as_uri() + (
+        "/.wyeast/spack/releases/wyeast-benchmarks-0.1.0.tar.gz"
+    )
+
+    license("Apache-2.0")
+
+    # The checkout, by `develop:` of the environment.
+    version("develop")
+    version("0.1.0", sha256="343683a9e51dab24d13f7c39b6d28f08b8f017d477a005f9389b565fd8e6a54f")
+
+    depends_on("c", type="build")
+    depends_on("mpi")
+
+    #: What needs no MPI.
+    without_mpi = ("hpl_dat", "profiled")
+
+    def setup_build_environment(self, env: EnvironmentModifications) -> None:
+        # For the tests' two ranks, where Spack runs as root, as it does in an image's build, on one
+        # core, or without a remote shell: Open MPI's launchers refuse each unless told so.
+        env.set("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        env.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        env.set("OMPI_MCA_rmaps_base_oversubscribe", "1")
+        env.set("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+        env.set("OMPI_MCA_plm_rsh_agent", "false")
+
+    @property
+    def build_directory(self):
+        """Return the Makefile's folder: of the checkout, or of a release's archive."""
+        source = self.stage.source_path
+        return source if self.spec.is_develop else os.path.join(source, "benchmarks")
+
+    def build_folder(self):
+        """Return a folder of this build alone: installations of one checkout must not mix."""
+        return os.path.join(self.stage.path, f"build-{self.spec.dag_hash()}")
+
+    def arguments(self):
+        return [
+            f"CC={self.spec['mpi'].mpicc}",
+            f"BUILD={self.build_folder()}",
+            f"PREFIX={self.prefix}",
+        ]
+
+    def build(self, spec, prefix):
+        with working_dir(self.build_directory):
+            make(*self.arguments())
+
+    def install(self, spec, prefix):
+        with working_dir(self.build_directory):
+            make(*self.arguments(), "install", "install-sources")
+
+    def check(self):
+        with working_dir(self.build_directory):
+            make(*self.arguments(), "check", f"LAUNCH={self.launch()}")
+
+    def installcheck(self):
+        with working_dir(self.build_directory):
+            make(*self.arguments(), "installcheck", f"LAUNCH={self.launch()}")
+
+    def launch(self):
+        """Return the command that starts two ranks, or nothing where the MPI brings none."""
+        mpiexec = os.path.join(self.spec["mpi"].prefix.bin, "mpiexec")
+        return f"{mpiexec} -n 2" if os.access(mpiexec, os.X_OK) else ""
+
+    @run_after("install")
+    def linked_to_the_asked_mpi(self):
+        linkage.check(
+            sorted(Path(self.prefix.bin).iterdir()),
+            Path(self.spec["mpi"].prefix),
+            self.without_mpi,
+        )

@@ -1,0 +1,334 @@
+"""spack.yaml, its locks, its recipes and the table agree; what is missing is said in a sentence."""
+
+import ast
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from containers import spack, spack_environment, spack_mirror
+from containers.programs import ProvisionError
+from containers.sources import load_sources, sha256_of
+from containers.spack_environment import SpackError
+from containers.table import load_table
+from spack_repo.wyeast import linkage
+
+PROJECT = Path(__file__).resolve().parents[2]
+DATA: dict[str, Any] = yaml.safe_load((PROJECT / "spack.yaml").read_text())["spack"]
+NAMES = load_table(PROJECT).built_by("spack")
+LOCKED = sorted(path.stem for path in (PROJECT / spack_environment.LOCKS).glob("*.lock"))
+RECIPES = sorted((PROJECT / "spack_repo" / "wyeast" / "packages").glob("*/package.py"))
+
+
+def chosen(name: str, definition: str) -> list[str]:
+    """What spack.yaml defines where an implementation is chosen."""
+    variables = {"env": {"WYEAST_IMPLEMENTATION": name}}
+    return [
+        specification
+        for entry in DATA["definitions"]
+        if definition in entry and eval(entry.get("when", "True"), dict(variables))
+        for specification in entry[definition]
+    ]
+
+
+def name_and_version(specification: str) -> tuple[str, str]:
+    match = re.match(r"([\w-]+)@=([\w.-]+)", specification)
+    assert match, f"{specification} has no explicit version"
+    return match[1], match[2]
+
+
+def test_environment_and_table_have_the_same_implementations() -> None:
+    assert set(spack_environment.environment_names(PROJECT)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_implementation_is_one_mpi_of_the_table_s_version(name: str) -> None:
+    (specification,) = chosen(name, "mpi")
+    assert specification == spack_environment.environment_names(PROJECT)[name]
+    _, version = name_and_version(specification)
+    found = load_table(PROJECT).resolve(name)
+    assert version == found.version
+    assert name.endswith("-spack") and found.definition == "spack.def"
+
+
+def test_what_is_chosen_without_a_word_is_in_the_environment() -> None:
+    (specification,) = (
+        s for e in DATA["definitions"] if "mpi" in e and eval(e["when"], {"env": {}})
+        for s in e["mpi"]
+    )  # fmt: skip
+    assert name_and_version(specification)[0] == "openmpi"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_image_has_the_programs_that_the_checks_run(name: str) -> None:
+    programs = {name_and_version(specification)[0] for specification in chosen(name, "programs")}
+    assert {"wyeast-benchmarks", "netpipe"} <= programs
+    assert len(programs & {"hpl", "hpl-hpcc"}) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_implementation_has_a_lock(name: str) -> None:
+    assert name in LOCKED, f"make it: make spack-lock IMPLEMENTATIONS={name}"
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_lock_is_of_what_spack_yaml_asks_for(name: str) -> None:
+    assert name in NAMES, f"no implementation has the lock of {name}: remove it"
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    nodes = spack_environment.read_lock(text)
+    roots = {
+        (nodes[key].name, nodes[key].version) for key in spack_environment.roots_of(text)
+    }  # fmt: skip
+    wanted = [*chosen(name, "mpi"), *chosen(name, "programs")]
+    assert roots == {name_and_version(specification) for specification in wanted}
+    concrete = {nodes[key].name: nodes[key] for key in spack_environment.roots_of(text)}
+    for specification in wanted:
+        parameters = concrete[name_and_version(specification)[0]].parameters
+        for word in specification.split()[1:]:
+            variant, _, values = word.partition("=")
+            found = next((p for p in parameters if p.partition("=")[0] == variant), None)
+            assert found is not None, f"{name}: {word} is not in its lock"
+            assert set(values.split(",")) == set(found.partition("=")[2].split(",")), word
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_lock_has_one_mpi_for_all_and_one_target(name: str) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    nodes = spack_environment.read_lock(text)
+    mpi, version = name_and_version(chosen(name, "mpi")[0])
+    found = [node for node in nodes.values() if node.name == mpi]
+    assert [node.version for node in found] == [version]
+    for node in nodes.values():
+        for dependency, key in node.dependencies:
+            if dependency in ("openmpi", "mpich", "mvapich", "mvapich2", "intel-oneapi-mpi"):
+                assert key == found[0].hash, f"{node.name} is built with another MPI"
+    built = [node for node in nodes.values() if not node.external]
+    assert {node.target for node in built} == {"x86_64_v3"}
+    external = bool(load_table(PROJECT).resolve(name).packages.build)
+    assert (found[0].external is not None) == external
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_lock_says_nothing_of_the_machine_that_made_it(name: str) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    places = {
+        node.external for node in spack_environment.read_lock(text).values() if node.external
+    }  # fmt: skip
+    places |= set(re.findall(r'"dev_path": ?"([^"]*)"', text))
+    assert all(place.startswith(("/usr", "/opt/")) for place in places), places
+    assert "/opt/spack-environment/benchmarks" in places
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.parent.name)
+def test_a_recipe_pins_its_sources_and_names_no_mpi(recipe: Path) -> None:
+    tree = ast.parse(recipe.read_text())
+    (package,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    # Spack finds a class by its package's name.
+    assert package.name == recipe.parent.name.title().replace("_", "")
+    calls = [n.value for n in package.body
+             if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]  # fmt: skip
+    needed = [
+        ast.literal_eval(c.args[0]) for c in calls if getattr(c.func, "id", "") == "depends_on"
+    ]
+    assert "mpi" in needed and "c" in needed
+    assert not {"openmpi", "mpich", "mvapich", "mvapich2", "intel-oneapi-mpi"} & set(needed)
+    versions = [call for call in calls if getattr(call.func, "id", "") == "version"]
+    pinned = {archive.sha256 for archive in load_sources(PROJECT).archives.values()}
+    for version in versions:
+        number = ast.literal_eval(version.args[0])
+        digests = [ast.literal_eval(k.value) for k in version.keywords if k.arg == "sha256"]
+        if number == "develop":
+            assert not digests
+        elif recipe.parent.name != "wyeast_benchmarks":
+            # What a machine without the internet has, by its distribution, is what is built.
+            assert set(digests) <= pinned
+    assert any(getattr(n, "name", "") == "linked_to_the_asked_mpi" for n in package.body)
+
+
+def test_a_release_is_the_same_archive_whoever_makes_it(tmp_path: Path) -> None:
+    recipe = (PROJECT / "spack_repo/wyeast/packages/wyeast_benchmarks/package.py").read_text()
+    pinned = dict(re.findall(r'version\("([\d.]+)", sha256="([0-9a-f]{64})"\)', recipe))
+    commits = json.loads((PROJECT / spack_mirror.RELEASES).read_text())
+    assert set(pinned) == set(commits)
+    for version, commit in commits.items():
+        prefix = f"wyeast-benchmarks-{version}"
+        made = spack_mirror.archive_of(PROJECT, commit, prefix, tmp_path, "benchmarks")
+        assert sha256_of(made) == pinned[version]
+
+
+def test_the_recipes_repository_is_of_spack_1() -> None:
+    repository = yaml.safe_load((PROJECT / "spack_repo/wyeast/repo.yaml").read_text())["repo"]
+    assert repository == {"namespace": "wyeast", "api": "v2.0"}
+    assert DATA["repos"] == {"wyeast": "spack_repo/wyeast"}
+
+
+def test_externals_are_the_table_s_packages() -> None:
+    site = PROJECT / "site_configs" / spack_environment.SITE / "spack" / "packages.yaml"
+    externals = yaml.safe_load(site.read_text())["packages"]
+    for name in spack_environment.of_the_distribution(load_table(PROJECT)):
+        mpi, version = name_and_version(chosen(name, "mpi")[0])
+        (external,) = externals[mpi]["externals"]
+        assert external["spec"] == f"{mpi}@={version}"
+        assert external["prefix"] == f"/opt/debian-mpi/{mpi}-{version}"
+
+
+# Words about a change.
+
+
+def lock(*nodes: dict[str, Any]) -> str:
+    return json.dumps({
+        "_meta": {"file-type": "spack-lockfile"}, "roots": [],
+        "concrete_specs": {
+            n["name"] + n["version"] + n.get("h", ""): {"arch": {"target": "x86_64_v3"}, **n}
+            for n in nodes
+        },
+    })  # fmt: skip
+
+
+HWLOC = {"name": "hwloc", "version": "2.11.1", "parameters": {"pci": True, "cflags": []}}
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        (None, [HWLOC], ["new: 1 packages"]),
+        ([HWLOC], [HWLOC], ["no change"]),
+        ([HWLOC], [{**HWLOC, "h": "x"}], ["the same packages, built by changed recipes"]),
+        ([HWLOC], [{**HWLOC, "version": "2.12"}], ["hwloc: 2.11.1 became 2.12"]),
+        ([HWLOC], [{**HWLOC, "parameters": {"pci": False}}], ["hwloc: +pci became ~pci"]),
+        ([], [HWLOC], ["hwloc 2.11.1 is new"]),
+        ([HWLOC], [], ["hwloc 2.11.1 is gone"]),
+        (
+            [HWLOC],
+            [{**HWLOC, "external": {"path": "/usr"}}],
+            ["hwloc: built here became /usr"],
+        ),
+    ],
+)
+def test_a_difference_in_words(old: Any, new: Any, words: list[str]) -> None:
+    before = lock(*old) if old is not None else None
+    assert spack_environment.difference(before, lock(*new)) == words
+
+
+def test_what_is_no_lock_is_refused() -> None:
+    for text in ("", "[]", "{}", '{"_meta": {"file-type": "other"}}'):
+        with pytest.raises(SpackError, match="no lock of Spack's"):
+            spack_environment.read_lock(text)
+
+
+# Where Spack comes from.
+
+
+def core(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "spack").write_text(f"#!/bin/sh\necho '{version}'\n")
+    (folder / "bin" / "spack").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("version", ["0.23.1", "0.23.0.dev0 (abc)"])
+def test_an_old_spack_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setenv("SPACK_ROOT", str(core(tmp_path / "old", version)))
+    with pytest.raises(ProvisionError, match=r"Spack 0\.23.* need 1\.0 or newer") as caught:
+        spack.find(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_spack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPACK_ROOT", str(tmp_path))
+    with pytest.raises(ProvisionError, match="is no Spack"):
+        spack.find(tmp_path)
+
+
+def without_spack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPACK_ROOT", raising=False)
+    monkeypatch.setattr(
+        "shutil.which", lambda name: None if name == "spack" else f"/usr/bin/{name}"
+    )
+
+
+def test_without_network_it_says_what_is_missing_and_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_spack(monkeypatch)
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(tmp_path / "nowhere"))
+    with pytest.raises(ProvisionError, match=r"spack v[\d.]+ is missing .* SPACK_ROOT .*UPSTREAM"):
+        spack.provide(tmp_path)
+    assert not (tmp_path / ".wyeast" / "spack" / "spack").exists()
+
+
+def test_a_pinned_release_is_cloned_once_from_a_local_mirror(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "upstream" / "compiler-wrapper.git"
+    repository.mkdir(parents=True)
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (repository / "cc.sh").write_text("#!/bin/sh\n")
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "1"], check=True)
+    release = spack.RELEASES["compiler-wrapper"]
+    subprocess.run([*git, "tag", release], check=True)
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(tmp_path / "upstream"))
+    found = spack.clone(tmp_path, "compiler-wrapper")
+    assert (found / "cc.sh").exists()
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, "/nowhere")
+    assert spack.clone(tmp_path, "compiler-wrapper") == found
+    first = spack_mirror.wrapper(tmp_path)
+    digest = sha256_of(first)
+    first.unlink()
+    assert sha256_of(spack_mirror.wrapper(tmp_path)) == digest
+
+
+# What a program is linked to.
+
+
+def link(folder: Path, name: str, target: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).symlink_to(target)
+
+
+@pytest.fixture
+def prefixes(tmp_path: Path) -> tuple[Path, Path]:
+    """Two prefixes of links to libraries in one folder, as Debian's MPIs are."""
+    shared = tmp_path / "usr"
+    shared.mkdir()
+    (shared / "libmpi.so.40.30.4").touch()
+    (shared / "libmpich.so.12.2.2").touch()
+    link(tmp_path / "openmpi" / "lib", "libmpi.so.40", shared / "libmpi.so.40.30.4")
+    link(tmp_path / "mpich" / "lib", "libmpi.so", shared / "libmpich.so.12.2.2")
+    return tmp_path / "openmpi", tmp_path / "mpich"
+
+
+def test_a_program_of_the_other_mpi_is_found_out(
+    prefixes: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openmpi, mpich = prefixes
+    words = f"\tlinux-vdso.so.1 (0x0)\n\tlibmpi.so.40 => {tmp_path}/usr/libmpi.so.40.30.4 (0x1)\n"
+    monkeypatch.setattr(
+        "subprocess.run", lambda *a, **k: subprocess.CompletedProcess(a, 0, stdout=words)
+    )
+    program = tmp_path / "pingpong"
+    linkage.check([program], openmpi)
+    with pytest.raises(linkage.WrongLibrary, match="not to the MPI under"):
+        linkage.check([program], mpich)
+    words = "\tlibmpi.so.40 => not found\n"
+    with pytest.raises(linkage.WrongLibrary, match="does not find its libmpi"):
+        linkage.check([program], openmpi)
+    words = "\tlibc.so.6 => /lib/libc.so.6 (0x1)\n"
+    with pytest.raises(linkage.WrongLibrary, match="linked to no MPI"):
+        linkage.check([program], openmpi)
+    linkage.check([program], openmpi, without_mpi=["pingpong"])
+
+
+def test_no_program_and_no_library_are_no_success(prefixes: tuple[Path, Path]) -> None:
+    with pytest.raises(linkage.WrongLibrary, match="no program"):
+        linkage.check([], prefixes[0])
+    with pytest.raises(linkage.WrongLibrary, match="has no MPI library"):
+        linkage.check([], prefixes[0] / "lib")
