@@ -181,9 +181,9 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
         (programs / launcher.name).chmod(0o755)
     for name, wheel in recipe.foreign.items():
         unpack_program(files[wheel.file], name, programs)
-    if recipe.implementation.packed:
-        implementation = recipe.implementation
-        packing.pack(implementation.packed, implementation.left_out, folder / "wyeast")
+    packed = recipe.implementation.packed
+    if packed:
+        packing.pack(packed, recipe.implementation.left_out, folder / "wyeast")
     write_description(recipe, folder / "wyeast" / "build", manifest(recipe, built_utc))
 
 

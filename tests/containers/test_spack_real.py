@@ -142,10 +142,10 @@ def test_our_programs_are_installed_against_the_mpi_asked_for(
     for mpi, folder in installed.items():
         programs = sorted(folder.iterdir())
         assert len(programs) > 5
-        linkage.check(programs, prefixes[mpi], ["hpl_dat"])
+        linkage.check(programs, prefixes[mpi], ["hpl_dat", "profiled"])
         other = next(prefix for name, prefix in prefixes.items() if name != mpi)
         with pytest.raises(linkage.WrongLibrary, match="not to the MPI under"):
-            linkage.check(programs, other, ["hpl_dat"])
+            linkage.check(programs, other, ["hpl_dat", "profiled"])
 
 
 def test_an_image_runs_a_check(found: spack.Spack) -> None:
