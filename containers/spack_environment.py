@@ -227,7 +227,7 @@ def tool_binds(root: Path, found: Spack) -> list[str]:
         f"{found.packages}:/mnt/packages:ro",
         f"{state / 'solver'}:/mnt/solver:ro",
         f"{scope}:/mnt/scope:ro",
-        f"{state / 'mirror'}:/mnt/mirror:ro",
+        f"{state / 'mirror'}:/mnt/mirror",
         f"{state / 'cache'}:/mnt/cache",
     ]
 

@@ -103,10 +103,13 @@ def create(root: Path, found: Spack, implementation: str) -> list[str]:
     done = spack_environment.run(
         root, found, base.path(root / ".wyeast"), implementation, environment,
         "mirror", "create", "-d", "/mnt/mirror", "--all",
+        # The checkout's own are no archive.
+        "--exclude-specs", "wyeast-benchmarks@develop",
     )  # fmt: skip
     if done.returncode == 0:
         return []
-    return (done.stderr + done.stdout).strip().splitlines()[-12:]
+    lines = (done.stderr + done.stdout).strip().splitlines()
+    return [line.strip() for line in lines if "rror" in line or "failed" in line] or lines[-12:]
 
 
 def main() -> int:
