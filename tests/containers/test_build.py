@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -52,13 +51,10 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_nothing_to_do_is_quick_and_touches_nothing(checkout: Path) -> None:
+def test_nothing_to_do_touches_nothing(checkout: Path) -> None:
     before = (checkout / images.LOCK).stat().st_mtime_ns
-    start = time.monotonic()
     done = run(checkout)
     assert done.returncode == 0 and "up to date" in done.stdout
-    # Half a second is the aim; a busy machine is given more.
-    assert time.monotonic() - start < 2
     assert (checkout / images.LOCK).stat().st_mtime_ns == before
     assert not (checkout / ".wyeast" / "locks").exists()
 

@@ -23,7 +23,7 @@ class WyeastBenchmarks(MakefilePackage):
 
     # The checkout, by `develop:` of the environment.
     version("develop")
-    version("0.1.0", sha256="343683a9e51dab24d13f7c39b6d28f08b8f017d477a005f9389b565fd8e6a54f")
+    version("0.1.0", sha256="e0f75c13073dcf107970055fb841a5f4d6109b63f377a0a976f7d2bdec19eecc")
 
     depends_on("c", type="build")
     depends_on("mpi")
