@@ -24,6 +24,11 @@ void stop_counting(void)
     profiling = false;
 }
 
+bool several_threads_call(void)
+{
+    return several_threads;
+}
+
 void lock_shared(void)
 {
     if (several_threads)

@@ -49,6 +49,9 @@ void stop_counting(void);
 /* Of each thread its own; NULL where nothing is to be counted. */
 counters *begin_call(void);
 
+/* Whether several threads may call MPI at once. */
+bool several_threads_call(void);
+
 /* Take and give back the lock of what threads share; nothing where one thread at a time calls MPI. */
 void lock_shared(void);
 void unlock_shared(void);

@@ -14,7 +14,16 @@ static size_t first_place(uintptr_t handle)
     return (size_t)((uint64_t)handle * 0x9E3779B97F4A7C15u >> 20) & (place_count - 1);
 }
 
-/* Return where a handle is, or where it would go. */
+/* Return where one more could go that is noted of a handle, behind the others of it. */
+static size_t free_place(uintptr_t handle)
+{
+    size_t place = first_place(handle);
+    while (taken[place])
+        place = (place + 1) & (place_count - 1);
+    return place;
+}
+
+/* Return where a handle is, the first one noted of it, or where it would go. */
 static size_t place_of(uintptr_t handle)
 {
     size_t place = first_place(handle);
@@ -38,7 +47,7 @@ static bool grow(void)
     places = grown, taken = grown_taken, place_count = count;
     for (size_t i = 0; i < old_count; i++)
         if (old_taken[i]) {
-            size_t place = place_of(old[i].handle);
+            size_t place = free_place(old[i].handle);
             places[place] = old[i];
             taken[place] = true;
         }
@@ -70,7 +79,9 @@ bool note_awaited(awaited one)
     lock_shared();
     bool noted = 2 * (taken_count + 1) <= place_count || grow();
     if (noted) {
-        size_t place = place_of(one.handle);
+        /* While one thread comes back from its wait, another may get the request's handle for its
+         * own: both are to be counted, the first one first. */
+        size_t place = several_threads_call() ? free_place(one.handle) : place_of(one.handle);
         if (taken[place])
             before = places[place].group;
         else

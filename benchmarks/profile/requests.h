@@ -26,7 +26,8 @@ typedef struct {
     uint64_t bytes;
 } awaited;
 
-/* Note something; what had the handle before is forgotten. Returns false where memory ran out. */
+/* Note something; what had the handle before is forgotten, unless several threads call MPI. Returns
+ * false where memory ran out. */
 bool note_awaited(awaited one);
 
 /* Copy what was noted of a handle that is through. What is not persistent is forgotten, and its group

@@ -56,11 +56,14 @@ def finished(process: subprocess.Popen[str]) -> str:
 COMMUNICATION = ("Collectives", "Pairs", "SomeToSome", "HaloExchange", "OneSided", "Mpptest",
                  "EagerLimit", "EchoTest", "RawNetwork", "Emulation")  # fmt: skip
 OF_A_NODE = ("Dgemm", "Stream", "SerialLinpack")
+APPLICATIONS = ("Su3", "Nas")
+PROFILED = ("ProfileHaloExchange", "ProfileLinpack", "ProfileSu3", "ProfileNas")
+EXPERIMENTS = (*COMMUNICATION, *OF_A_NODE, *APPLICATIONS, *PROFILED)
 
 
-def test_every_communication_experiment(name: str) -> None:
+def test_every_experiment(name: str) -> None:
     """All suites of tier quick on both default images, with no launch that is not sound."""
-    checks = "|".join((*COMMUNICATION, *OF_A_NODE))
+    checks = "|".join(f"^{experiment}" for experiment in EXPERIMENTS)
     process = start("--rounds 1 --name", name, f"--checks '{checks}'", name=name)
     out, _ = process.communicate(timeout=900)
     assert process.returncode == 0, out
@@ -68,7 +71,7 @@ def test_every_communication_experiment(name: str) -> None:
     campaign = read_campaign(path)
     assert not campaign.problems
     measured = {launch.record.experiment for launch in campaign.sound()}
-    assert measured == {"Preflight", *COMMUNICATION, *OF_A_NODE}
+    assert measured == {"Preflight", *EXPERIMENTS}
     assert {launch.record.implementation for launch in campaign.sound()} == set(IMAGES)
 
 
