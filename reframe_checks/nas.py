@@ -20,8 +20,17 @@ from reframe_checks.mixins.tiers import TIER, of_tier
 BENCHMARKS = ("EP", "IS", "CG", "MG", "FT")
 #: (class, ranks). Class W at 2 ranks takes under 3 s for each of the five.
 QUICK = [("S", 1), ("S", 2), ("W", 2)]
-PAPER = [("B", ranks) for ranks in (1, 2, 4, 8, 16) if ranks <= max(2, cores_of_site())]
-COMBINATIONS = PAPER if TIER == "paper" else QUICK
+PAPER = [("B", ranks) for ranks in (1, 2, 4, 8, 16)]
+
+
+def combinations() -> list[tuple[str, int]]:
+    """Return the tier's classes and ranks; of the paper's those that the site has cores for."""
+    if TIER != "paper":
+        return QUICK
+    return [(size, ranks) for size, ranks in PAPER if ranks <= max(2, cores_of_site())]
+
+
+COMBINATIONS = combinations()
 
 #: What all ranks together hold at least, for each point, key or row: FT has four complex arrays,
 #: MG three of doubles and an eighth, a 64th, … of two; IS four of integers.

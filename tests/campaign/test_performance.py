@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from campaign.su3_performance import SIDES
 from containers import images
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -18,10 +19,12 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
         cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    table, _, lattices = done.stdout.partition("\n\n")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     measured = images.default_implementations(PROJECT)
     # Three of messages, three of HPL, the start, and five benchmarks on one and two ranks.
     assert [row[0] for row in rows] == [name for name in measured for _ in range(17)]
+    assert all(f"| {side}^4 |" in lattices for side in SIDES)
     for _, quantity, inside, outside, ratio, _ in rows:
         assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
         if quantity.startswith("start"):
