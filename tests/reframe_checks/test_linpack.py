@@ -68,7 +68,7 @@ def listed(stand_in: StandIn, tier: str) -> set[str]:
     return {
         " ".join(word.lstrip("%") for word in line.split()[2:5])
         for line in done.stdout.splitlines()
-        if line.startswith("- Linpack ")
+        if line.lstrip().startswith("- Linpack ")
     }
 
 
