@@ -25,6 +25,8 @@ PROGRAMS = Path("/run/programs")
 HEADER_BYTES = 14 + 20 + 32
 #: How far a link's measured rate may be from the one asked for.
 TOLERANCE = 0.05
+#: How often a link that seems too slow is measured: a busy machine only ever makes it slower.
+TRIES = 5
 MEASURED_S = 0.5
 UNSHAPED_BYTES = 100_000_000
 
@@ -168,8 +170,12 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
     rates = []
     for index, pid in enumerate(pids):
         following = (index + 1) % len(pids)
-        rate, segment = payload_rate(pid, pids[following], address_of(following + 1), payload)
-        rates.append(on_the_wire(rate, segment))
+        rates.append(0.0)
+        for _ in range(TRIES):
+            rate, segment = payload_rate(pid, pids[following], address_of(following + 1), payload)
+            rates[-1] = max(rates[-1], on_the_wire(rate, segment))
+            if not link or rates[-1] >= link.rate_bit_per_s * (1 - TOLERANCE):
+                break
         if link and abs(rates[-1] / link.rate_bit_per_s - 1) > TOLERANCE:
             raise ClusterError(
                 f"the link from node{index + 1} to node{following + 1} carries "
