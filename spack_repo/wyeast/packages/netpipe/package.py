@@ -12,8 +12,9 @@ from spack.package import *
 class Netpipe(MakefilePackage):
     """NetPIPE 3: a ping-pong over message sizes, of MPI (`NPmpi`) and of TCP alone (`NPtcp`)."""
 
-    homepage = "https://packages.debian.org/source/stable/netpipe"
-    url = "https://deb.debian.org/debian/pool/main/n/netpipe/netpipe_3.7.2.orig.tar.gz"
+    homepage = "https://netpipe.cs.ksu.edu"
+    # The archive is the one that containers/sources.lock pins, and comes from the source mirror.
+    url = "https://netpipe.cs.ksu.edu/download/NetPIPE-3.7.2.tar.gz"
 
     license("GPL-2.0-or-later")
 
