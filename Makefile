@@ -96,7 +96,7 @@ test-images:
 
 test: lint test-images test-packages ## all that decides whether a change lands: linters, unit and real tests
 	@. ./activate && $(PYTHON) -m coverage erase && \
-	    $(PYTHON) -m coverage run -m pytest $(TESTS); status=$$?; \
+	    $(PYTHON) -m coverage run -m pytest --durations=40 --durations-min=3 $(TESTS); status=$$?; \
 	$(PYTHON) -m coverage combine -q && $(PYTHON) -m coverage report; exit $$status
 
 unit: .wyeast/venv/.for-test ## the fast tests alone

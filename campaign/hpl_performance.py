@@ -14,9 +14,7 @@ DGEMM = ["dgemm", "--n", "2000", "--iterations", "3"]
 
 def dgemm_rate(place: Place, mpiexec: list[str]) -> float:
     """Return the rate of two ranks at once by DGEMM, in FLOP/s."""
-    text, _ = place.run([*mpiexec, "-n", str(RANKS), *DGEMM])
-    path = place.folder / "dgemm.out"
-    path.write_text(text)
+    path = place.keep([*mpiexec, "-n", str(RANKS), *DGEMM])
     [product] = read_program_output(path).results
     assert isinstance(product, Dgemm)
     return product.rate_flops
@@ -25,9 +23,7 @@ def dgemm_rate(place: Place, mpiexec: list[str]) -> float:
 def linpack(place: Place, mpiexec: list[str]) -> dict[str, float]:
     """Return HPL's rate on 1x2 and DGEMM's of the same two cores in FLOP/s, and their ratio."""
     place.run(["hpl_dat", "--p=1", f"--q={RANKS}", f"--n={N}", f"--nb={NB}", "--output=HPL.dat"])
-    text, _ = place.run([*mpiexec, "-n", str(RANKS), "xhpl"])
-    path = place.folder / "hpl.out"
-    path.write_text(text)
+    path = place.keep([*mpiexec, "-n", str(RANKS), "xhpl"])
     rate = read_hpl_output(path)[0].rate_flops
     dgemm = dgemm_rate(place, mpiexec)
     return {

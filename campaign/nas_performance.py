@@ -24,9 +24,7 @@ class NasRates:
             for benchmark in BENCHMARKS:
                 for ranks in RANKS:
                     program = [f"nas_{benchmark.lower()}", "--class", size]
-                    text, _ = place.run([*mpiexec, "-n", str(ranks), *program])
-                    path = place.folder / "nas.out"
-                    path.write_text(text)
+                    path = place.keep([*mpiexec, "-n", str(ranks), *program])
                     rate = read_npb_output(path).rate_ops
                     found[f"{benchmark}, class {size}, {ranks} rank(s) (Mop/s)"] = rate / 1e6
         return found

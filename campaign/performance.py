@@ -21,7 +21,7 @@ from analysis.statistics import paired_ratio
 from campaign import su3_performance
 from campaign.hpl_performance import linpack
 from campaign.nas_performance import NasRates
-from campaign.places import Place, inside, outside
+from campaign.places import Place, inside, mpiexec_of, outside
 from containers import images
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,12 +31,9 @@ PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
 
 def round_trips(place: Place, command: list[str]) -> dict[int, float]:
     """Return the median round trips in seconds that a `pingpong` command reports, by size."""
-    text, _ = place.run(command)
-    path = place.folder / "pingpong.out"
-    path.write_text(text)
     return {
         result.message_bytes: result.time_s.median
-        for result in read_program_output(path).results
+        for result in read_program_output(place.keep(command)).results
         if isinstance(result, PingPong)
     }
 
@@ -90,12 +87,11 @@ def show(implementation: str, pairs: Pairs) -> None:
 def lattice_rates(rounds: int) -> list[str]:
     """Return the lines about su3, in the first of the images."""
     image = images.verify(ROOT, images.default_implementations(ROOT)[0])
-    labels = images.labels(image)
-    mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+    mpiexec = mpiexec_of(image)
     with tempfile.TemporaryDirectory() as folder:
         place = inside(image, Path(folder))
         return su3_performance.table(
-            lambda command: place.run([*mpiexec, "-n", "1", *command])[0], rounds
+            lambda command: place.keep([*mpiexec, "-n", "1", *command]), rounds
         )
 
 
@@ -117,10 +113,10 @@ def main() -> int:
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
-    for implementation in images.default_implementations(ROOT):
+    measured = [] if options.only == "su3" else images.default_implementations(ROOT)
+    for implementation in measured:
         image = images.verify(ROOT, implementation)
-        labels = images.labels(image)
-        mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+        mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
             for name, measurement in kinds.items():

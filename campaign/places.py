@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from containers import images
 from containers.apptainer import apptainer_command, exec_options
 
 # Variables that tell a relocated Open MPI where it is; other implementations ignore them.
@@ -33,6 +34,18 @@ class Place:
         if done.returncode != 0:
             raise SystemExit(f"performance: {' '.join(command)} failed: {done.stderr.strip()}")
         return done.stdout, took
+
+    def keep(self, command: list[str]) -> Path:
+        """Run a command; return the file that has what it prints, until the next one is kept."""
+        path = self.folder / "kept.out"
+        path.write_text(self.run(command)[0])
+        return path
+
+
+def mpiexec_of(image: Path) -> list[str]:
+    """Return how an image's ranks are started, each bound to a core."""
+    labels = images.labels(image)
+    return [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
 
 
 def inside(image: Path, folder: Path) -> Place:

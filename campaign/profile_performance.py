@@ -20,7 +20,7 @@ from analysis.communication_records import Communication, PingPong
 from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
 from campaign.performance import show
-from campaign.places import Place, inside
+from campaign.places import Place, inside, mpiexec_of
 from containers import images
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,11 +85,9 @@ def run(program: ProfiledProgram, place: Place, mpiexec: list[str], profiled: bo
     if program.prepare:
         place.run(shlex.split(program.prepare))
     launcher = ["profiled", "--output", PROFILE] if profiled else []
-    text, _ = place.run([*mpiexec, "-n", "2", *launcher, *shlex.split(program.command)])
+    path = place.keep([*mpiexec, "-n", "2", *launcher, *shlex.split(program.command)])
     if profile.is_file() != profiled:
         raise SystemExit(f"performance: {program.command}: there is no profile, or one too many")
-    path = place.folder / "profiled.out"
-    path.write_text(text)
     return program.seconds(path)
 
 
@@ -121,8 +119,7 @@ def main() -> int:
     )
     for implementation in images.default_implementations(ROOT):
         image = images.verify(ROOT, implementation)
-        labels = images.labels(image)
-        mpiexec = [labels["org.wyeast.mpiexec"], *labels["org.wyeast.mpiexec.pinned"].split()]
+        mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
             place = inside(image, Path(folder))
             for program in PROGRAMS:

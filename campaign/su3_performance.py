@@ -29,7 +29,7 @@ NUMBERS_OF_SITE_UPDATE = 3 * 4 * 18 + 3 * 4 * 9
 BYTES_OF_DOUBLE = 8
 
 
-Command = Callable[[list[str]], str]
+Command = Callable[[list[str]], Path]
 
 
 def build_naive(folder: Path) -> Path:
@@ -48,10 +48,9 @@ def arguments(side: int) -> list[str]:
     return [*lattice, "--trajectories", "1", "--steps", str(steps), "--step-size", "0.01"]
 
 
-def vector_rate(start: Command, folder: Path, side: int, precision: str) -> float:
+def vector_rate(start: Command, side: int, precision: str) -> float:
     """Return the site updates per second of processor time of su3 on one rank."""
-    out = folder / "su3.out"
-    out.write_text(start(["su3", *arguments(side), "--precision", precision]))
+    out = start(["su3", *arguments(side), "--precision", precision])
     [result] = read_program_output(out).results
     assert isinstance(result, Su3)
     return result.site_updates / result.cpu_by_rank_s[0]
@@ -67,7 +66,7 @@ def naive(program: Path, side: int) -> dict[str, Any]:
 def table(start: Command, rounds: int) -> list[str]:
     """Return the lines of a Markdown table, and of what bounds the rates.
 
-    `start` runs a command of an image on one rank and returns what it prints.
+    `start` runs a command of an image on one rank and returns the file of what it prints.
     """
     bandwidths: list[float] = []
     lines = [
@@ -76,13 +75,12 @@ def table(start: Command, rounds: int) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        program = build_naive(folder)
+        program = build_naive(Path(name))
         for side in SIDES:
             found: dict[str, list[float]] = {"double": [], "single": [], "naive": []}
             for _ in range(rounds):
                 for precision in ("double", "single"):
-                    found[precision].append(vector_rate(start, folder, side, precision))
+                    found[precision].append(vector_rate(start, side, precision))
                 compared = naive(program, side)
                 found["naive"].append(compared["site_updates"] / compared["cpu_s"])
                 bandwidths.append(compared["triad_bytes_per_s"])

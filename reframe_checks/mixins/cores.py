@@ -27,8 +27,8 @@ def ranks_with_processors() -> int:
 
 def cores_of_site() -> int:
     """Return the cores of the site that ReFrame runs for; 1 where the host is of no site."""
-    sites = [partition.extras.get("site") for partition in runtime().system.partitions]
-    return max((site["cores_per_node"] * site["nodes"] for site in sites if site), default=1)
+    site = site_here() or {"cores_per_node": 1, "nodes": 1}
+    return int(site["cores_per_node"] * site["nodes"])
 
 
 def ranks_up_to(most: int) -> int:

@@ -5,6 +5,7 @@ interfaces, and both of its ends are shaped, as a real switch's port is; `serial
 """
 
 import json
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -25,9 +26,14 @@ PROGRAMS = Path("/run/programs")
 HEADER_BYTES = 14 + 20 + 32
 #: How far a link's measured rate may be from the one asked for.
 TOLERANCE = 0.05
-#: How often a link that seems too slow is measured: a busy machine only ever makes it slower.
+#: How often a link that seems too slow is measured: a busy machine only ever makes it slower, and
+#: it is often busy for a moment, so that there is a longer pause before each further try.
 TRIES = 5
-MEASURED_S = 0.5
+PAUSE_S = 0.5
+MEASURED_S = 0.9
+#: The rate is the median over intervals of this length. The whole time holds the start, and each
+#: moment for which a shared machine was taken away.
+INTERVAL_S = 0.1
 UNSHAPED_BYTES = 100_000_000
 
 
@@ -117,27 +123,37 @@ def mend(number: int) -> None:
 
 
 def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
-    """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes)."""
-    in_receiver = ["nsenter", f"--target={receiver}", "--net"]
+    """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes).
+
+    The rate is the median over the intervals that the receiver saw, or what was moved over the
+    whole time where that is too short for one.
+    """
     server = subprocess.Popen(
-        [*in_receiver, "iperf3", "--server", "--one-off"],
-        stdout=subprocess.DEVNULL,
+        ["nsenter", f"--target={receiver}", "--net", "iperf3", "--server", "--one-off", "--json",
+         "--interval", str(INTERVAL_S)],
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-    )
+    )  # fmt: skip
     try:
         _wait_for_listener(receiver)
         text = in_network_of(
             sender, "iperf3", "--client", address, "--bytes", str(payload_bytes), "--json"
         )
-        server.wait(timeout=30)
+        received, _ = server.communicate(timeout=30)
     except subprocess.TimeoutExpired:
         raise ClusterError("iperf3 does not end; look at cluster-status") from None
     finally:
         server.kill()
         server.wait()
     result = json.loads(text)
+    intervals = [
+        float(interval["sum"]["bits_per_second"])
+        for interval in json.loads(received)["intervals"]
+        if interval["sum"]["seconds"] > INTERVAL_S / 2
+    ]
+    whole = float(result["end"]["sum_received"]["bits_per_second"])
     return (
-        float(result["end"]["sum_received"]["bits_per_second"]),
+        statistics.median(intervals) if len(intervals) > 1 else whole,
         int(result["start"]["tcp_mss_default"]),
     )
 
@@ -171,7 +187,8 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
     for index, pid in enumerate(pids):
         following = (index + 1) % len(pids)
         rates.append(0.0)
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
+            time.sleep(attempt * PAUSE_S)
             rate, segment = payload_rate(pid, pids[following], address_of(following + 1), payload)
             rates[-1] = max(rates[-1], on_the_wire(rate, segment))
             if not link or rates[-1] >= link.rate_bit_per_s * (1 - TOLERANCE):

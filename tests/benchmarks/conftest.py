@@ -39,6 +39,16 @@ class Built:
         command = [str(self.build / "bin" / program), *arguments]
         return self.run_command(command, ranks, folder, **environment)
 
+    def refuse(
+        self, program: str, arguments: list[str], ranks: int, sentence: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program; fail unless it ends with exit code 2 and one sentence with these words."""
+        done = self.run(program, *arguments, ranks=ranks)
+        said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
+        assert len(said) == 1 and sentence in said[0], done.stderr
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        return done
+
     def run_command(
         self, command: list[str], ranks: int = 2, folder: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:

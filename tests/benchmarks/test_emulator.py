@@ -314,10 +314,7 @@ def test_any_text_is_read_or_refused_with_a_line(
 def test_bad_arguments_are_one_sentence(
     built: Built, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    done = built.run("emulator", *arguments, ranks=ranks)
-    said = [line for line in done.stderr.splitlines() if line.startswith("emulator: ")]
-    assert len(said) == 1 and sentence in said[0], done.stderr
-    assert done.returncode == 2 and done.stdout == ""
+    assert built.refuse("emulator", arguments, ranks, sentence).stdout == ""
 
 
 def test_bad_file_ends_every_rank(built: Built, tmp_path: Path) -> None:

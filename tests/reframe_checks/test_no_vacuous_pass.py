@@ -30,7 +30,7 @@ Finished      1 tests with the following results:
 
 End of Tests.
 """
-LINPACK = "Linpack.*=1x2.*n=2000"
+LINPACK = "^Linpack.*=1x2.*n=2000"
 
 
 def hpl(rate: str = "4.000e+01", residual: str = "0.0031", n: int = 2000) -> str:

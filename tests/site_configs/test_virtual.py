@@ -35,13 +35,14 @@ def test_what_the_wire_carries_is_more_than_the_payload() -> None:
 
 
 def test_links_are_measured_against_their_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    link = Link("100mbit", 100_000_000, 100, each_frame=True)
+    link = Link("100mbit", 100_000_000, 200, each_frame=True)
     payload = 94.1e6
 
     def measured(*_: object) -> tuple[float, int]:
         return payload, 1448
 
     monkeypatch.setattr(network, "payload_rate", measured)
+    monkeypatch.setattr(network, "PAUSE_S", 0)
     assert len(network.check_links([1, 2, 3], link)) == 3
     payload = 88e6
     with pytest.raises(ClusterError, match="not within 5% of 100 Mbit/s"):
