@@ -154,7 +154,7 @@ def of_the_thesis(root: Path, by: str = "gflops") -> list[Solved]:
 
     NB is that of Appendix A. GFLOPS have three digits after the point.
     """
-    with (root / "literature" / "kearns2003_hpl.csv").open() as table:
+    with (root / "literature" / "kearns2003/hpl.csv").open() as table:
         return [
             Solved(
                 Problem(int(row["grid_p"]), int(row["grid_q"]), n := int(row["n"]), 150),

@@ -82,7 +82,7 @@ def latency_cycles(latency_s: float, clock_hz: float) -> float:
 
 def rows_of_ornl(root: Path) -> list[tuple[str, ...]]:
     """Return Table 3.1 of ORNL 1996 as printed."""
-    with (root / "literature" / "ornl1996_compute.csv").open() as table:
+    with (root / "literature" / "ornl1996/compute.csv").open() as table:
         keys = ("clock_mhz", "linpack100_mflops", "linpack100_flop_per_cycle",
                 "linpack1000_mflops", "linpack1000_flop_per_cycle", "latency_us",
                 "latency_cycles")  # fmt: skip

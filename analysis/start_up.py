@@ -90,7 +90,7 @@ def points_out_of_order(output: ProgramOutput, launched_s: float, ended_s: float
 def of_the_thesis(root: Path) -> dict[int, dict[str, float]]:
     """Return Table 9: by number of processes and MPI, the start-up in seconds."""
     table: dict[int, dict[str, float]] = {}
-    with (root / "literature" / "kearns2003_startup.csv").open() as rows:
+    with (root / "literature" / "kearns2003/startup.csv").open() as rows:
         for row in csv.DictReader(rows):
             table.setdefault(int(row["procs"]), {})[row["mpi"]] = float(row["startup_s"])
     return table

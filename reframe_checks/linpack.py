@@ -36,7 +36,7 @@ def problems_in(table: str, nb: int | None = None) -> set[Problem]:
 
 def block_size_of_the_thesis() -> int:
     """Return NB of Appendix A."""
-    with (ROOT / "literature" / "kearns2003_hpl_dat.csv").open() as table:
+    with (ROOT / "literature" / "kearns2003/hpl_dat.csv").open() as table:
         return next(int(row["value"]) for row in csv.DictReader(table) if row["parameter"] == "nb")
 
 
@@ -45,8 +45,8 @@ def problems_of_the_reports() -> list[Problem]:
 
     The thesis left out what did not fit in its memory, and has NB in Appendix A.
     """
-    thesis = problems_in("kearns2003_hpl.csv", block_size_of_the_thesis())
-    both = thesis | problems_in("ntnu2008_hpl.csv")
+    thesis = problems_in("kearns2003/hpl.csv", block_size_of_the_thesis())
+    both = thesis | problems_in("ntnu2008/hpl.csv")
     return sorted(both, key=lambda problem: (places_of(problem.grid), problem.n))
 
 

@@ -21,7 +21,7 @@ class Suite:
     stride_bytes: int = 0
 
 
-# literature/iit_experiments.yaml has the command lines: -size 262144 1048576 32768, -cachesize
+# literature/iit/experiments.yaml has the command lines: -size 262144 1048576 32768, -cachesize
 # 4194304, -vector -vstride 128 (doubles), and sizes of 0 to 1024 where none are given.
 SHORT = tuple(range(0, 1025, 32))
 LONG = tuple(range(262_144, 1_048_577, 32_768))

@@ -26,7 +26,7 @@ class Sweep:
 
 def sizes_of_nasa() -> tuple[int, ...]:
     """Return the message sizes of NASA's LBW in bytes."""
-    with (ROOT / "literature" / "nas2003_lbw_size.csv").open() as table:
+    with (ROOT / "literature" / "nas2003/lbw_size.csv").open() as table:
         return tuple(sorted({int(row["message_bytes"]) for row in csv.DictReader(table)}))
 
 

@@ -54,7 +54,7 @@ class Suite:
 
 def experiments_of_the_thesis() -> dict[str, Suite]:
     """Return experiments 1 to 5 of Table 6, with the ranks of Table 7."""
-    with (ROOT / "literature" / "kearns2003_su3.csv").open() as table:
+    with (ROOT / "literature" / "kearns2003/su3.csv").open() as table:
         rows = list(csv.DictReader(table))
     found = {}
     for number, group in groupby(rows, key=lambda row: row["experiment"]):

@@ -89,7 +89,7 @@ def test_the_table_of_1996() -> None:
     is the printed n1/2, within a fifth, in 8 of the 23 rows that have all three.
     """
     near = []
-    with (PROJECT / "literature/ornl1996_latency_bandwidth.csv").open() as table:
+    with (PROJECT / "literature/ornl1996/latency_bandwidth.csv").open() as table:
         rows = [
             row for row in csv.DictReader(table) if row["bandwidth_mbs"] and row["n_half_bytes"]
         ]

@@ -32,7 +32,7 @@ def result(message_bytes: int, bandwidth: float, memory_copy: float = 0.0) -> Pi
 def above_link(program: str) -> int:
     """Count the mean bandwidths of a program that the link cannot carry."""
     found = 0
-    with (PROJECT / "literature/kearns2003_bandwidth.csv").open() as table:
+    with (PROJECT / "literature/kearns2003/bandwidth.csv").open() as table:
         for row in csv.DictReader(table):
             if row["program"] == program and row["avg_mbs"]:
                 one = result(int(row["message_bytes"]), float(row["avg_mbs"]) * 1e6)

@@ -75,7 +75,7 @@ def test_what_has_no_lines_is_refused(
 def test_switches_of_the_thesis_come_out_of_its_own_tables(
     mpi: str, pair: str, program: str, below: int, above: int
 ) -> None:
-    with (PROJECT / "literature/kearns2003_bandwidth.csv").open() as table:
+    with (PROJECT / "literature/kearns2003/bandwidth.csv").open() as table:
         one_way = {
             int(row["message_bytes"]): int(row["message_bytes"]) / float(row["avg_mbs"]) / 1e6
             for row in csv.DictReader(table)

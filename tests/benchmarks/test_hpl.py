@@ -35,7 +35,7 @@ def test_hpl_dat_refuses_what_does_not_fit(built: Built, tmp_path: Path) -> None
 
 
 def test_hpl_dat_is_the_thesis_appendix(built: Built) -> None:
-    rows = (PROJECT / "literature/kearns2003_hpl_dat.csv").read_text().splitlines()[1:]
+    rows = (PROJECT / "literature/kearns2003/hpl_dat.csv").read_text().splitlines()[1:]
     labels = {"swap", "depth", "bcast", "rfact", "ndiv", "nbmin", "pfact", "threshold"}
     values = {
         name: value for name, _, value, *_ in (row.split(",") for row in rows) if name in labels

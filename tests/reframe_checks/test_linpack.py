@@ -80,7 +80,7 @@ def rows_of(table: str) -> list[dict[str, str]]:
 def test_tier_paper_has_every_problem_of_both_reports(stand_in: StandIn) -> None:
     thesis = {
         f"grid={row['grid_p']}x{row['grid_q']} n={row['n']} nb=150"
-        for row in rows_of("kearns2003_hpl.csv")
+        for row in rows_of("kearns2003/hpl.csv")
     }
     assert len(thesis) == 51
     assert listed(stand_in, "paper") == thesis | {"grid=4x2 n=44700 nb=256"}

@@ -1,0 +1,386 @@
+"""What a study is made of: `study.yaml` and `claims.yaml` of a folder of literature/, checked.
+
+docs/how-to/study.md explains every key. Nothing here computes; a key that is not known, a table
+that is not declared or a name that is misspelt is a StudyError that names file, claim and key.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+Expression = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class StudyError(ValueError):
+    """A study that cannot be read or evaluated; the text is a sentence."""
+
+
+class Data(BaseModel):
+    """A part of a declaration; a key that is not known is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SideBySide(Data):
+    """Make columns of a column's values: of `by: mpi` come `LAM` and `MPICH`.
+
+    With several columns in `of` the new ones are called `wall_s_LAM` and so on.
+    """
+
+    of: list[str]
+    by: str
+    rows: list[str]
+
+
+class Group(Data):
+    """One row for each value of the columns `by`, with aggregates `of` each group."""
+
+    by: list[str]
+    of: dict[str, Expression]
+
+
+class Join(Data):
+    """Add the columns of another table where the columns `match` are equal.
+
+    Rows without a partner are dropped. Columns that both tables have get the suffix `_joined`.
+    """
+
+    table: str
+    match: list[str]
+
+
+class Step(Data):
+    """One change of a table: exactly one of the keys.
+
+    `fill_down` is for tables that print a value once for several rows.
+    """
+
+    where: Expression | None = None
+    derive: dict[str, Expression] | None = None
+    side_by_side: SideBySide | None = None
+    group: Group | None = None
+    join: Join | None = None
+    sort: Expression | None = None
+    fill_down: list[str] | None = None
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> Step:
+        """Refuse a step that is none or two."""
+        exactly_one(self)
+        return self
+
+
+def exactly_one(data: BaseModel, names: tuple[str, ...] = ()) -> None:
+    """Raise ValueError unless exactly one of the keys is given."""
+    every = names or tuple(type(data).model_fields)
+    given = [name for name in every if getattr(data, name) is not None]
+    if len(given) != 1:
+        have = f"it has {' and '.join(given)}" if given else "it has none"
+        raise ValueError(f"give exactly one of {', '.join(every)}; {have}")
+
+
+class Today(Data):
+    """How a campaign gives the same columns: an experiment, its rows, an expression for each.
+
+    Columns that are not floating-point numbers say which cell a row is. `steps` follow in each round
+    by itself; what they take away, such as a message's size, may be part of a cell all the same.
+    """
+
+    experiment: str
+    where: Expression | None = None
+    columns: dict[str, Expression]
+    steps: list[Step] = []
+
+
+class Table(Data):
+    """A CSV file of the report, or another table, after `steps`.
+
+    With `today` alone the report prints nothing of it, as of what it quotes from elsewhere.
+    """
+
+    file: str | None = None
+    of: str | None = None
+    columns: dict[str, Expression] | None = None
+    steps: list[Step] = []
+    today: Today | None = None
+
+    @model_validator(mode="after")
+    def one_origin(self) -> Table:
+        """Refuse a table without an origin, or with two."""
+        if self.today is None or self.file or self.of:
+            exactly_one(self, ("file", "of"))
+        if self.of and (self.columns or self.today):
+            raise ValueError("columns and today do not go with of")
+        return self
+
+
+class Experiment(Data):
+    """What measures a part of the report today: ReFrame's check, and the names to choose by."""
+
+    check: str
+    choose: Expression
+    nodes: Annotated[int, Field(ge=1)] = 1
+    tier: Literal["quick", "paper"] = "quick"
+    difference: str
+
+
+class Standing(Data):
+    """What stands for an implementation of the report today: the first pattern that fits."""
+
+    implementations: Annotated[list[str], Field(min_length=1)]
+    because: str
+
+
+class Figure(Data):
+    """A drawing: `up` over `across`, a line for each value of the columns `lines`."""
+
+    across: str
+    up: str
+    lines: list[str] = []
+    where: Expression | None = None
+    label: str
+
+
+class Exhibit(Data):
+    """A table or a figure of the report, numbered as there."""
+
+    number: str
+    title: str
+    table: str | None = None
+    steps: list[Step] = []
+    rows: list[str] = []
+    across: str | None = None
+    values: dict[str, str] = {}
+    figures: list[Figure] = []
+    note: str | None = None
+    absent: str | None = None
+
+    @model_validator(mode="after")
+    def shown_or_absent(self) -> Exhibit:
+        """Refuse an exhibit that shows nothing and does not say why."""
+        exactly_one(self, ("table", "absent"))
+        return self
+
+
+class Study(Data):
+    """A report: where it is from, how it is repeated, its tables, what is shown of it."""
+
+    title: str
+    source: str
+    summary: str
+    site: str
+    rounds: Annotated[int, Field(ge=2)]
+    stands_for: dict[str, Standing] = {}
+    experiments: dict[str, Experiment]
+    tables: dict[str, Table]
+    exhibits: list[Exhibit]
+
+    @model_validator(mode="after")
+    def names_are_declared(self) -> Study:
+        """Refuse a table or an experiment that is named and not declared."""
+        for name, table in self.tables.items():
+            self.known(table.of, f"tables.{name}.of")
+            self.steps_known(table.steps, f"tables.{name}.steps")
+            if table.today and table.today.experiment not in self.experiments:
+                raise ValueError(
+                    f"tables.{name}.today.experiment: {table.today.experiment} is not declared; "
+                    f"experiments has {', '.join(self.experiments)}"
+                )
+        for exhibit in self.exhibits:
+            self.known(exhibit.table, f"exhibits, {exhibit.number}, table")
+            self.steps_known(exhibit.steps, f"exhibits, {exhibit.number}, steps")
+        return self
+
+    def known(self, table: str | None, where: str) -> None:
+        """Raise ValueError for the name of a table that there is none of."""
+        if table is not None and table not in self.tables:
+            raise ValueError(f"{where}: {table} is no table; there is {', '.join(self.tables)}")
+
+    def steps_known(self, steps: list[Step], where: str) -> None:
+        """Raise ValueError for a join with a table that there is none of."""
+        for step in steps:
+            if step.join:
+                self.known(step.join.table, f"{where}, join")
+
+
+class Quantity(Data):
+    """A number of a table after steps, or of other quantities."""
+
+    of: str | None = None
+    from_: list[str] | None = Field(None, alias="from")
+    where: Expression | None = None
+    steps: list[Step] = []
+    value: Expression
+    scale: Literal["linear", "ratio"] = "linear"
+    label: str | None = None
+
+    @model_validator(mode="after")
+    def one_origin(self) -> Quantity:
+        """Refuse a quantity of nothing, or of two things."""
+        exactly_one(self, ("of", "from_"))
+        return self
+
+
+class Statement(Data):
+    """What a claim says of one quantity, or why that cannot be computed (`untold`)."""
+
+    that: str | None = None
+    above: Number | None = None
+    below: Number | None = None
+    at_least: Number | None = None
+    at_most: Number | None = None
+    between: tuple[Number, Number] | None = None
+    about: Number | None = None
+    within: Annotated[float, Field(gt=0)] | None = None
+    equals: str | None = None
+    untold: str | None = None
+
+    @model_validator(mode="after")
+    def one_comparison(self) -> Statement:
+        """Refuse a statement that compares with nothing, or with two things."""
+        exactly_one(self, ("that", "untold"))
+        if self.untold is not None:
+            return self
+        exactly_one(
+            self, ("above", "below", "at_least", "at_most", "between", "about", "equals")
+        )  # fmt: skip
+        if (self.about is None) != (self.within is None):
+            raise ValueError("about and within belong together")
+        if self.between is not None and self.between[0] > self.between[1]:
+            raise ValueError("between has its larger number first")
+        return self
+
+
+class Claim(Data):
+    """A sentence of the report, what it says in numbers, and how that is tested.
+
+    `families` are the implementations that a test takes, by the report's names; without it all that
+    the study has. `status` and `computed` are what was found by an independent calculation when the report was
+    transcribed: the tests compare every evaluation with them, and nothing else uses them.
+    """
+
+    id: str
+    kind: Literal["claim", "consistency", "cited", "observation"]
+    source: str
+    claim: str
+    status: Literal["reproduced", "partly-reproduced", "not-reproduced", "not-computable"]
+    claimed: dict[str, float] = {}
+    computed: dict[str, int | float | str] = {}
+    note: str | None = None
+    quantities: dict[str, Quantity] = {}
+    families: list[str] | None = None
+    report: list[Statement]
+    here: list[Statement] | str
+
+    @field_validator("claim", "source")
+    @classmethod
+    def not_empty(cls, text: str) -> str:
+        """Refuse a claim without words."""
+        if not text.strip():
+            raise ValueError("is empty")
+        return text
+
+    @model_validator(mode="after")
+    def quantities_are_declared(self) -> Claim:
+        """Refuse a statement about, or a quantity from, a quantity that is not declared."""
+        statements = [*self.report, *(self.here if isinstance(self.here, list) else [])]
+        named = [(one.that, "report and here") for one in statements if one.that]
+        for name, quantity in self.quantities.items():
+            before = list(self.quantities)[: list(self.quantities).index(name)]
+            for other in quantity.from_ or []:
+                if other not in before and other not in self.claimed:
+                    raise ValueError(f"quantities.{name}.from: {other} is not declared before it")
+        for name, where in named:
+            if name not in self.quantities:
+                raise ValueError(f"{where}: {name} is not among the quantities")
+        return self
+
+
+class Claims(Data):
+    """The content of `claims.yaml`."""
+
+    claims: list[Claim]
+
+
+class Paper(Data):
+    """A folder of literature/, read."""
+
+    name: str
+    folder: Path
+    study: Study
+    claims: list[Claim]
+
+
+def papers(root: Path) -> list[str]:
+    """Return the names of the reports that literature/ has a study of."""
+    return sorted(path.parent.name for path in (root / "literature").glob("*/study.yaml"))
+
+
+def read_yaml(path: Path) -> Any:
+    """Return a YAML file's content; raise StudyError with the line of a mistake."""
+    try:
+        return yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "it is no YAML"
+        raise StudyError(f"{path}{line}: {what}") from None
+
+
+def explain(path: Path, data: Any, error: ValidationError) -> str:
+    """Return file, claim, key and what is wrong with it."""
+    first = error.errors()[0]
+    where = list(first["loc"])
+    words = []
+    if where[:1] == ["claims"] and len(where) > 1 and isinstance(where[1], int):
+        claim = data["claims"][where[1]]
+        name = claim.get("id") if isinstance(claim, dict) else None
+        words.append(f"claim {name or 'number ' + str(where[1] + 1)}")
+        where = where[2:]
+    if where:
+        words.append(".".join(str(part).removesuffix("_") for part in where))
+    words.append(first["msg"].removeprefix("Value error, "))
+    return f"{path}: {': '.join(words)}"
+
+
+def read_paper(root: Path, name: str) -> Paper:
+    """Return a report's study and claims; raise StudyError with a sentence."""
+    known = papers(root)
+    if name not in known:
+        raise StudyError(f"there is no study of {name}; literature/ has: {', '.join(known)}")
+    folder = root / "literature" / name
+    data: Any = None
+    path = folder / "study.yaml"
+    try:
+        data = read_yaml(path)
+        study = Study.model_validate(data)
+        path = folder / "claims.yaml"
+        data = read_yaml(path)
+        claims = Claims.model_validate(data).claims
+    except ValidationError as error:
+        raise StudyError(explain(path, data, error)) from None
+    seen: set[str] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise StudyError(f"{path}: claim {claim.id}: the id stands twice")
+        seen.add(claim.id)
+        for family in claim.families or []:
+            if family not in study.stands_for:
+                raise StudyError(
+                    f"{path}: claim {claim.id}: families: {family} is not among stands_for "
+                    f"({', '.join(study.stands_for)})"
+                )
+        for key, quantity in claim.quantities.items():
+            try:
+                study.known(quantity.of, f"quantities.{key}.of")
+                study.steps_known(quantity.steps, f"quantities.{key}.steps")
+            except ValueError as error:
+                raise StudyError(f"{path}: claim {claim.id}: {error}") from None
+    return Paper(name=name, folder=folder, study=study, claims=claims)

@@ -1,0 +1,330 @@
+"""A claim's three answers: of the report's own tables, of a campaign, and what a test would need.
+
+docs/method.md, section Studies, has the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+import numpy as np
+from scipy import stats
+
+from analysis.statistics import CONFIDENCE, Interval, median_interval, paired_ratio
+from analysis.studies.declaration import Claim, Paper, Statement, StudyError
+from analysis.studies.needs import cells_wanted, needs_of
+from analysis.studies.tables import Measured, OneRound, Report, Source, Value, quantity_of
+
+HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told"
+#: What a test still needs is said in one of these.
+TESTED, TESTABLE, UNTESTABLE = "tested here", "testable", "not tested by a study"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A quantity's value with its interval over rounds, which a report's own tables lack."""
+
+    value: Value
+    interval: Interval | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one statement, in words; `of` is an implementation, where it is of one."""
+
+    label: str
+    number: Number | None
+    asked: str
+    verdict: str
+    reason: str = ""
+    of: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the finding as a sentence."""
+        if self.number is None or self.number.value is None:
+            return f"{self.label}: {self.verdict}: {self.reason}."
+        of = f" of {self.of}" if self.of else ""
+        end = f": {self.reason}" if self.reason else ""
+        return (
+            f"{self.label}{of} is {number_text(self.number)}; claimed is {self.asked}: "
+            f"{self.verdict}{end}."
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict with the findings that it follows from."""
+
+    verdict: str
+    findings: list[Finding] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return what is said for the verdict."""
+        return [one.sentence for one in self.findings] + ([self.reason] if self.reason else [])
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A claim with its answers; `here` is None without a campaign."""
+
+    claim: Claim
+    values: dict[str, Value]
+    report: Answer
+    here: Answer | None
+    needed: Answer
+
+
+def digits(value: Value) -> str:
+    """Return a value as people read it, numbers with four significant digits."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}".replace(",", " ") if abs(value) >= 1e5 else str(int(value))
+    return f"{value:.4g}"
+
+
+def number_text(number: Number) -> str:
+    """Return a number with its interval."""
+    text = digits(number.value)
+    if number.rounds is None:
+        return text
+    rounds = f"{number.rounds} round{'s' if number.rounds != 1 else ''}"
+    if number.interval is None:
+        return f"{text} ({rounds})"
+    low, high = digits(number.interval.low), digits(number.interval.high)
+    return f"{text} ({number.interval.coverage:.0%} interval {low} – {high}, {rounds})"
+
+
+def asked_of(statement: Statement) -> tuple[float, float, str]:
+    """Return the least and the most that a statement allows, and that in words."""
+    one = statement
+    if one.about is not None:
+        within = one.within or 0.0
+        low, high = one.about - within, one.about + within
+        return low, high, f"{digits(one.about)} within {digits(within)}"
+    if one.between is not None:
+        low, high = one.between
+        return low, high, f"{digits(low)} to {digits(high)}"
+    for bound, word in ((one.above, "above"), (one.at_least, "at least")):
+        if bound is not None:
+            return bound, math.inf, f"{word} {digits(bound)}"
+    for bound, word in ((one.below, "below"), (one.at_most, "at most")):
+        if bound is not None:
+            return -math.inf, bound, f"{word} {digits(bound)}"
+    return math.nan, math.nan, f"“{one.equals}”"
+
+
+def judged(statement: Statement, low: float, high: float) -> str:
+    """Return whether every value from `low` to `high` is as a statement says, or none, or some."""
+    least, most, _ = asked_of(statement)
+    # What a decimal number in a file and the sum of two others differ by is no difference.
+    slack = 1e-9 * max(1.0, *(abs(x) for x in (least, most) if math.isfinite(x)))
+    strict = statement.above is not None or statement.below is not None
+    slack = -slack if strict else slack
+    inside = [least - slack <= x <= most + slack for x in (low, high)]
+    if all(inside):
+        return HOLDS
+    apart = high < least - slack or low > most + slack
+    return FAILS if apart else UNTOLD
+
+
+def interval_of(values: Sequence[float], scale: str) -> Number:
+    """Return the value over rounds with its interval, Student's on the rounds' values.
+
+    `values` has one number for each round. For a ratio it is the geometric mean, by logarithms.
+    Where all rounds have the same value, a spread cannot be estimated: the interval is then the
+    one of order statistics, with the coverage that it has.
+    """
+    count = len(values)
+    if scale == "ratio" and min(values) > 0:
+        ratio = paired_ratio([math.log(value) for value in values])
+        number = Number(ratio.value, ratio.interval, count)
+    else:
+        mean = fmean(values)
+        error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
+        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error if count > 1 else 0.0
+        interval = Interval(mean - half, mean + half, CONFIDENCE) if count > 1 else None
+        number = Number(mean, interval, count)
+    if count > 1 and max(values) == min(values):
+        return Number(number.value, median_interval(values), count)
+    return number
+
+
+def found_of(claim: Claim, statement: Statement, number: Number, of: str = "") -> Finding:
+    """Return what a number tells of a statement."""
+    quantity = claim.quantities[str(statement.that)]
+    label = quantity.label or str(statement.that).replace("_", " ")
+    least, most, asked = asked_of(statement)
+    value = number.value
+    if value is None:
+        return Finding(label, None, asked, UNTOLD, "the tables have nothing to compute it of", of)
+    if isinstance(value, str) or math.isnan(least):
+        verdict = HOLDS if digits(value) == statement.equals else FAILS
+        return Finding(label, number, asked, verdict, "", of)
+    if number.rounds is None:
+        return Finding(label, number, asked, judged(statement, value, value), "", of)
+    if number.interval is None:
+        reason = "one round has no interval"
+        return Finding(label, number, asked, UNTOLD, reason, of)
+    if number.interval.coverage < CONFIDENCE - 1e-9:
+        reason = "the rounds agree to the last digit, of which only six or more tell the spread"
+        return Finding(label, number, asked, UNTOLD, reason, of)
+    verdict = judged(statement, number.interval.low, number.interval.high)
+    reason = "the interval has both" if verdict == UNTOLD else ""
+    return Finding(label, number, asked, verdict, reason, of)
+
+
+def together(findings: list[Finding]) -> Answer:
+    """Return the verdict over a claim's statements: it holds if all do, and fails if any does."""
+    verdicts = {one.verdict for one in findings}
+    for verdict in (FAILS, UNTOLD, HOLDS):
+        if verdict in verdicts:
+            return Answer(verdict, findings)
+    return Answer(UNTOLD, findings, "The report prints nothing that it could be computed of.")
+
+
+def behind(claim: Claim, name: str) -> list[str]:
+    """Return a quantity and those that it is computed from, in the order to compute them in."""
+    others = [n for n in claim.quantities[name].from_ or [] if n in claim.quantities]
+    return [n for other in others for n in behind(claim, other)] + [name]
+
+
+def values_of(
+    source: Source, paper: Paper, claim: Claim, names: Sequence[str] | None = None
+) -> dict[str, Value]:
+    """Return the quantities of a claim from one source, or those named."""
+    values: dict[str, Value] = dict(claim.claimed)
+    file = paper.folder / "claims.yaml"
+    for name in names or claim.quantities:
+        quantity = claim.quantities[name]
+        where = f"{file}: claim {claim.id}: quantities.{name}"
+        values[name] = quantity_of(source, quantity, values, where)
+    return values
+
+
+def by_report(paper: Paper, claim: Claim, values: dict[str, Value]) -> Answer:
+    """Return whether a claim follows from the report's own tables."""
+    findings = []
+    for one in claim.report:
+        if one.untold is not None:
+            findings.append(Finding(one.untold, None, "", UNTOLD, "not in the report's tables"))
+        else:
+            findings.append(found_of(claim, one, Number(values[str(one.that)])))
+    return together(findings)
+
+
+def complete_rounds(measured: Measured, tables: list[str], implementation: str | None) -> list[int]:
+    """Return the rounds that have every cell of the tables that any round has.
+
+    A round that lacks a cell would compare other things than the others do.
+    """
+    rounds: set[int] | None = None
+    for name in tables:
+        cells = measured.cells(name)
+        if cells.is_empty():
+            return []
+        if implementation:
+            cells = cells.filter(cells["implementation"] == implementation)
+        others = [column for column in cells.columns if column != "round"]
+        every = cells.select(others).n_unique()
+        counted = cells.unique().group_by("round").len()
+        whole = set(counted.filter(counted["len"] == every)["round"].to_list())
+        rounds = whole if rounds is None else rounds & whole
+    return sorted(rounds or ())
+
+
+def one_here(
+    measured: Measured, claim: Claim, statement: Statement, implementation: str | None
+) -> Finding:
+    """Return what a campaign tells of one statement."""
+    if statement.untold is not None:
+        return Finding(statement.untold, None, "", UNTOLD, "Wyeast does not measure it")
+    name = str(statement.that)
+    quantity = claim.quantities[name]
+    label = quantity.label or name.replace("_", " ")
+    asked = asked_of(statement)[2]
+    tables = cells_wanted(measured.study, claim, name)
+    rounds = complete_rounds(measured, tables, implementation)
+    of = implementation or ""
+    if not rounds:
+        return Finding(label, None, asked, UNTOLD, "none of its cells was measured in a whole round", of)
+    values = []
+    for number in rounds:
+        source = OneRound(measured, number, implementation)
+        of_round = values_of(source, measured.paper, claim, behind(claim, name))
+        values.append(of_round[name])
+    if any(isinstance(value, str) for value in values):
+        raise StudyError(f"claim {claim.id}: here: {name} is text, of which there is no interval")
+    told = [value for value in values if isinstance(value, float)]
+    if not told:
+        return Finding(label, None, asked, UNTOLD, "the campaign has none of the cells for it", of)
+    return found_of(claim, statement, interval_of(told, quantity.scale), of)
+
+
+def by_campaign(measured: Measured, claim: Claim) -> Answer:
+    """Return whether a claim holds in a campaign."""
+    if isinstance(claim.here, str):
+        return Answer(UNTOLD, reason=claim.here)
+    needs = needs_of(measured.paper, claim, measured)
+    if needs.missing:
+        return Answer(UNTOLD, reason=f"This campaign does not tell: {'; '.join(needs.missing)}.")
+    findings = []
+    for statement in claim.here:
+        tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
+        each: list[str | None] = [None]
+        if not measured.study.stands_for and tables:
+            declared = measured.study.tables[tables[0]].today
+            assert declared is not None
+            check = measured.study.experiments[declared.experiment].check
+            each = list(measured.implementations(check)) or [None]
+        findings += [one_here(measured, claim, statement, name) for name in each]
+    answer = together(findings)
+    if needs.blocking and answer.verdict != UNTOLD:
+        # The numbers are shown, but they are of something else than the claim.
+        shown = [
+            Finding(one.label, one.number, one.asked, UNTOLD, "; ".join(needs.blocking), one.of)
+            for one in answer.findings
+        ]
+        return Answer(UNTOLD, shown)
+    return answer
+
+
+def what_is_needed(paper: Paper, claim: Claim, measured: Measured | None, here: Answer | None) -> Answer:
+    """Return what a test of a claim needs, or still needs after a campaign."""
+    if isinstance(claim.here, str):
+        return Answer(UNTESTABLE, reason=claim.here)
+    needs = needs_of(paper, claim, measured)
+    sentences = [f"{needs.command}; {needs.difference}"]
+    if needs.missing or needs.blocking or needs.caveats:
+        sentences.insert(0, "; ".join([*needs.missing, *needs.blocking, *needs.caveats]))
+    if here is not None and here.verdict != UNTOLD:
+        return Answer(TESTED, reason=". ".join(sentences))
+    return Answer(TESTABLE, reason=". ".join(sentences))
+
+
+def evaluate(paper: Paper, measured: Measured | None = None) -> list[Evaluated]:
+    """Return every claim of a report with its answers; raise StudyError with file, claim and key."""
+    source = Report(paper)
+    found = []
+    for claim in paper.claims:
+        values = values_of(source, paper, claim)
+        here = by_campaign(measured, claim) if measured else None
+        found.append(
+            Evaluated(
+                claim=claim,
+                values=values,
+                report=by_report(paper, claim, values),
+                here=here,
+                needed=what_is_needed(paper, claim, measured, here),
+            )
+        )
+    return found
