@@ -8,6 +8,8 @@ IMAGES ?=
 CHECKS ?=
 TESTS ?=
 RESUME ?=
+PAPER ?=
+STUDY ?=
 ESTIMATE ?=
 HOST_MPI ?=
 PREFIX ?=
@@ -27,7 +29,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror run performance report \
+.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -35,6 +37,7 @@ export PYTHONPATH := $(CURDIR)
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
 	    awk -F '\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
+	@echo "  PAPER of make study:     $(notdir $(patsubst %/study.yaml,%,$(wildcard literature/*/study.yaml)))"
 
 setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
 
@@ -66,7 +69,11 @@ run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHE
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
-	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)')
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(STUDY),--study '$(STUDY)')
+
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES)
+	@images=$$($(PYTHON) -m campaign.choice --study '$(PAPER)') && \
+	    $(MAKE) --no-print-directory run STUDY='$(PAPER)' IMAGES="$(or $(IMAGES),$$images)"
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance

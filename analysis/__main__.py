@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from analysis.commands.study import study
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -363,6 +365,8 @@ def report(
     except (ValueError, OSError) as error:
         fail(str(error))
 
+
+app.command()(study)
 
 if __name__ == "__main__":
     app()

@@ -38,6 +38,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
     parser.add_argument("--checks", help="only checks whose name matches this expression")
+    parser.add_argument(
+        "--study", metavar="PAPER",
+        help="repeat a report of literature/: its checks and implementations, and its claims' page",
+    )  # fmt: skip
     parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
@@ -89,7 +93,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     choice.site_file(ROOT, options.site)
     implementations, bound = chosen(options)
-    name = options.name or options.tier
+    name = options.name or options.study or options.tier
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     manifest = {
@@ -102,6 +106,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "finished_utc": None,
         "rounds": options.rounds,
         "checks": options.checks,
+        "study": options.study,
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations),
@@ -127,10 +132,15 @@ def command_of(options: argparse.Namespace) -> str:
     given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds}
     if options.host_mpi:
         given["HOST_MPI"] = options.host_mpi
-    if options.checks:
+    if options.checks and not options.study:
         given["CHECKS"] = options.checks
     if options.resume:
         given = {"RESUME": options.resume}
+    elif options.study:
+        given = {"PAPER": options.study, **given}
+        if options.images:
+            given["IMAGES"] = options.images
+        return "make study " + " ".join(f"{key}={value}" for key, value in given.items())
     return "make run " + " ".join(f"{key}={value}" for key, value in given.items())
 
 
@@ -201,15 +211,30 @@ def say_overhead(campaign: Path, manifest: dict[str, Any], progress: Progress) -
     )
 
 
-def report(campaign: Path) -> bool:
+def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
+    """Return what `python -m analysis` is asked for after a campaign."""
+    commands = [[command, str(campaign)] for command in ("ingest", "report", "table")]
+    if study:
+        commands.append(["study", study, str(campaign), "--page", "--no-tables"])
+    return commands
+
+
+def report(campaign: Path, study: str | None) -> bool:
     """Make the tables and the report, print the table; return whether that went well."""
     python = [sys.executable, "-m", "analysis"]
-    commands = (["ingest"], ["report"], ["table"])
     codes = [
-        subprocess.run([*python, *command, str(campaign)], cwd=ROOT, check=False).returncode
-        for command in commands
+        subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
+        for command in report_commands(campaign, study)
     ]
     return not any(codes)
+
+
+def as_study(options: argparse.Namespace) -> None:
+    """Fill in what a study decides and the command line leaves open; refuse an unknown report."""
+    if options.study:
+        study = choice.study_of(ROOT, options.study)
+        options.checks = options.checks or study.checks()
+        options.images = options.images or ",".join(study.images())
 
 
 def main() -> int:
@@ -217,6 +242,7 @@ def main() -> int:
     options = arguments()
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
     try:
+        as_study(options)
         if options.resume:
             options.site = read_manifest(options.resume)["site"]
         with only_campaign(ROOT, options.site):
@@ -225,7 +251,7 @@ def main() -> int:
                 return 0
             campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
             passed = measure(campaign, manifest)
-            passed = report(campaign) and passed
+            passed = report(campaign, manifest.get("study")) and passed
     except (CampaignError, images.ImageError, PrefixError) as error:
         print(f"campaign: {error}", file=sys.stderr)
         return 1
@@ -239,6 +265,8 @@ def main() -> int:
             file=sys.stderr,
         )
     print(f"report: {campaign / 'report.html'}")
+    if manifest.get("study"):
+        print(f"study: {campaign / 'study.html'}")
     return 0 if passed else 1
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from analysis.studies.declaration import Study, StudyError
+from analysis.studies.reading import papers, read_paper
 from campaign.folder import CampaignError
 from containers import images
 
@@ -49,15 +51,34 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
     return [name for name in of_site if images.split_variant(name)[0] in built] or of_site
 
 
+def study_of(root: Path, paper: str) -> Study:
+    """Return what a report's study declares; raise CampaignError if there is none."""
+    if not paper:
+        known = ", ".join(papers(root))
+        raise CampaignError(f"say which report: make study PAPER=<name>; literature/ has: {known}")
+    try:
+        return read_paper(root, paper).study
+    except StudyError as error:
+        raise CampaignError(str(error)) from None
+
+
 def main() -> int:
-    """Print what `make images` builds for a site, by comma."""
+    """Print what `make images` builds for a site or a study, by comma."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.choice",
         description="Print the implementations that a site measures, separated by commas.",
     )
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
+    parser.add_argument(
+        "--study", metavar="PAPER",
+        help="print those that a report of literature/ takes; nothing if it takes the site's",
+    )  # fmt: skip
+    options = parser.parse_args()
     try:
-        print(",".join(wanted(ROOT, parser.parse_args().site)))
+        if options.study is not None:
+            print(",".join(study_of(ROOT, options.study).images()))
+        else:
+            print(",".join(wanted(ROOT, options.site)))
     except CampaignError as error:
         print(f"choice: {error}", file=sys.stderr)
         return 1

@@ -1,16 +1,14 @@
 """What a study is made of: `study.yaml` and `claims.yaml` of a folder of literature/, checked.
 
 docs/how-to/study.md explains every key. Nothing here computes; a key that is not known, a table
-that is not declared or a name that is misspelt is a StudyError that names file, claim and key.
+that is not declared or a name that is misspelt is refused, and `reading` says where it stands.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Expression = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -87,8 +85,8 @@ def exactly_one(data: BaseModel, names: tuple[str, ...] = ()) -> None:
 class Today(Data):
     """How a campaign gives the same columns: an experiment, its rows, an expression for each.
 
-    Columns that are not floating-point numbers say which cell a row is. `steps` follow in each round
-    by itself; what they take away, such as a message's size, may be part of a cell all the same.
+    Columns that are not floating-point numbers say which cell a row is. `steps` follow in each
+    round by itself; what they take away, such as a message's size, may be part of a cell too.
     """
 
     experiment: str
@@ -130,9 +128,13 @@ class Experiment(Data):
 
 
 class Standing(Data):
-    """What stands for an implementation of the report today: the first pattern that fits."""
+    """What stands for an implementation of the report today: the first pattern that fits.
+
+    `image` is what `make study` measures for it; without one it is left out unless IMAGES names it.
+    """
 
     implementations: Annotated[list[str], Field(min_length=1)]
+    image: str | None = None
     because: str
 
 
@@ -196,6 +198,14 @@ class Study(Data):
             self.steps_known(exhibit.steps, f"exhibits, {exhibit.number}, steps")
         return self
 
+    def checks(self) -> str:
+        """Return the expression that chooses the checks of all experiments."""
+        return "|".join(dict.fromkeys(one.choose for one in self.experiments.values()))
+
+    def images(self) -> list[str]:
+        """Return the implementations to measure; none means those of the site."""
+        return [one.image for one in self.stands_for.values() if one.image]
+
     def known(self, table: str | None, where: str) -> None:
         """Raise ValueError for the name of a table that there is none of."""
         if table is not None and table not in self.tables:
@@ -227,7 +237,11 @@ class Quantity(Data):
 
 
 class Statement(Data):
-    """What a claim says of one quantity, or why that cannot be computed (`untold`)."""
+    """What a claim says of one quantity, or why that cannot be computed (`untold`).
+
+    `families` are the implementations that it takes, by the report's names; without it all that the
+    study has.
+    """
 
     that: str | None = None
     above: Number | None = None
@@ -239,6 +253,7 @@ class Statement(Data):
     within: Annotated[float, Field(gt=0)] | None = None
     equals: str | None = None
     untold: str | None = None
+    families: list[str] | None = None
 
     @model_validator(mode="after")
     def one_comparison(self) -> Statement:
@@ -259,8 +274,7 @@ class Statement(Data):
 class Claim(Data):
     """A sentence of the report, what it says in numbers, and how that is tested.
 
-    `families` are the implementations that a test takes, by the report's names; without it all that
-    the study has. `status` and `computed` are what was found by an independent calculation when the report was
+    `status` and `computed` are what was found by an independent calculation when the report was
     transcribed: the tests compare every evaluation with them, and nothing else uses them.
     """
 
@@ -273,7 +287,6 @@ class Claim(Data):
     computed: dict[str, int | float | str] = {}
     note: str | None = None
     quantities: dict[str, Quantity] = {}
-    families: list[str] | None = None
     report: list[Statement]
     here: list[Statement] | str
 
@@ -305,82 +318,3 @@ class Claims(Data):
     """The content of `claims.yaml`."""
 
     claims: list[Claim]
-
-
-class Paper(Data):
-    """A folder of literature/, read."""
-
-    name: str
-    folder: Path
-    study: Study
-    claims: list[Claim]
-
-
-def papers(root: Path) -> list[str]:
-    """Return the names of the reports that literature/ has a study of."""
-    return sorted(path.parent.name for path in (root / "literature").glob("*/study.yaml"))
-
-
-def read_yaml(path: Path) -> Any:
-    """Return a YAML file's content; raise StudyError with the line of a mistake."""
-    try:
-        return yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise StudyError(f"{path} cannot be read: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is no YAML"
-        raise StudyError(f"{path}{line}: {what}") from None
-
-
-def explain(path: Path, data: Any, error: ValidationError) -> str:
-    """Return file, claim, key and what is wrong with it."""
-    first = error.errors()[0]
-    where = list(first["loc"])
-    words = []
-    if where[:1] == ["claims"] and len(where) > 1 and isinstance(where[1], int):
-        claim = data["claims"][where[1]]
-        name = claim.get("id") if isinstance(claim, dict) else None
-        words.append(f"claim {name or 'number ' + str(where[1] + 1)}")
-        where = where[2:]
-    if where:
-        words.append(".".join(str(part).removesuffix("_") for part in where))
-    words.append(first["msg"].removeprefix("Value error, "))
-    return f"{path}: {': '.join(words)}"
-
-
-def read_paper(root: Path, name: str) -> Paper:
-    """Return a report's study and claims; raise StudyError with a sentence."""
-    known = papers(root)
-    if name not in known:
-        raise StudyError(f"there is no study of {name}; literature/ has: {', '.join(known)}")
-    folder = root / "literature" / name
-    data: Any = None
-    path = folder / "study.yaml"
-    try:
-        data = read_yaml(path)
-        study = Study.model_validate(data)
-        path = folder / "claims.yaml"
-        data = read_yaml(path)
-        claims = Claims.model_validate(data).claims
-    except ValidationError as error:
-        raise StudyError(explain(path, data, error)) from None
-    seen: set[str] = set()
-    for claim in claims:
-        if claim.id in seen:
-            raise StudyError(f"{path}: claim {claim.id}: the id stands twice")
-        seen.add(claim.id)
-        for family in claim.families or []:
-            if family not in study.stands_for:
-                raise StudyError(
-                    f"{path}: claim {claim.id}: families: {family} is not among stands_for "
-                    f"({', '.join(study.stands_for)})"
-                )
-        for key, quantity in claim.quantities.items():
-            try:
-                study.known(quantity.of, f"quantities.{key}.of")
-                study.steps_known(quantity.steps, f"quantities.{key}.steps")
-            except ValueError as error:
-                raise StudyError(f"{path}: claim {claim.id}: {error}") from None
-    return Paper(name=name, folder=folder, study=study, claims=claims)

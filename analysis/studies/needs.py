@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from analysis.studies.declaration import Claim, Paper, Step, Study, Today
+from analysis.studies.declaration import Claim, Statement, Step, Study, Today
+from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, families
 
 #: So few rounds give an interval.
@@ -20,7 +21,7 @@ class Needs:
     """
 
     command: str
-    difference: str
+    differences: list[str]
     missing: list[str] = field(default_factory=list)
     blocking: list[str] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
@@ -61,6 +62,28 @@ def experiments_of(study: Study, claim: Claim) -> dict[str, Today]:
     return found
 
 
+def families_wanted(study: Study, claim: Claim) -> list[str]:
+    """Return the report's implementations that the statements for today take."""
+    statements = claim.here if isinstance(claim.here, list) else []
+    wanted = {family for one in statements for family in one.families or study.stands_for}
+    return [family for family in study.stands_for if family in wanted]
+
+
+def families_lacking(measured: Measured, statement: Statement, tables: list[str]) -> list[str]:
+    """Return the report's implementations that a statement takes and nothing stands for."""
+    study = measured.study
+    lacking: list[str] = []
+    for table in tables:
+        today = study.tables[table].today
+        if today is not None:
+            check = study.experiments[today.experiment].check
+            found = families(study, measured.implementations(check))
+            lacking += [
+                name for name in statement.families or study.stands_for if name not in found
+            ]
+    return list(dict.fromkeys(lacking))
+
+
 def command_for(paper: Paper, experiments: list[str]) -> str:
     """Return the command that measures what a claim needs."""
     chosen = [paper.study.experiments[name] for name in experiments]
@@ -76,7 +99,7 @@ def needs_of(paper: Paper, claim: Claim, measured: Measured | None) -> Needs:
     chosen = [study.experiments[name] for name in names]
     needs = Needs(
         command_for(paper, names),
-        "; ".join(f"{one.check}: {one.difference}" for one in chosen) or "no experiment",
+        [f"{one.check} differs from the report: {one.difference}" for one in chosen],
     )
     if measured is None:
         return needs
@@ -85,10 +108,10 @@ def needs_of(paper: Paper, claim: Claim, measured: Measured | None) -> Needs:
         if not launches:
             needs.missing.append(f"{one.check} was not run (or no launch of it is sound)")
             continue
-        for family in study.stands_for if claim.families is None else claim.families:
-            standing = study.stands_for[family]
+        for family in families_wanted(study, claim):
             if family not in families(study, measured.implementations(one.check)):
-                needs.missing.append(
+                standing = study.stands_for[family]
+                needs.caveats.append(
                     f"no implementation measured by {one.check} stands for {family}; it takes "
                     f"one of {', '.join(standing.implementations)}"
                 )

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from analysis.campaign import Campaign
-from analysis.studies.declaration import Paper, Quantity, Step, Study, StudyError, Table
+from analysis.studies.declaration import Quantity, Step, Study, StudyError, Table
+from analysis.studies.reading import Paper
 from analysis.tables import LAUNCHES, RESULTS, launch_row, result_rows
 
 #: A value that an expression gave; None where the table has nothing to compute it of.

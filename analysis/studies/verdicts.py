@@ -14,8 +14,9 @@ import numpy as np
 from scipy import stats
 
 from analysis.statistics import CONFIDENCE, Interval, median_interval, paired_ratio
-from analysis.studies.declaration import Claim, Paper, Statement, StudyError
-from analysis.studies.needs import cells_wanted, needs_of
+from analysis.studies.declaration import Claim, Statement, StudyError
+from analysis.studies.needs import cells_wanted, families_lacking, needs_of
+from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, OneRound, Report, Source, Value, quantity_of
 
 HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told"
@@ -46,12 +47,12 @@ class Finding:
     @property
     def sentence(self) -> str:
         """Return the finding as a sentence."""
+        of = f", {self.of}" if self.of else ""
         if self.number is None or self.number.value is None:
-            return f"{self.label}: {self.verdict}: {self.reason}."
-        of = f" of {self.of}" if self.of else ""
+            return f"{self.label}{of}: {self.verdict}: {self.reason}."
         end = f": {self.reason}" if self.reason else ""
         return (
-            f"{self.label}{of} is {number_text(self.number)}; claimed is {self.asked}: "
+            f"{self.label}{of}: {number_text(self.number)}; claimed is {self.asked}: "
             f"{self.verdict}{end}."
         )
 
@@ -62,12 +63,12 @@ class Answer:
 
     verdict: str
     findings: list[Finding] = field(default_factory=list)
-    reason: str = ""
+    notes: list[str] = field(default_factory=list)
 
     @property
     def sentences(self) -> list[str]:
         """Return what is said for the verdict."""
-        return [one.sentence for one in self.findings] + ([self.reason] if self.reason else [])
+        return [one.sentence for one in self.findings] + self.notes
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def found_of(claim: Claim, statement: Statement, number: Number, of: str = "") -
     """Return what a number tells of a statement."""
     quantity = claim.quantities[str(statement.that)]
     label = quantity.label or str(statement.that).replace("_", " ")
-    least, most, asked = asked_of(statement)
+    least, _, asked = asked_of(statement)
     value = number.value
     if value is None:
         return Finding(label, None, asked, UNTOLD, "the tables have nothing to compute it of", of)
@@ -189,7 +190,7 @@ def together(findings: list[Finding]) -> Answer:
     for verdict in (FAILS, UNTOLD, HOLDS):
         if verdict in verdicts:
             return Answer(verdict, findings)
-    return Answer(UNTOLD, findings, "The report prints nothing that it could be computed of.")
+    return Answer(UNTOLD, findings, ["The report prints nothing that it could be computed of."])
 
 
 def behind(claim: Claim, name: str) -> list[str]:
@@ -253,10 +254,16 @@ def one_here(
     label = quantity.label or name.replace("_", " ")
     asked = asked_of(statement)[2]
     tables = cells_wanted(measured.study, claim, name)
-    rounds = complete_rounds(measured, tables, implementation)
     of = implementation or ""
+    lacking = families_lacking(measured, statement, tables)
+    if lacking:
+        reason = f"no implementation that was measured stands for {' and '.join(lacking)}"
+        return Finding(label, None, asked, UNTOLD, reason, of)
+    rounds = complete_rounds(measured, tables, implementation)
     if not rounds:
-        return Finding(label, None, asked, UNTOLD, "none of its cells was measured in a whole round", of)
+        return Finding(
+            label, None, asked, UNTOLD, "none of its cells was measured in a whole round", of
+        )
     values = []
     for number in rounds:
         source = OneRound(measured, number, implementation)
@@ -273,10 +280,10 @@ def one_here(
 def by_campaign(measured: Measured, claim: Claim) -> Answer:
     """Return whether a claim holds in a campaign."""
     if isinstance(claim.here, str):
-        return Answer(UNTOLD, reason=claim.here)
+        return Answer(UNTOLD, notes=[claim.here])
     needs = needs_of(measured.paper, claim, measured)
     if needs.missing:
-        return Answer(UNTOLD, reason=f"This campaign does not tell: {'; '.join(needs.missing)}.")
+        return Answer(UNTOLD, notes=[f"{one}." for one in needs.missing])
     findings = []
     for statement in claim.here:
         tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
@@ -298,21 +305,21 @@ def by_campaign(measured: Measured, claim: Claim) -> Answer:
     return answer
 
 
-def what_is_needed(paper: Paper, claim: Claim, measured: Measured | None, here: Answer | None) -> Answer:
+def what_is_needed(
+    paper: Paper, claim: Claim, measured: Measured | None, here: Answer | None
+) -> Answer:
     """Return what a test of a claim needs, or still needs after a campaign."""
     if isinstance(claim.here, str):
-        return Answer(UNTESTABLE, reason=claim.here)
+        return Answer(UNTESTABLE, notes=[claim.here])
     needs = needs_of(paper, claim, measured)
-    sentences = [f"{needs.command}; {needs.difference}"]
-    if needs.missing or needs.blocking or needs.caveats:
-        sentences.insert(0, "; ".join([*needs.missing, *needs.blocking, *needs.caveats]))
-    if here is not None and here.verdict != UNTOLD:
-        return Answer(TESTED, reason=". ".join(sentences))
-    return Answer(TESTABLE, reason=". ".join(sentences))
+    lacking = [*needs.missing, *needs.blocking, *needs.caveats]
+    notes = [f"{one[0].upper()}{one[1:]}." for one in (*lacking, *needs.differences)]
+    told = here is not None and here.verdict != UNTOLD
+    return Answer(TESTED if told else TESTABLE, notes=[*notes, f"Command: {needs.command}"])
 
 
 def evaluate(paper: Paper, measured: Measured | None = None) -> list[Evaluated]:
-    """Return every claim of a report with its answers; raise StudyError with file, claim and key."""
+    """Return every claim with its answers; raise StudyError with file, claim and key."""
     source = Report(paper)
     found = []
     for claim in paper.claims:

@@ -1,0 +1,72 @@
+"""`python -m analysis study`: a report's tables and claims, beside a campaign's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def study(
+    paper: Annotated[str, typer.Argument(help="a folder of literature/ with a study.yaml")],
+    campaign: Annotated[
+        str | None, typer.Argument(help="a campaign's folder, its name in runs/, or `latest`")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="write the page there")] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="write study.html and study.md into the campaign")
+    ] = False,
+    tables: Annotated[bool, typer.Option(help="print the tables too, not the claims alone")] = True,
+) -> None:
+    """Print a report's tables beside today's, and three verdicts on each of its claims.
+
+    Does a claim follow from the report's own tables; does it hold in the campaign; what would a
+    test need.
+    """
+    from analysis.__main__ import fail, folder_of, show
+    from analysis.campaign import read_campaign
+    from analysis.studies.declaration import StudyError
+    from analysis.studies.page import exhibit_tables, tally, write_pages
+    from analysis.studies.reading import read_paper
+    from analysis.studies.tables import Measured
+    from analysis.studies.verdicts import evaluate
+
+    if page and campaign is None:
+        fail("--page writes into a campaign's folder, so name the campaign")
+    try:
+        found = read_paper(ROOT, paper)
+        measured = None
+        if campaign is not None:
+            read = read_campaign(folder_of(campaign))
+            for problem in read.problems:
+                print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
+            measured = Measured(found, read)
+        if tables:
+            for table in exhibit_tables(found, measured):
+                show(table)
+        evaluated = evaluate(found, measured)
+        print(f"{found.study.title} ({found.study.source})")
+        for one in evaluated:
+            print(f"\n{one.claim.id}, {one.claim.source}: {one.claim.claim}")
+            answers = [("by the report's tables", one.report), ("here", one.here)]
+            for whose, answer in [*answers, ("to test it", one.needed)]:
+                if answer is not None:
+                    print(f"  {whose}: {answer.verdict}")
+                    for sentence in answer.sentences:
+                        print(f"    {sentence}")
+        print()
+        for sentence in tally(evaluated):
+            print(sentence)
+        pages = {html: "study.html"} if html else {}
+        if page and measured:
+            folder = measured.campaign.path
+            pages |= {folder / "study.html": "study.html", folder / "study.md": "study.md"}
+        if pages:
+            write_pages(found, measured, pages)
+            print(f"study: {', '.join(map(str, pages))}")
+    except (StudyError, OSError) as error:
+        fail(str(error))

@@ -1,0 +1,104 @@
+"""A study as one HTML page, as Markdown, and as tables for the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import jinja2
+
+from analysis.studies.exhibits import Shown, show
+from analysis.studies.reading import Paper
+from analysis.studies.tables import Measured, Report, families
+from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated, evaluate
+from analysis.text_table import TextTable
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
+
+
+def markdown(text: object) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def tally(evaluated: list[Evaluated]) -> list[str]:
+    """Return how many claims have each verdict, a sentence for each source."""
+    sentences = []
+    answers = {
+        "By the report's own tables": [one.report for one in evaluated],
+        "Here": [one.here for one in evaluated if one.here],
+    }
+    for whose, found in answers.items():
+        count = Counter(answer.verdict for answer in found)
+        if found:
+            sentences.append(
+                f"{whose}: of {len(found)} claims {count[HOLDS]} hold, {count[FAILS]} do not, "
+                f"and of {count[UNTOLD]} it cannot be told."
+            )
+    return sentences
+
+
+def standing(paper: Paper, measured: Measured | None) -> list[tuple[str, str, str]]:
+    """Return what stands for what: the report's name, today's implementation, and why."""
+    images = list(measured.campaign.manifest["images"]) if measured else []
+    found = families(paper.study, images)
+    return [
+        (family, found.get(family, "nothing in this campaign" if measured else "–"), one.because)
+        for family, one in paper.study.stands_for.items()
+    ]
+
+
+def write_aside(path: Path, text: str) -> None:
+    """Replace a file in one step."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text)
+    aside.rename(path)
+
+
+def write_pages(paper: Paper, measured: Measured | None, pages: dict[Path, str]) -> None:
+    """Write a study by templates: path -> name of the template.
+
+    Raises StudyError with file, claim and key for what cannot be evaluated.
+    """
+    evaluated = evaluate(paper, measured)
+    report = Report(paper)
+    shown = [show(exhibit, report, measured) for exhibit in paper.study.exhibits]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=lambda name: bool(name and name.endswith((".html", ".css"))),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["markdown"] = markdown
+    for path, template in pages.items():
+        text = environment.get_template(template).render(
+            paper=paper,
+            study=paper.study,
+            campaign=measured.campaign if measured else None,
+            manifest=measured.campaign.manifest if measured else None,
+            rounds=len({x.record.round for x in measured.campaign.sound()}) if measured else 0,
+            evaluated=evaluated,
+            tally=tally(evaluated),
+            exhibits=shown,
+            standing=standing(paper, measured),
+        )
+        write_aside(path, text)
+
+
+def exhibit_tables(paper: Paper, measured: Measured | None) -> list[TextTable]:
+    """Return a study's tables and figures for the terminal, the figures as their numbers."""
+    report = Report(paper)
+    return [text_table(show(exhibit, report, measured)) for exhibit in paper.study.exhibits]
+
+
+def text_table(shown: Shown) -> TextTable:
+    """Return an exhibit as a table of words."""
+    exhibit = shown.exhibit
+    notes = [note for note in (exhibit.note, exhibit.absent) if note]
+    rows = [(*key, *(cell.text for cell in cells)) for key, cells in shown.rows]
+    columns = (*shown.keys, *shown.columns) or ("not shown",)
+    return TextTable(f"{exhibit.number}: {exhibit.title}", columns, rows, len(shown.keys), notes)
