@@ -66,7 +66,7 @@ def study(
             folder = measured.campaign.path
             pages |= {folder / "study.html": "study.html", folder / "study.md": "study.md"}
         if pages:
-            write_pages(found, measured, pages)
+            write_pages(found, measured, evaluated, pages)
             print(f"study: {', '.join(map(str, pages))}")
     except (StudyError, OSError) as error:
         fail(str(error))

@@ -12,7 +12,7 @@ import jinja2
 from analysis.studies.exhibits import Shown, show
 from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
-from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated, evaluate
+from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated
 from analysis.text_table import TextTable
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -58,12 +58,10 @@ def write_aside(path: Path, text: str) -> None:
     aside.rename(path)
 
 
-def write_pages(paper: Paper, measured: Measured | None, pages: dict[Path, str]) -> None:
-    """Write a study by templates: path -> name of the template.
-
-    Raises StudyError with file, claim and key for what cannot be evaluated.
-    """
-    evaluated = evaluate(paper, measured)
+def write_pages(
+    paper: Paper, measured: Measured | None, evaluated: list[Evaluated], pages: dict[Path, str]
+) -> None:
+    """Write a study by templates: path -> name of the template."""
     report = Report(paper)
     shown = [show(exhibit, report, measured) for exhibit in paper.study.exhibits]
     environment = jinja2.Environment(

@@ -25,7 +25,9 @@ Value = float | str | None
 class Source(Protocol):
     """Where the rows of a table with a file come from."""
 
-    study: Study
+    @property
+    def study(self) -> Study:
+        """Return the study that declares the tables."""
 
     def base(self, name: str, table: Table) -> pl.DataFrame:
         """Return a declared table's rows before its steps."""

@@ -29,7 +29,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def finding(name: str) -> dict[str, dict[str, float]]:
-    findings = yaml.safe_load((PROJECT / "literature/findings.yaml").read_text())["findings"]
+    findings = yaml.safe_load((PROJECT / "literature/kearns2003/claims.yaml").read_text())["claims"]
     found: dict[str, dict[str, float]] = next(f for f in findings if f["id"] == name)
     return found
 
