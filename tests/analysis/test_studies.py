@@ -283,8 +283,8 @@ def test_nothing_to_compute_is_no_number(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    ({"quantities": {"ratio": RATIO | {"valu": "1"}}}, "claim demo-1: quantities.ratio.valu: Extra"),
-    ({"quantities": {"ratio": RATIO | {"of": "narrow"}}}, "quantities.ratio.of: narrow is no table"),
+    ({"quantities": {"ratio": RATIO | {"valu": "1"}}}, "quantities.ratio.valu: Extra inputs"),
+    ({"quantities": {"ratio": RATIO | {"of": "narrow"}}}, "ratio.of: narrow is no table"),
     ({"report": [{"that": "ratoi", "above": 1}]}, "ratoi is not among the quantities"),
     ({"report": [{"that": "ratio", "above": 1, "below": 2}]}, "it has above and below"),
     ({"report": [{"that": "ratio", "about": 1}]}, "about and within belong together"),
@@ -302,7 +302,7 @@ def test_a_mistake_is_a_sentence_with_file_and_claim(
     tmp_path: Path, change: dict[str, object], sentence: str
 ) -> None:
     root = demo(tmp_path, claim=DEMO_CLAIM | change)
-    with pytest.raises(ValueError, match="demo/claims.yaml: claim demo-1: ") as caught:
+    with pytest.raises(ValueError, match=r"demo/claims\.yaml: claim demo-1: ") as caught:
         evaluate(read_paper(root, "demo"))
     assert sentence in str(caught.value)
 
@@ -322,7 +322,7 @@ def test_an_unknown_report_is_a_sentence_with_the_known_ones() -> None:
 def test_expressions_reach_no_files(tmp_path: Path) -> None:
     quantity = {"of": "hpl", "value": "(SELECT COUNT(*) FROM read_csv('/etc/passwd'))"}
     root = demo(tmp_path, claim=DEMO_CLAIM | {"quantities": {"ratio": quantity}})
-    with pytest.raises(ValueError, match="demo/claims.yaml: claim demo-1: "):
+    with pytest.raises(ValueError, match=r"demo/claims\.yaml: claim demo-1: "):
         evaluate(read_paper(root, "demo"))
 
 
