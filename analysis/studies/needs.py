@@ -127,7 +127,7 @@ def needs_of(paper: Paper, claim: Claim, measured: Measured | None) -> Needs:
                 f"(ROUNDS={study.rounds})"
             )
         tiers = {launch.record.tier for launch in launches}
-        if "paper" not in tiers:
+        if one.tier == "paper" and "paper" not in tiers:
             needs.caveats.append(
                 f"{one.check} was run in tier {', '.join(sorted(tiers))}; TIER=paper has the "
                 "report's cells"

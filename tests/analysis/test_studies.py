@@ -251,6 +251,26 @@ def test_without_families_each_implementation_is_tested(tmp_path: Path) -> None:
     assert [finding.of for finding in one.here.findings] == ["alpha-1.0", "beta-2.0"]
 
 
+def test_the_example_of_the_documentation_is_a_study(tmp_path: Path) -> None:
+    text = (PROJECT / "docs" / "how-to" / "study.md").read_text()
+    folder = tmp_path / "literature" / "smith2030"
+    folder.mkdir(parents=True)
+    for block in text.split("```")[1::2]:
+        first = block.strip().splitlines()[0]
+        if first.startswith("# literature/smith2030/"):
+            (tmp_path / first.removeprefix("# ")).write_text(block)
+    (folder / "hpl.csv").write_text(
+        "procs,n,mpi,gflops\n4,15000,MPICH 4,2.000\n4,15000,Open MPI 4,2.100\n"
+        "8,15000,MPICH 4,4.000\n8,15000,Open MPI 4,4.202\n"
+    )
+    paper = read_paper(tmp_path, "smith2030")
+    (one,) = evaluate(paper)
+    assert one.report.verdict == HOLDS and one.claim.status == "reproduced"
+    assert one.values["pct"] == pytest.approx(one.claim.computed["pct"], rel=1e-3)
+    write_pages(paper, None, [one], {tmp_path / "study.html": "study.html"})
+    assert "Figure 2: rate over processes" in (tmp_path / "study.html").read_text()
+
+
 STEPS = [
     ([{"where": "mpi = 'A'"}], "SUM(rate)", 10),
     ([{"derive": {"x": "rate * 2", "y": "x + 1"}}], "MAX(y)", 17),
