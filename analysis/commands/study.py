@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-ROOT = Path(__file__).resolve().parents[2]
+from analysis.commands.campaigns import ROOT, PagerOption, campaign_of, fail
+
+app = typer.Typer()
 
 
+@app.command()
 def study(
     paper: Annotated[str, typer.Argument(help="a folder of literature/ with a study.yaml")],
     campaign: Annotated[
@@ -21,19 +23,19 @@ def study(
         bool, typer.Option("--page", help="write study.html and study.md into the campaign")
     ] = False,
     tables: Annotated[bool, typer.Option(help="print the tables too, not the claims alone")] = True,
+    pager: PagerOption = False,
 ) -> None:
     """Print a report's tables beside today's, and three verdicts on each of its claims.
 
     Does a claim follow from the report's own tables; does it hold in the campaign; what would a
     test need.
     """
-    from analysis.__main__ import fail, folder_of, show
-    from analysis.campaign import read_campaign
     from analysis.studies.declaration import StudyError
     from analysis.studies.page import exhibit_tables, tally, write_pages
     from analysis.studies.reading import read_paper
     from analysis.studies.tables import Measured
     from analysis.studies.verdicts import evaluate
+    from analysis.terminal import show
 
     if page and campaign is None:
         fail("--page writes into a campaign's folder, so name the campaign")
@@ -41,13 +43,9 @@ def study(
         found = read_paper(ROOT, paper)
         measured = None
         if campaign is not None:
-            read = read_campaign(folder_of(campaign))
-            for problem in read.problems:
-                print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
-            measured = Measured(found, read)
+            measured = Measured(found, campaign_of(campaign))
         if tables:
-            for table in exhibit_tables(found, measured):
-                show(table)
+            show(exhibit_tables(found, measured), pager)
         evaluated = evaluate(found, measured)
         print(f"{found.study.title} ({found.study.source})")
         for one in evaluated:
