@@ -248,7 +248,7 @@ def one_here(
 ) -> Finding:
     """Return what a campaign tells of one statement."""
     if statement.untold is not None:
-        return Finding(statement.untold, None, "", UNTOLD, "Wyeast does not measure it")
+        return Finding(statement.untold, None, "", UNTOLD, "no number of a round")
     name = str(statement.that)
     quantity = claim.quantities[name]
     label = quantity.label or name.replace("_", " ")

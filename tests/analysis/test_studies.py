@@ -8,17 +8,18 @@ import sys
 from pathlib import Path
 
 import numpy
+import polars as pl
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
 
-from analysis.campaign import read_campaign
+from analysis.campaign import Campaign, read_campaign
 from analysis.studies.declaration import Statement
 from analysis.studies.page import write_pages
 from analysis.studies.reading import papers, read_paper
-from analysis.studies.tables import Measured, Report, table_of
+from analysis.studies.tables import Measured, OneRound, Report, table_of
 from analysis.studies.verdicts import (
     FAILS,
     HOLDS,
@@ -29,7 +30,9 @@ from analysis.studies.verdicts import (
     evaluate,
     interval_of,
     judged,
+    one_here,
 )
+from analysis.tables import LAUNCHES, RESULTS
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_report import INJECTION, browser, luminance, open_page
 
@@ -90,6 +93,71 @@ def test_experiments_are_checks(name: str) -> None:
     sources = "".join(path.read_text() for path in (PROJECT / "reframe_checks").glob("*.py"))
     for experiment in read_paper(PROJECT, name).study.experiments.values():
         assert f"class {experiment.check}(" in sources
+
+
+#: Parameters of checks, of which a campaign's results have a column each.
+PARAMETERS = {
+    "suite": "experiment-1", "scaling": "strong", "cache": "warm", "message_range": "short",
+    "ranks_per_node": 1, "via": "memory", "route": "direct",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_expressions_for_today_fit_a_campaigns_results(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no campaign has measured it: every column is there, and steps follow."""
+    paper = read_paper(PROJECT, name)
+    families = list(paper.study.stands_for) or ["any"]
+    rows = [
+        {"round": 1, "experiment": check, "implementation": family, "ranks": 2, "nodes": 2,
+         "group": "1 near pair", "method": "asynchronous single-sided", "message_bytes": size,
+         **{f"parameter_{key}": value for key, value in PARAMETERS.items()}}
+        for check in {one.check for one in paper.study.experiments.values()}
+        for family in families for size in (8, 100)
+    ]  # fmt: skip
+    schema = LAUNCHES | RESULTS | {"launch_wall_s": pl.Float64}
+    schema |= {key: pl.Series([value]).dtype for key, value in rows[0].items()}
+    everything = pl.DataFrame(rows, schema)
+
+    def of_check(_: object, check: str) -> pl.DataFrame:
+        return everything.filter(pl.col("experiment") == check)
+
+    monkeypatch.setattr("analysis.studies.tables.campaign_frame", of_check)
+    monkeypatch.setattr(Measured, "implementations", lambda *_: families)
+    monkeypatch.setattr(
+        "analysis.studies.tables.families", lambda *_: {family: family for family in families}
+    )
+    found = Measured(paper, Campaign(Path("none"), {}))
+    for key, table in paper.study.tables.items():
+        if table.today:
+            columns = set(found.base(key, table).columns) | {"round", "implementation"}
+            assert columns >= table.today.columns.keys()
+            one = OneRound(found, 1).base(key, table)
+            printed = set(table_of(Report(paper), key).columns)
+            assert not printed or set(one.columns) & printed
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_campaign_that_repeats_the_report_gives_its_numbers(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the report's tables in the place of each round's, `here` computes what `report` does."""
+    paper = read_paper(PROJECT, name)
+    report = Report(paper)
+    monkeypatch.setattr(OneRound, "base", lambda _, key, table: report.base(key, table))
+    monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: [1, 2])
+    monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
+    found = Measured(paper, Campaign(Path("none"), {}))
+    for one in EVALUATED[name]:
+        for statement in one.claim.here if isinstance(one.claim.here, list) else []:
+            if statement.that is None:
+                continue
+            finding = one_here(found, one.claim, statement, None)
+            value = one.values[statement.that]
+            assert (finding.number is None) == (value is None)
+            if finding.number is not None:
+                assert finding.number.value == pytest.approx(value)
 
 
 def copied(name: str, tmp_path: Path) -> Path:
@@ -444,3 +512,21 @@ def test_command_refuses_with_a_sentence() -> None:
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "literature/ has: iit, kearns2003" in done.stderr
     assert command("iit", "--page").returncode == 1
+
+
+def test_a_campaign_of_the_thesis_gets_its_pages(tmp_path: Path) -> None:
+    """Of LAM and MPICH with a known truth: LAM's HPL is half as fast again."""
+    truths = {
+        "lam-7.1.4": Truth(latency=1e-6, bandwidth=4e9, linpack=45e9),
+        "mpich-5.0.2": Truth(latency=1e-6, bandwidth=4e9, linpack=30e9),
+    }
+    folder = Synthetic(tmp_path / "campaign", truths, rounds=6).write()
+    done = command("kearns2003", str(folder), "--page", "--no-tables")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "study.html").read_text()
+    for name in ("kearns-hpl-1", "kearns-hpl-3"):
+        article = page.split(f'<article id="{name}">')[1].split("</article>")[0]
+        here = article.split("Holds here?")[1].split("</dd>")[0]
+        assert "told holds" in here and "6 rounds" in here
+    assert "2 nodes or more" in page.split('<article id="kearns-bw-1">')[1].split("</article>")[0]
+    assert (folder / "study.md").is_file()
