@@ -18,6 +18,10 @@ class StudyError(ValueError):
     """A study that cannot be read or evaluated; the text is a sentence."""
 
 
+class NotMeasuredError(StudyError):
+    """A table that no experiment of the study gives."""
+
+
 class Data(BaseModel):
     """A part of a declaration; a key that is not known is an error."""
 

@@ -21,7 +21,7 @@ from analysis.figures import (
     prefixed,
 )
 
-STYLES = 6
+COLOURS = 6
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,19 @@ class Line:
     name: str
     style: int
     points: Sequence[Point]
+
+
+def shape(style: int) -> int:
+    """Return the number of a style's marker: other than that of the same colour before it."""
+    return style % COLOURS + style // COLOURS
+
+
+def legend_mark(style: int) -> Markup:
+    """Return a legend's sample of line and marker."""
+    return Markup(
+        f'<svg class="sample style{style % COLOURS}" viewBox="0 0 28 14" aria-hidden="true">'
+        f'<path class="line" d="M0 7H28"/>{marker(shape(style), 14.0, 7.0, "")}</svg>'
+    )
 
 
 def plain(value: float) -> str:
@@ -98,15 +111,15 @@ def line_figure(title: str, lines: Sequence[Line], across_name: str) -> Markup:
     )
     for line in lines:
         placed = [(across.place(point.across), up.place(point.up)) for point in line.points]
-        parts.append(f'<g class="curve style{line.style % STYLES}">')
+        parts.append(f'<g class="curve style{line.style % COLOURS}">')
         if len(placed) > 1:
             parts.append(f'<polyline class="line" points="{polyline(placed)}"/>')
         for point, (x, y) in zip(line.points, placed, strict=True):
             if point.high > point.low:
                 low, high = up.place(point.low), up.place(point.high)
-                parts.append(f'<path class="line" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
+                parts.append(f'<path class="line whisker" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
             said = f"{line.name}, {plain(point.across)}: {point.up:.4g}".removeprefix(", ")
-            parts.append(marker(line.style, x, y, said))
+            parts.append(marker(shape(line.style), x, y, said))
         parts.append("</g>")
     parts.append("</svg>")
     return Markup("".join(parts))

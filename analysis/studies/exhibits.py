@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from analysis.figures import legend_mark
 from analysis.statistics import Interval, median, median_interval
-from analysis.studies.declaration import Exhibit, Figure, StudyError
-from analysis.studies.drawing import Line, Point, line_figure
+from analysis.studies.declaration import Exhibit, Figure, NotMeasuredError
+from analysis.studies.drawing import Line, Point, legend_mark, line_figure
 from analysis.studies.tables import (
     Measured,
     OneRound,
@@ -77,9 +76,8 @@ def of_campaign(measured: Measured, exhibit: Exhibit) -> pl.DataFrame:
     for number in sorted({launch.record.round for launch in measured.campaign.sound()}):
         try:
             frame = of_report(OneRound(measured, number), exhibit)
-        except StudyError:
-            # Nothing is measured that gives the table, or not all of its columns.
-            continue
+        except NotMeasuredError:
+            return pl.DataFrame()
         if not frame.is_empty():
             frames.append(frame)
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()

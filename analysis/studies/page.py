@@ -35,8 +35,8 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
         count = Counter(answer.verdict for answer in found)
         if found:
             sentences.append(
-                f"{whose}: of {len(found)} claims {count[HOLDS]} hold, {count[FAILS]} do not, "
-                f"and of {count[UNTOLD]} it cannot be told."
+                f"{whose}: {len(found)} claims, of which {count[HOLDS]} hold, "
+                f"{count[FAILS]} do not hold, {count[UNTOLD]} cannot be told."
             )
     return sentences
 

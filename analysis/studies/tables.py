@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from analysis.campaign import Campaign
-from analysis.studies.declaration import Quantity, Step, Study, StudyError, Table
+from analysis.studies.declaration import NotMeasuredError, Quantity, Step, Study, StudyError, Table
 from analysis.studies.reading import Paper
 from analysis.tables import LAUNCHES, RESULTS, launch_row, result_rows
 
@@ -145,11 +145,11 @@ class Measured:
         """Return all rounds of a table, with the columns `round` and `implementation`.
 
         Where the study says what stands for what, the column `mpi` has the report's name and
-        implementations that stand for nothing are left out. Raises StudyError where Wyeast
-        measures nothing like the table.
+        implementations that stand for nothing are left out. Raises NotMeasuredError where
+        Wyeast measures nothing like the table.
         """
         if table.today is None:
-            raise StudyError(f"nothing is measured that gives the table {name}")
+            raise NotMeasuredError(f"nothing is measured that gives the table {name}")
         if name in self.frames:
             return self.frames[name]
         check = self.study.experiments[table.today.experiment].check

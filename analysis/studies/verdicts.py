@@ -186,10 +186,12 @@ def found_of(claim: Claim, statement: Statement, number: Number, of: str = "") -
 
 def together(findings: list[Finding]) -> Answer:
     """Return the verdict over a claim's statements: it holds if all do, and fails if any does."""
-    verdicts = {one.verdict for one in findings}
+    verdicts = [one.verdict for one in findings]
+    count = verdicts.count(HOLDS)
+    part = [f"{count} of {len(verdicts)} statements hold."] if 0 < count < len(verdicts) else []
     for verdict in (FAILS, UNTOLD, HOLDS):
         if verdict in verdicts:
-            return Answer(verdict, findings)
+            return Answer(verdict, findings, part)
     return Answer(UNTOLD, findings, ["The report prints nothing that it could be computed of."])
 
 

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser
 
 from analysis.campaign import Campaign, read_campaign
+from analysis.figures import MARKERS
 from analysis.studies.declaration import Statement
+from analysis.studies.drawing import axis, shape, ticks
 from analysis.studies.page import write_pages
 from analysis.studies.reading import papers, read_paper
 from analysis.studies.tables import Measured, OneRound, Report, table_of
@@ -441,6 +443,25 @@ def test_intervals_cover_the_truth(scale: str) -> None:
     assert 0.93 <= covered / trials <= 0.97
 
 
+def test_a_claim_that_holds_in_part_says_in_how_much() -> None:
+    load = named(EVALUATED["nas2003"], "nas-load-1").report
+    assert load.verdict == FAILS and load.sentences[-1] == "3 of 4 statements hold."
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1.01, 1e6))
+def test_axes_have_ticks_inside(low: float, factor: float) -> None:
+    across = axis([low, low * factor], 0.0, 100.0)
+    found = ticks(across)
+    assert len(found) >= 2
+    assert all(across.low * 0.999 <= tick <= across.high * 1.001 for tick in found)
+    assert found == sorted(found)
+
+
+def test_a_figure_with_many_lines_tells_them_apart() -> None:
+    looks = {(style % 6, shape(style) % len(MARKERS)) for style in range(36)}
+    assert len(looks) == 36
+
+
 def test_a_ratio_is_a_geometric_mean() -> None:
     assert interval_of([0.5, 2.0], "ratio").value == pytest.approx(1)
     assert math.isclose(interval_of([1.0, 2.0], "linear").value, 1.5)  # type: ignore[arg-type]
@@ -504,7 +525,7 @@ def test_command_prints_tables_and_claims(tmp_path: Path) -> None:
     done = command("kearns2003", "--html", str(page))
     assert done.returncode == 0, done.stderr
     assert "Table 9: Process start-up" in done.stdout and "2.402" in done.stdout
-    assert "of 29 claims" in done.stdout and page.is_file()
+    assert "29 claims, of which 18 hold" in done.stdout and page.is_file()
 
 
 def test_command_refuses_with_a_sentence() -> None:
