@@ -306,6 +306,8 @@ class Claim(Data):
     def quantities_are_declared(self) -> Claim:
         """Refuse a statement about, or a quantity from, a quantity that is not declared."""
         statements = [*self.report, *(self.here if isinstance(self.here, list) else [])]
+        if isinstance(self.here, list) and any(one.equals is not None for one in self.here):
+            raise ValueError("here: equals is for the report alone; a text has no interval")
         named = [(one.that, "report and here") for one in statements if one.that]
         for name, quantity in self.quantities.items():
             before = list(self.quantities)[: list(self.quantities).index(name)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import numpy as np
@@ -138,7 +138,7 @@ def judged(statement: Statement, low: float, high: float) -> str:
     return FAILS if apart else UNTOLD
 
 
-def interval_of(values: Sequence[float], scale: str) -> Number:
+def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDENCE) -> Number:
     """Return the value over rounds with its interval, Student's on the rounds' values.
 
     `values` has one number for each round. For a ratio it is the geometric mean, by logarithms.
@@ -147,13 +147,13 @@ def interval_of(values: Sequence[float], scale: str) -> Number:
     """
     count = len(values)
     if scale == "ratio" and min(values) > 0:
-        ratio = paired_ratio([math.log(value) for value in values])
+        ratio = paired_ratio([math.log(value) for value in values], confidence)
         number = Number(ratio.value, ratio.interval, count)
     else:
         mean = fmean(values)
         error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error if count > 1 else 0.0
-        interval = Interval(mean - half, mean + half, CONFIDENCE) if count > 1 else None
+        half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error if count > 1 else 0.0
+        interval = Interval(mean - half, mean + half, confidence) if count > 1 else None
         number = Number(mean, interval, count)
     if count > 1 and max(values) == min(values):
         return Number(number.value, median_interval(values), count)
@@ -214,6 +214,20 @@ def values_of(
     return values
 
 
+def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) -> None:
+    """Raise StudyError where a text is compared with numbers, or a number with a text."""
+    if value is not None and isinstance(value, str) != (statement.equals is not None):
+        kind = (
+            "a text; compare it with equals"
+            if isinstance(value, str)
+            else "no text, as equals asks"
+        )
+        file = paper.folder / "claims.yaml"
+        raise StudyError(
+            f"{file}: claim {claim.id}: {statement.that} is {kind}, in the report alone"
+        )
+
+
 def by_report(paper: Paper, claim: Claim, values: dict[str, Value]) -> Answer:
     """Return whether a claim follows from the report's own tables."""
     findings = []
@@ -221,7 +235,9 @@ def by_report(paper: Paper, claim: Claim, values: dict[str, Value]) -> Answer:
         if one.untold is not None:
             findings.append(Finding(one.untold, None, "", UNTOLD, "not in the report's tables"))
         else:
-            findings.append(found_of(claim, one, Number(values[str(one.that)])))
+            value = values[str(one.that)]
+            same_kind(paper, claim, one, value)
+            findings.append(found_of(claim, one, Number(value)))
     return together(findings)
 
 
@@ -246,9 +262,17 @@ def complete_rounds(measured: Measured, tables: list[str], implementation: str |
 
 
 def one_here(
-    measured: Measured, claim: Claim, statement: Statement, implementation: str | None
+    measured: Measured,
+    claim: Claim,
+    statement: Statement,
+    implementation: str | None = None,
+    among: int = 1,
 ) -> Finding:
-    """Return what a campaign tells of one statement."""
+    """Return what a campaign tells of one statement.
+
+    A claim fails with any of its statements, so of `among` statements one is said to fail only if
+    it does at a level that is stricter by as much (Bonferroni).
+    """
     if statement.untold is not None:
         return Finding(statement.untold, None, "", UNTOLD, "no number of a round")
     name = str(statement.that)
@@ -271,12 +295,28 @@ def one_here(
         source = OneRound(measured, number, implementation)
         of_round = values_of(source, measured.paper, claim, behind(claim, name))
         values.append(of_round[name])
-    if any(isinstance(value, str) for value in values):
-        raise StudyError(f"claim {claim.id}: here: {name} is text, of which there is no interval")
+    for value in values:
+        same_kind(measured.paper, claim, statement, value)
     told = [value for value in values if isinstance(value, float)]
     if not told:
         return Finding(label, None, asked, UNTOLD, "the campaign has none of the cells for it", of)
-    return found_of(claim, statement, interval_of(told, quantity.scale), of)
+    finding = found_of(claim, statement, interval_of(told, quantity.scale), of)
+    if finding.verdict == FAILS and among > 1:
+        wide = interval_of(told, quantity.scale, 1 - (1 - CONFIDENCE) / among)
+        if found_of(claim, statement, wide, of).verdict != FAILS:
+            reason = f"that one of {among} lies outside by so little may be chance"
+            return replace(finding, verdict=UNTOLD, reason=reason)
+    return finding
+
+
+def implementations_for(measured: Measured, claim: Claim, statement: Statement) -> list[str | None]:
+    """Return the implementations to test by themselves; None stands for all that take part."""
+    tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
+    declared = measured.study.tables[tables[0]].today if tables else None
+    if measured.study.stands_for or declared is None:
+        return [None]
+    check = measured.study.experiments[declared.experiment].check
+    return [*measured.implementations(check)] or [None]
 
 
 def by_campaign(measured: Measured, claim: Claim) -> Answer:
@@ -286,21 +326,17 @@ def by_campaign(measured: Measured, claim: Claim) -> Answer:
     needs = needs_of(measured.paper, claim, measured)
     if needs.missing:
         return Answer(UNTOLD, notes=[f"{one}." for one in needs.missing])
-    findings = []
-    for statement in claim.here:
-        tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
-        each: list[str | None] = [None]
-        if not measured.study.stands_for and tables:
-            declared = measured.study.tables[tables[0]].today
-            assert declared is not None
-            check = measured.study.experiments[declared.experiment].check
-            each = list(measured.implementations(check)) or [None]
-        findings += [one_here(measured, claim, statement, name) for name in each]
+    asked = [
+        (statement, name)
+        for statement in claim.here
+        for name in implementations_for(measured, claim, statement)
+    ]
+    findings = [one_here(measured, claim, *one, among=len(asked)) for one in asked]
     answer = together(findings)
     if needs.blocking and answer.verdict != UNTOLD:
         # The numbers are shown, but they are of something else than the claim.
         shown = [
-            Finding(one.label, one.number, one.asked, UNTOLD, "; ".join(needs.blocking), one.of)
+            replace(one, verdict=UNTOLD, reason="; ".join(needs.blocking))
             for one in answer.findings
         ]
         return Answer(UNTOLD, shown)

@@ -270,6 +270,30 @@ def test_identical_rounds_need_six(tmp_path: Path) -> None:
         assert one.here is not None and one.here.verdict == verdict
 
 
+def test_one_of_many_statements_fails_only_beyond_chance() -> None:
+    """Rounds whose 95% interval just leaves out what is claimed, alone and among ten."""
+    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    at_95, at_995 = interval_of(values, "linear"), interval_of(values, "linear", 0.995)
+    assert at_95.interval is not None and at_995.interval is not None
+    limit = at_95.interval.low - 1e-6
+    statement = Statement.model_validate({"that": "x", "below": limit})
+    assert judged(statement, at_95.interval.low, at_95.interval.high) == FAILS
+    assert judged(statement, at_995.interval.low, at_995.interval.high) == UNTOLD
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(1.035, UNTOLD), (1.5, FAILS)])
+def test_a_claim_of_many_statements_is_stricter(tmp_path: Path, rate: float, verdict: str) -> None:
+    """Alone the statement fails at either rate; among twenty only where it clearly does."""
+    one, others = {"that": "ratio", "below": 1}, {"that": "ratio", "above": 0.1}
+    alone = measured(demo(tmp_path, claim=DEMO_CLAIM | {"here": [one]}), tmp_path, rate)
+    (found,) = evaluate(alone.paper, alone)
+    assert found.here is not None and found.here.verdict == FAILS
+    root = demo(tmp_path / "many", claim=DEMO_CLAIM | {"here": [one] + 19 * [others]})
+    among = Measured(read_paper(root, "demo"), alone.campaign)
+    (found,) = evaluate(among.paper, among)
+    assert found.here is not None and found.here.verdict == verdict
+
+
 def test_a_round_that_lacks_a_cell_is_left_out(tmp_path: Path) -> None:
     root = demo(tmp_path)
     measured(root, tmp_path, 1.5)
@@ -383,6 +407,9 @@ MISTAKES = [
     ({"quantities": {"ratio": RATIO | {"value": "EXP("}}}, "demo-1: quantities.ratio.value: "),
     ({"quantities": {"ratio": RATIO | {"value": "MAX(C)"}}}, 'unable to find column "C"'),
     ({"quantities": {"ratio": RATIO | {"value": "A / B"}}}, "gives 2 values, not one"),
+    ({"here": [{"that": "ratio", "equals": "2"}]}, "equals is for the report alone"),
+    ({"report": [{"that": "ratio", "equals": "2"}]}, "ratio is no text"),
+    ({"quantities": {"ratio": RATIO | {"value": "FIRST('x')"}}}, "ratio is a text"),
     ({"claim": " "}, "claim demo-1: claim: is empty"),
 ]  # fmt: skip
 
