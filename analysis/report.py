@@ -38,9 +38,12 @@ def in_words(verdict: Verdict) -> str:
     """Return a verdict over a group of cells as the end of a sentence."""
     ratio = verdict.ratio
     if ratio.interval is None:
-        return f"cannot be told: {ratio.pairs} rounds are complete for both."
+        return f"cannot be told from {ratio.counted}."
     numbers = f"ratio {ratio.value:.3f}, 95% interval {interval_text(ratio.interval)}"
-    if verdict.words == "no difference shown":
+    if verdict.is_equivalent:
+        also = f", {verdict.words}" if verdict.is_different else ""
+        return f"equivalent to {verdict.base} within {verdict.margin:.0%}{also} ({numbers})."
+    if not verdict.is_different:
         return f"no difference to {verdict.base} shown ({numbers})."
     times = ratio.value if ratio.value > 1 else 1 / ratio.value
     return f"{verdict.words} than {verdict.base} by a factor of {times:.2f} ({numbers})."
@@ -54,7 +57,7 @@ def answer(comparison: Comparison) -> list[str]:
             name = group.name
             if verdict.cells != len(group.cells):
                 name += f" that both have ({verdict.cells} of {len(group.cells)})"
-            is_told = verdict.words in ("faster", "slower")
+            is_told = verdict.is_different or verdict.is_equivalent
             sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
     return sentences
 

@@ -41,7 +41,7 @@ def test_known_ratio_is_found(twice: Path) -> None:
         assert 1.9 < verdict.ratio.value < 2.1
         assert cell.ranked() == ["beta-2.0", "alpha-1.0"]
     for cell in comparison.experiment("Linpack"):
-        assert cell.verdicts["beta-2.0"].words == "no difference shown"
+        assert not cell.verdicts["beta-2.0"].is_different
 
 
 def test_base_turns_the_verdict_round(twice: Path) -> None:
@@ -67,7 +67,8 @@ def test_answer_in_words(twice: Path) -> None:
     )
     assert tally(comparison) == [
         "PointToPoint, cell by cell: beta-2.0 against alpha-1.0: faster in 24 of 24.",
-        "Linpack, cell by cell: beta-2.0 against alpha-1.0: no difference shown in 2 of 2.",
+        "Linpack, cell by cell: beta-2.0 against alpha-1.0: equivalent within 2% in 1, "
+        "no difference shown in 1 of 2.",
     ]
 
 
