@@ -21,6 +21,7 @@ from analysis.profile_figures import matrix_figure, share_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
+from analysis.stolen_time import stolen_time
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -63,7 +64,7 @@ def answer(comparison: Comparison) -> list[str]:
 
 
 def tally(comparison: Comparison) -> list[str]:
-    """Return in how many single cells each verdict was reached, a sentence per experiment."""
+    """Return in how many single cells each verdict was reached, and what bears on all of them."""
     sentences = []
     for experiment in metrics():
         for other in comparison.implementations:
@@ -75,7 +76,7 @@ def tally(comparison: Comparison) -> list[str]:
                     f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
                     f"{len(cells)}."
                 )
-    return sentences
+    return sentences + stolen_time(comparison.campaign)
 
 
 def memory_limits(campaign: Campaign) -> list[tuple[int, float]]:

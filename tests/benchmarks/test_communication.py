@@ -210,17 +210,17 @@ def test_one_sided(built: Built, tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments_are_one_sentence(
-    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+    one: Built, program: str, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    done = built.refuse(program, arguments, ranks, sentence)
+    done = one.refuse(program, arguments, ranks, sentence)
     assert '"result"' not in done.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_help_and_version(built: Built, program: str) -> None:
-    shown = built.run(program, "--help")
+def test_help_and_version(one: Built, program: str) -> None:
+    shown = one.run(program, "--help")
     assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
-    assert built.run(program, "--version").stdout == f"{program} 1.0.0\n"
+    assert one.run(program, "--version").stdout == f"{program} 1.0.0\n"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_help_and_version(built: Built, program: str) -> None:
     ids=["alltoall", "allreduce", "pairs"],
 )  # fmt: skip
 def test_corrupted_data_is_found(
-    built: Built, tmp_path: Path, call: str, program: str, arguments: list[str]
+    one: Built, tmp_path: Path, call: str, program: str, arguments: list[str]
 ) -> None:
     """A library that changes one byte of 64 stands between program and MPI."""
     signature, original = call.split("|")
@@ -250,9 +250,9 @@ def test_corrupted_data_is_found(
     )
     library = tmp_path / "corrupt.so"
     subprocess.run(
-        [built.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
+        [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
     )
-    done = built.run(program, *arguments, *TINY, LD_PRELOAD=str(library))
+    done = one.run(program, *arguments, *TINY, LD_PRELOAD=str(library))
     assert done.returncode == 1, done.stdout
     assert f"{program}: " in done.stderr and '"end"' not in done.stdout
 
@@ -318,7 +318,7 @@ def test_valgrind_finds_nothing(built: Built) -> None:
 HARNESS = PROJECT / "tests" / "benchmarks" / "fuzz_options.c"
 
 
-def test_option_parsing_survives_anything(built: Built, tmp_path: Path) -> None:
+def test_option_parsing_survives_anything(one: Built, tmp_path: Path) -> None:
     """Thousands of random command lines under the address and undefined-behaviour sanitizers."""
     import random
 
@@ -326,7 +326,7 @@ def test_option_parsing_survives_anything(built: Built, tmp_path: Path) -> None:
     common = PROJECT / "benchmarks" / "common"
     sources = [common / f"{name}.c" for name in ("arguments", "options", "record_pieces")]
     subprocess.run(
-        [built.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
+        [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror",
          "-o", program, HARNESS, *sources, "-lm"],
         check=True,
