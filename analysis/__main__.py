@@ -8,61 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from analysis.commands import history, precision
+from analysis.commands.campaigns import (
+    ROOT,
+    BaseOption,
+    CampaignArgument,
+    comparison_of,
+    fail,
+    folder_of,
+)
+
 if TYPE_CHECKING:
     from rich.table import Table
 
     from analysis.comparison import Comparison
-    from analysis.text_table import TextTable
-
-ROOT = Path(__file__).resolve().parent.parent
-CampaignArgument = Annotated[
-    str, typer.Argument(help="a campaign's folder, its name in runs/, or `latest`")
-]
-BaseOption = Annotated[
-    str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
-]
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
 
-def folder_of(name: str) -> Path:
-    """Return a campaign's folder, or end with a sentence."""
-    from analysis.campaign import CampaignError, find_campaign, read_manifest
-
-    try:
-        path = find_campaign(ROOT, name)
-        read_manifest(path)
-    except CampaignError as error:
-        fail(str(error))
-    return path
-
-
-def fail(sentence: str) -> None:
-    """Print a sentence and end with 1."""
-    print(f"analysis: {sentence}", file=sys.stderr)
-    raise typer.Exit(1)
-
-
-def comparison_of(name: str, base: str | None) -> Comparison:
-    """Return the comparison of a campaign, or end with a sentence."""
-    from analysis.campaign import read_campaign
-    from analysis.comparison import compare as compare_cells
-
-    campaign = read_campaign(folder_of(name))
-    for problem in campaign.problems:
-        print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
-    try:
-        comparison = compare_cells(campaign, base)
-    except ValueError as error:
-        fail(str(error))
-    if not campaign.sound():
-        fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
-    if not comparison.cells:
-        print(f"{campaign.path.name} has sound launches, but none of an experiment that compares")
-        raise typer.Exit(0)
-    return comparison
+app.add_typer(precision.app)
+app.add_typer(history.app)
 
 
 @app.command()
@@ -150,17 +117,6 @@ def table(
 
 
 @app.command()
-def compare(campaign: CampaignArgument, base: BaseOption = None) -> None:
-    """Say which implementation is faster for what, in words."""
-    from analysis.report import answer, tally
-
-    comparison = comparison_of(campaign, base)
-    sentences = answer(comparison) + tally(comparison)
-    for sentence in sentences or ["Only one implementation was measured."]:
-        print(sentence)
-
-
-@app.command()
 def variability(
     campaign: CampaignArgument,
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
@@ -225,28 +181,13 @@ def latency(campaign: CampaignArgument) -> None:
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
-def show(table: TextTable) -> None:
-    """Print a table and its notes."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    shown = Table(title=table.title)
-    for number, name in enumerate(table.columns):
-        shown.add_column(name.strip(), justify="right" if number >= table.numbers_from else "left")
-    for row in table.rows:
-        shown.add_row(*map(escape, row))
-    Console(width=None if sys.stdout.isatty() else 200).print(shown)
-    for note in table.notes:
-        print(note)
-
-
 @app.command()
 def linpack(campaign: CampaignArgument = "latest") -> None:
     """Print HPL's rates with their spread, speedup and part of DGEMM, and what nodes do alone."""
     from analysis.campaign import read_campaign
     from analysis.linpack_tables import hpl_table
     from analysis.node_rates import node_table
+    from analysis.terminal import show
 
     found = read_campaign(folder_of(campaign))
     tables = [table for table in (hpl_table(found), node_table(found)) if table]
@@ -255,8 +196,7 @@ def linpack(campaign: CampaignArgument = "latest") -> None:
             f"{found.path.name} has no sound launch of HPL, DGEMM or STREAM; measure with: "
             "make run CHECKS='Linpack|Dgemm|Stream'"
         )
-    for table in tables:
-        show(table)
+    show(tables)
 
 
 @app.command()
@@ -264,6 +204,7 @@ def cycles(campaign: CampaignArgument = "latest") -> None:
     """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
     from analysis.campaign import read_campaign
     from analysis.node_rates import cycles_table
+    from analysis.terminal import show
 
     found = read_campaign(folder_of(campaign))
     table = cycles_table(found, ROOT)

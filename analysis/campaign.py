@@ -25,6 +25,11 @@ READERS: dict[str, Callable[[Path], Output]] = {
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"
 LAUNCH_SCHEMA = "wyeast-launch-1"
+#: What every manifest has and analysis cannot do without.
+MANIFEST_KEYS: dict[str, type | tuple[type, ...]] = {
+    "campaign": str, "site": str, "tier": str, "created_utc": str, "rounds": int, "images": dict,
+    "machine": dict, "software": dict, "finished_utc": (str, type(None)),
+}  # fmt: skip
 
 
 class CampaignError(Exception):
@@ -124,13 +129,20 @@ def read_manifest(path: Path) -> dict[str, Any]:
     file = path / "manifest.json"
     try:
         manifest: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CampaignError(f"{file} cannot be read: {error}") from None
+    if not isinstance(manifest, dict):
+        raise CampaignError(f"{file} is no JSON object; a manifest is one")
     if manifest.get("schema") != MANIFEST_SCHEMA:
         raise CampaignError(
             f"{file} has the schema {manifest.get('schema')!r}; this version reads "
             f"{MANIFEST_SCHEMA!r}"
         )
+    for key, kind in MANIFEST_KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            raise CampaignError(f"{file} lacks {key!r}, or it is not what a manifest has there")
+    if not all(isinstance(image, dict) for image in manifest["images"].values()):
+        raise CampaignError(f"{file}: an entry of 'images' is no JSON object")
     return manifest
 
 

@@ -81,6 +81,11 @@ def series_of(launch: Launch) -> Series:
     return dict(found)
 
 
+def percent(share: float) -> str:
+    """Return a share for people."""
+    return f"{100 * share:.3g}%"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An implementation's median over launches at one message size."""
@@ -122,9 +127,9 @@ class Verdict:
             return f"cannot be told ({self.ratio.counted})"
         faster = "faster" if self.ratio.value > 1 else "slower"
         if self.is_equivalent and self.is_different:
-            return f"{faster} by less than {self.margin:.0%}"
+            return f"{faster} by less than {percent(self.margin)}"
         if self.is_equivalent:
-            return f"equivalent within {self.margin:.0%}"
+            return f"equivalent within {percent(self.margin)}"
         return faster if self.is_different else "no difference shown"
 
 
@@ -216,15 +221,15 @@ def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     return [sum(ratios[n] for ratios in of_cells) / len(of_cells) for n in sorted(rounds)]
 
 
-def group_name(cell: Cell) -> str:
+def group_name(experiment: str, parameters: dict[str, Any]) -> str:
     """Return the group that a cell belongs to."""
-    if cell.experiment == "PointToPoint":
-        order = cell.parameters.get("order", "modified")
-        name = f"{str(cell.parameters['message_range']).capitalize()} messages, all pairs"
+    if experiment == "PointToPoint":
+        order = parameters.get("order", "modified")
+        name = f"{str(parameters['message_range']).capitalize()} messages, all pairs"
         return name if order == "modified" else f"{name}, {order} order"
-    if cell.experiment == "StartUp":
-        return f"Process start-up, {cell.parameters['cache']} image cache, all counts of ranks"
-    return f"{cell.experiment}, all cells"
+    if experiment == "StartUp":
+        return f"Process start-up, {parameters['cache']} image cache, all counts of ranks"
+    return f"{experiment}, all cells"
 
 
 def groups_of(cells: list[Cell], base: str) -> list[Group]:
@@ -233,7 +238,7 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     for cell in cells:
         # Where ranks wait for processors, their messages are not what is measured.
         if not cell.oversubscribed:
-            found[group_name(cell)].append(cell)
+            found[group_name(cell.experiment, cell.parameters)].append(cell)
     groups = []
     for name, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
@@ -279,6 +284,8 @@ class Measured:
     series: str
     values: dict[str, Values] = field(default_factory=lambda: defaultdict(dict))
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    #: The first launch of each implementation.
+    launches: dict[str, Launch] = field(default_factory=dict)
 
 
 def measured_cells(campaign: Campaign) -> list[Measured]:
@@ -290,6 +297,7 @@ def measured_cells(campaign: Campaign) -> list[Measured]:
             name = f"{record.cell} {series}".rstrip()
             cell = cells.setdefault(name, Measured(name, launch, series))
             cell.values[record.implementation][record.round] = values
+            cell.launches.setdefault(record.implementation, launch)
             if isinstance(launch.output, list):
                 cell.seconds[record.implementation] += [run.time_s for run in launch.output]
             elif isinstance(launch.output, NpbRun):

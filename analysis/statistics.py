@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
 FEWEST_PAIRS = 2
@@ -58,13 +59,19 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     returned with the coverage that it has (75% for three launches), rather than called 95%.
     """
     ordered = sorted(values)
-    count = len(ordered)
-    best = Interval(ordered[0], ordered[-1], max(0.0, 1 - 2 * 0.5**count))
+    trim, coverage = trim_of(len(ordered), confidence)
+    return Interval(ordered[trim], ordered[-1 - trim], coverage)
+
+
+@cache
+def trim_of(count: int, confidence: float) -> tuple[int, float]:
+    """Return how many values median_interval leaves out on each side, and its coverage."""
+    best = (0, max(0.0, 1 - 2 * 0.5**count))
     for trim in range(1, (count + 1) // 2):
         coverage = 1 - 2 * float(stats.binom.cdf(trim, count, 0.5))
         if coverage < confidence:
             break
-        best = Interval(ordered[trim], ordered[count - 1 - trim], coverage)
+        best = (trim, coverage)
     return best
 
 
@@ -144,16 +151,16 @@ def ratio_of_mean(
     Equivalence is by two one-sided tests (Schuirmann 1987): its p value is the larger of those of
     the ratio being at most 1 / (1 + margin) and at least 1 + margin.
     """
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     bound = math.log1p(margin) if margin is not None else None
     if error == 0.0:
         # Identical values in every round: no noise was seen, so none can be estimated.
         p_value = 1.0 if mean == 0.0 else 0.0
         equivalence = None if bound is None else float(abs(mean) >= bound)
     else:
-        p_value = 2 * float(stats.t.sf(abs(mean) / error, freedom))
+        p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
         equivalence = (
-            None if bound is None else float(stats.t.sf((bound - abs(mean)) / error, freedom))
+            None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
         )
     interval = Interval(math.exp(mean - half), math.exp(mean + half), confidence)
     return Ratio(math.exp(mean), interval, p_value, pairs, equivalence, counted)
