@@ -14,6 +14,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,8 @@ def write_index(path: Path, frame: pl.DataFrame) -> str | None:
             os.fsync(file.fileno())
         aside.rename(path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
         return f"{path} cannot be written ({error.strerror}): the next reading is as long"
     return None
 
@@ -213,5 +215,5 @@ def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFr
     return (
         frame.join(copies, on="folder", how="anti")
         .filter(pl.col("cell").is_not_null())
-        .sort("created_utc", "folder")
+        .sort("created_utc", "folder", maintain_order=True)
     )
