@@ -109,11 +109,14 @@ def change_sentences(runs: Path, series: Sequence[Series], least: float) -> list
         for change in one.changes:
             if max(change.ratio, 1 / change.ratio) - 1 < least:
                 continue
+            # Below what is drawn by chance p is a bound for normal values, of which the size of
+            # the exponent says nothing.
+            chance = f"p = {change.p_value:.1g}" if change.p_value >= 1e-4 else "p below 0.0001"
             also = what_changed(runs, change, one.implementation)
             sentences.append(
                 f"{one.cell}, {one.implementation} ({one.site} {one.tier}): "
                 f"{better_or_worse(change.ratio)} from {change.since} on, "
-                f"p = {change.p_value:.1g}; between it and {change.before} changed: "
+                f"{chance}; between it and {change.before} changed: "
                 f"{', '.join(also) if also else 'nothing that the manifests tell'}"
             )
     return sentences
