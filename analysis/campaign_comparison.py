@@ -30,6 +30,7 @@ from analysis.comparison import (
     over_cells,
 )
 from analysis.statistics import CONFIDENCE, independent_ratio
+from analysis.stolen_time import stolen_time
 
 
 class IncomparableError(ValueError):
@@ -188,6 +189,7 @@ def compare_campaigns(
     caveats += [
         f"{c.path.name} is not finished" for c in (before, after) if not c.manifest["finished_utc"]
     ]
+    caveats += [f"{c.path.name}: {said}" for c in (before, after) for said in stolen_time(c)]
     groups = []
     for (name, _), members in grouped.items():
         experiment, pair = members[0][0], members[0][3]

@@ -34,6 +34,8 @@ from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, Interval
 FEWEST_FOR_CORRELATION = 10
 SIMULATIONS = 4000
 FEWEST_SIZES = 3
+#: How far apart two ticks' words are at least, in units of the drawing.
+ROOM_OF_WORDS = 15.0
 RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05,
                1.1, 1.2, 1.4, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # fmt: skip
 
@@ -118,22 +120,34 @@ def ratio_figure(title: str, curves: Sequence[tuple[str, int, list[RatioPoint]]]
         return None
     # A band of two or three rounds can be wider than anything that is seen: it is cut off.
     farthest = max(abs(math.log(point.ratio)) for point in points)
-    limit = max(0.05, 4 * farthest)
+    limit = max(0.05, 2.5 * farthest)
     ends = [math.log(end) for p in points if p.band for end in (p.band.low, p.band.high)]
     reach = max([farthest * 1.2, 0.02, *(min(abs(end), limit) * 1.05 for end in ends)])
     across = Axis(sizes[0] * 0.85, sizes[-1] * 1.15, LEFT, WIDTH - RIGHT)
     up = Axis(math.exp(-reach), math.exp(reach), HEIGHT - BOTTOM, TOP)
-    ticks = [tick for tick in RATIO_TICKS if up.low <= tick <= up.high]
-    thinned = [tick for tick in ticks if tick == 1 or len(ticks) <= 9 or tick in ticks[::3]]
     parts = [
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img"><title>{escape(title)}</title>'
         f"<desc>{escape(described(curves))}</desc>",
-        draw_axes(across, up, "ratio", [(tick, f"{tick:g}") for tick in thinned]),
+        draw_axes(across, up, "ratio", [(tick, f"{tick:g}") for tick in ratio_ticks(up)]),
         f'<path class="limit" d="M{LEFT} {up.place(1):.1f}H{WIDTH - RIGHT}"/>',
         *(draw_ratio(name, style, curve, across, up) for name, style, curve in curves),
         "</svg>",
     ]
     return Markup("".join(parts))
+
+
+def ratio_ticks(up: Axis) -> list[float]:
+    """Return 1 and the ratios on both sides of it whose words have room."""
+    kept = [1.0]
+    for side in (RATIO_TICKS, RATIO_TICKS[::-1]):
+        last = 1.0
+        for tick in side:
+            beyond = (tick > last) if side is RATIO_TICKS else (tick < last)
+            inside = up.low <= tick <= up.high
+            if beyond and inside and abs(up.place(tick) - up.place(last)) >= ROOM_OF_WORDS:
+                kept.append(tick)
+                last = tick
+    return kept
 
 
 def described(curves: Sequence[tuple[str, int, list[RatioPoint]]]) -> str:

@@ -1,5 +1,6 @@
 """The band over message size is one for the whole curve, and the figure says what it shows."""
 
+import itertools
 import math
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,12 +11,14 @@ from scipy import stats
 
 from analysis.campaign import read_campaign
 from analysis.comparison import compare
+from analysis.figures import Axis
 from analysis.ratio_curves import (
     RatioPoint,
     band_factor,
     differs_at,
     ratio_curve,
     ratio_figure,
+    ratio_ticks,
     simultaneous_band,
 )
 from analysis.statistics import Interval
@@ -80,6 +83,16 @@ def test_figure_says_where_the_band_leaves_out_1() -> None:
     inside = [float(part) for e in group if e.get("class") in ("band", "line")
               for pair in str(e.get("points")).split() for part in pair.split(",")]  # fmt: skip
     assert min(inside) >= 10 and max(inside[::2]) <= 450 and max(inside[1::2]) <= 260
+
+
+def test_ticks_hold_1_and_have_room() -> None:
+    for reach in (1.02, 1.3, 3.0, 90.0):
+        up = Axis(1 / reach, reach, 260.0, 10.0)
+        ticks = sorted(ratio_ticks(up))
+        places = [up.place(tick) for tick in ticks]
+        assert 1.0 in ticks and all(1 / reach <= tick <= reach for tick in ticks)
+        assert all(a - b >= 15 for a, b in itertools.pairwise(places))
+    assert len(ticks) >= 5
 
 
 def test_two_sizes_are_no_curve() -> None:
