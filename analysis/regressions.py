@@ -58,24 +58,30 @@ def outcome(verdict: Verdict, margin: float) -> Outcome:
     return "regression" if verdict.is_different and worse else "none shown"
 
 
+def without_control(text: str) -> str:
+    """Return a text without the characters that XML does not have, whoever wrote them."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def write_junit(path: Path, name: str, found: Sequence[Tested]) -> None:
     """Write a JUnit file: a case for each cell and implementation; raises OSError."""
     failures = sum(one.outcome == "regression" for one in found)
     skipped = sum(one.outcome == "cannot be told" for one in found)
     suite = ElementTree.Element(
-        "testsuite", name=name, tests=str(len(found)), failures=str(failures),
+        "testsuite", name=without_control(name), tests=str(len(found)), failures=str(failures),
         skipped=str(skipped), errors="0",
     )  # fmt: skip
     for one in found:
+        words = without_control(one.sentence)
         case = ElementTree.SubElement(
             suite, "testcase", classname=f"{one.row.experiment}.{one.row.verdict.implementation}",
-            name=one.row.cell,
+            name=without_control(one.row.cell),
         )  # fmt: skip
         if one.outcome == "regression":
-            ElementTree.SubElement(case, "failure", message=one.sentence)
+            ElementTree.SubElement(case, "failure", message=words)
         elif one.outcome == "cannot be told":
-            ElementTree.SubElement(case, "skipped", message=one.sentence)
+            ElementTree.SubElement(case, "skipped", message=words)
         else:
-            ElementTree.SubElement(case, "system-out").text = one.sentence
+            ElementTree.SubElement(case, "system-out").text = words
     ElementTree.indent(suite)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

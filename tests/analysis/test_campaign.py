@@ -163,6 +163,20 @@ def test_mistakes_are_one_sentence(twice: Path, arguments: list[str], sentence: 
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
+    names = ("20260101T000000Z-local-a", "20260101T050000Z-big-cluster-b",
+             "20260102T000000Z-local-c")  # fmt: skip
+    for name, site in zip(names, ("local", "big-cluster", "local"), strict=True):
+        facts = {"site": site}
+        Synthetic(tmp_path / "runs" / name, TWICE, rounds=0, facts=facts).write()
+    for asked, place in (("latest", 2), ("local", 2), ("big-cluster", 1), ("20260101", 1),
+                         ("20260101T00", 0), (names[0], 0)):  # fmt: skip
+        assert find_campaign(tmp_path, asked).name == names[place]
+    for asked in ("loc", "big", "2026", "20260103", ""):
+        with pytest.raises(CampaignError, match="is no campaign"):
+            find_campaign(tmp_path, asked)
+
+
 def test_foreign_folder_is_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="holds no campaign yet"):
         find_campaign(tmp_path, "latest")

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.campaign_comparison import Row
 from analysis.comparison import Verdict
-from analysis.regressions import outcome
+from analysis.regressions import outcome, write_junit
 from analysis.regressions import tested as found_in
 from analysis.statistics import independent_ratio
 from tests.analysis.in_process import analysis
@@ -41,6 +41,13 @@ def test_family_is_corrected() -> None:
     assert found_in([middling("alone")], None)[0].outcome == "regression"
     many = found_in([middling("one"), *(row(f"other {n}", 0, 0.02) for n in range(30))], None)
     assert many[0].outcome == "none shown"
+
+
+def test_junit_is_xml_whatever_a_cell_is_called(tmp_path: Path) -> None:
+    name = 'cell "<&>" \x1b[31m\x00 µ'
+    write_junit(tmp_path / "junit.xml", name, found_in([row(name, -0.1)], None))
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert suite[0].get("name") == 'cell "<&>" ?[31m? µ'
 
 
 def test_one_launch_cannot_tell() -> None:
