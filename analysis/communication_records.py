@@ -12,7 +12,7 @@ from analysis.record_types import Count, Difference, Epoch, Positive, Record, Se
 OPERATIONS = (
     "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
     "reduce-min", "reduce-sum", "allreduce-min", "allreduce-sum",
-    "echo", "pairs", "some-to-some", "halo", "put", "get", "accumulate",
+    "echo", "pairs", "some-to-some", "halo", "cartesian", "put", "get", "accumulate",
 )  # fmt: skip
 
 

@@ -121,10 +121,15 @@ def test_independent_singletons_are_refused(built: Built) -> None:
     ],
 )
 def test_bad_arguments_are_one_sentence(
-    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+    one: Built, program: str, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    done = built.refuse(program, arguments, ranks, sentence)
+    done = one.refuse(program, arguments, ranks, sentence)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("program", ["pingpong", "startup"])
+def test_sentence_and_code_pass_every_launcher(built: Built, program: str) -> None:
+    built.refuse(program, ["--nonsense"], 2, "unknown option")
 
 
 @pytest.mark.parametrize("program", ["pingpong", "preflight", "startup"])
