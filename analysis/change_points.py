@@ -25,7 +25,7 @@ ORDERS = 9999
 #: Of long series fewer orders are drawn, at lengths in steps of half as much again, upwards.
 LONG, ORDERS_OF_LONG = 1000, 1999
 EXACT_LENGTH = 64
-DRAWN_AT_ONCE = 4_000_000
+DRAWN_AT_ONCE = 400_000
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from analysis import simulated_coverage as simulated
 from analysis.launch_spread import effective_count
 
-TRIALS = 3000
+TRIALS = 2000
 #: Of three standard errors of a simulated share near 95%.
 CHANCE = 3 * math.sqrt(0.95 * 0.05 / TRIALS)
 USUAL = ["normal", "lognormal", "drift"]
@@ -46,26 +46,26 @@ def test_quantile_covers_at_least_as_often(share: float, count: int) -> None:
 @pytest.mark.parametrize("shared", [0.0, 0.5])
 @pytest.mark.parametrize("rounds", [3, 5, 10])
 def test_band_has_the_whole_curve(rounds: int, shared: float) -> None:
-    whole, single = simulated.band_coverage("normal", rounds, shared, 800)
-    assert 0.93 <= whole <= 0.97 + 2 * math.sqrt(0.95 * 0.05 / 800)
+    whole, single = simulated.band_coverage("normal", rounds, shared, 600)
+    assert 0.93 <= whole <= 0.97 + 2 * math.sqrt(0.95 * 0.05 / 600)
     assert single < 0.85, "single intervals do not hold together, or the test cannot tell"
 
 
 def test_band_of_sizes_that_vary_together_is_never_too_narrow() -> None:
-    assert simulated.band_coverage("drift", 3, 0.9, 800)[0] >= 0.93
+    assert simulated.band_coverage("drift", 3, 0.9, 600)[0] >= 0.93
 
 
 @pytest.mark.parametrize("noise", USUAL)
 def test_family_has_a_false_verdict_in_one_of_twenty_at_most(noise: str) -> None:
-    false = simulated.false_verdicts(noise, 5, 12, 1500)
-    assert 0.005 < false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+    false = simulated.false_verdicts(noise, 5, 12, 1000)
+    assert 0.005 < false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
 
 
 @pytest.mark.parametrize("campaigns", [8, 12, 30, 100])
 @pytest.mark.parametrize("noise", ["normal", "lognormal"])
 def test_changes_are_false_in_one_of_twenty_at_most(noise: str, campaigns: int) -> None:
-    false = simulated.false_changes(noise, campaigns, 1500)
-    assert false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+    false = simulated.false_changes(noise, campaigns, 1000)
+    assert false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
 
 
 @pytest.mark.parametrize(("noise", "least"), [("normal", 0.9), ("lognormal", 0.8)])
