@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands import study
+from analysis.commands import history, precision, study
 from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
@@ -29,6 +29,8 @@ app = typer.Typer(
 
 
 app.add_typer(study.app)
+app.add_typer(precision.app)
+app.add_typer(history.app)
 
 
 @app.command()
@@ -113,17 +115,6 @@ def table(
     )
     for sentence in answer(comparison):
         console.print(f"- {sentence}", highlight=False, markup=False)
-
-
-@app.command()
-def compare(campaign: CampaignArgument, base: BaseOption = None) -> None:
-    """Say which implementation is faster for what, in words."""
-    from analysis.report import answer, tally
-
-    comparison = comparison_of(campaign, base)
-    sentences = answer(comparison) + tally(comparison)
-    for sentence in sentences or ["Only one implementation was measured."]:
-        print(sentence)
 
 
 @app.command()

@@ -25,6 +25,11 @@ READERS: dict[str, Callable[[Path], Output]] = {
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"
 LAUNCH_SCHEMA = "wyeast-launch-1"
+#: What every manifest has and analysis cannot do without.
+MANIFEST_KEYS: dict[str, type | tuple[type, ...]] = {
+    "campaign": str, "site": str, "tier": str, "created_utc": str, "rounds": int, "images": dict,
+    "machine": dict, "software": dict, "finished_utc": (str, type(None)),
+}  # fmt: skip
 
 
 class CampaignError(Exception):
@@ -106,17 +111,34 @@ class Campaign:
 
 
 def find_campaign(root: Path, name: str) -> Path:
-    """Return the folder of a campaign: a path, a name in runs/, or `latest`."""
+    """Return the folder of a campaign: a path, a name in runs/, or the latest of some.
+
+    `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
+    the beginning of a time that of the day.
+    """
     runs = root / "runs"
-    if name == "latest":
-        found = sorted(path.parent for path in runs.glob("*/manifest.json"))
-        if not found:
-            raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
-        return max(found, key=lambda path: path.name[:16])
     for path in (Path(name), runs / name):
         if (path / "manifest.json").is_file():
             return path
+    found = sorted(path.parent for path in runs.glob("*/manifest.json"))
+    if name == "latest" and not found:
+        raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
+    for path in sorted(found, key=lambda path: path.name[:16], reverse=True):
+        if name == "latest" or fits(name, path):
+            return path
     raise CampaignError(f"{name} is no campaign: there is no manifest.json in it; see: ls runs")
+
+
+def fits(name: str, folder: Path) -> bool:
+    """Return whether a campaign, in `<UTC time>-<site>-<name>`, is of a day or a site."""
+    time, _, rest = folder.name.partition("-")
+    if len(name) >= 8 and name[:8].isdigit():
+        return time.startswith(name)
+    try:
+        # A site's name may have the same beginning as another one's.
+        return rest.startswith(f"{name}-") and read_manifest(folder)["site"] == name
+    except CampaignError:
+        return False
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -124,13 +146,20 @@ def read_manifest(path: Path) -> dict[str, Any]:
     file = path / "manifest.json"
     try:
         manifest: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CampaignError(f"{file} cannot be read: {error}") from None
+    if not isinstance(manifest, dict):
+        raise CampaignError(f"{file} is no JSON object; a manifest is one")
     if manifest.get("schema") != MANIFEST_SCHEMA:
         raise CampaignError(
             f"{file} has the schema {manifest.get('schema')!r}; this version reads "
             f"{MANIFEST_SCHEMA!r}"
         )
+    for key, kind in MANIFEST_KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            raise CampaignError(f"{file} lacks {key!r}, or it is not what a manifest has there")
+    if not all(isinstance(image, dict) for image in manifest["images"].values()):
+        raise CampaignError(f"{file}: an entry of 'images' is no JSON object")
     return manifest
 
 

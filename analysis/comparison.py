@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,37 @@ from analysis.npb_output import NpbRun
 from analysis.plausibility import one_way_bandwidth
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
-from analysis.statistics import Interval, Ratio, holm, median, median_interval, paired_ratio
+from analysis.statistics import (
+    Interval,
+    Ratio,
+    holm_of_exclusive,
+    median,
+    median_interval,
+    paired_ratio,
+)
 from analysis.su3_records import Su3
 
 ALPHA = 0.05
 
 
 @cache
-def metrics() -> dict[str, dict[str, str]]:
+def metrics() -> dict[str, dict[str, Any]]:
     """Return what is compared in each experiment (metrics.yaml)."""
     text = (Path(__file__).parent / "metrics.yaml").read_text()
-    data: dict[str, dict[str, str]] = yaml.safe_load(text)
-    return data
+    data: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    default = data.pop("default")
+    return {experiment: default | metric for experiment, metric in data.items()}
+
+
+def direction(experiment: str) -> int:
+    """Return 1 where higher is better, -1 where lower is."""
+    return 1 if metrics()[experiment]["better"] == "higher" else -1
 
 
 # What a launch measured: series -> message size in bytes (0 where there are no messages) -> value.
 # An experiment that measures one thing has one series, without a name.
 Series = dict[str, dict[int, float]]
+Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
 
 
 def series_of(launch: Launch) -> Series:
@@ -67,6 +81,11 @@ def series_of(launch: Launch) -> Series:
     return dict(found)
 
 
+def percent(share: float) -> str:
+    """Return a share for people."""
+    return f"{100 * share:.3g}%"
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An implementation's median over launches at one message size."""
@@ -84,18 +103,34 @@ class Verdict:
     implementation: str
     base: str
     ratio: Ratio
+    #: How far from 1 a ratio may be to be called equivalent, as a share.
+    margin: float
     adjusted_p: float | None = None
+    adjusted_equivalence_p: float | None = None
     #: Of a group: how many of its cells both have.
     cells: int | None = None
+
+    @property
+    def is_different(self) -> bool:
+        """Return whether a difference is shown."""
+        return self.adjusted_p is not None and self.adjusted_p < ALPHA
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Return whether the ratio is shown to be within the margin."""
+        return self.adjusted_equivalence_p is not None and self.adjusted_equivalence_p < ALPHA
 
     @property
     def words(self) -> str:
         """Return the verdict in plain words."""
         if self.adjusted_p is None:
-            return f"cannot be told ({self.ratio.pairs} paired rounds)"
-        if self.adjusted_p >= ALPHA:
-            return "no difference shown"
-        return "faster" if self.ratio.value > 1 else "slower"
+            return f"cannot be told ({self.ratio.counted})"
+        faster = "faster" if self.ratio.value > 1 else "slower"
+        if self.is_equivalent and self.is_different:
+            return f"{faster} by less than {percent(self.margin)}"
+        if self.is_equivalent:
+            return f"equivalent within {percent(self.margin)}"
+        return faster if self.is_different else "no difference shown"
 
 
 @dataclass
@@ -115,6 +150,8 @@ class Cell:
     verdicts: dict[str, Verdict]
     seconds: dict[str, float]
     log_ratios: dict[str, dict[int, float]]
+    #: The single launches, by implementation.
+    values: dict[str, Values]
 
     def message_sizes(self) -> list[int]:
         """Return the message sizes in bytes that any implementation was measured at."""
@@ -162,9 +199,6 @@ class Comparison:
         return [cell for cell in self.cells if cell.experiment == name]
 
 
-Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
-
-
 def log_ratios(of: Values, base: Values, sign: int) -> dict[int, float]:
     """Return each paired round's logarithm of the ratio, averaged over the sizes both have."""
     ratios = {}
@@ -187,15 +221,15 @@ def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     return [sum(ratios[n] for ratios in of_cells) / len(of_cells) for n in sorted(rounds)]
 
 
-def group_name(cell: Cell) -> str:
+def group_name(experiment: str, parameters: dict[str, Any]) -> str:
     """Return the group that a cell belongs to."""
-    if cell.experiment == "PointToPoint":
-        order = cell.parameters.get("order", "modified")
-        name = f"{str(cell.parameters['message_range']).capitalize()} messages, all pairs"
+    if experiment == "PointToPoint":
+        order = parameters.get("order", "modified")
+        name = f"{str(parameters['message_range']).capitalize()} messages, all pairs"
         return name if order == "modified" else f"{name}, {order} order"
-    if cell.experiment == "StartUp":
-        return f"Process start-up, {cell.parameters['cache']} image cache, all counts of ranks"
-    return f"{cell.experiment}, all cells"
+    if experiment == "StartUp":
+        return f"Process start-up, {parameters['cache']} image cache, all counts of ranks"
+    return f"{experiment}, all cells"
 
 
 def groups_of(cells: list[Cell], base: str) -> list[Group]:
@@ -204,7 +238,7 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     for cell in cells:
         # Where ranks wait for processors, their messages are not what is measured.
         if not cell.oversubscribed:
-            found[group_name(cell)].append(cell)
+            found[group_name(cell.experiment, cell.parameters)].append(cell)
     groups = []
     for name, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
@@ -213,7 +247,11 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
                 other,
                 base,
                 # What an implementation lacks altogether is compared in no round.
-                paired_ratio(over_cells([r for c in members if (r := c.log_ratios.get(other))])),
+                paired_ratio(
+                    over_cells([r for c in members if (r := c.log_ratios.get(other))]),
+                    margin=metrics()[members[0].experiment]["margin"],
+                ),
+                metrics()[members[0].experiment]["margin"],
                 cells=sum(bool(c.log_ratios.get(other)) for c in members),
             )
             for other in others
@@ -234,6 +272,39 @@ def estimates_of(rounds: Values) -> list[Estimate]:
     ]
 
 
+@dataclass
+class Measured:
+    """What a campaign measured in one cell: implementation -> round -> message size -> value.
+
+    `seconds` are the times of the launches that print a time beside their rate.
+    """
+
+    name: str
+    launch: Launch
+    series: str
+    values: dict[str, Values] = field(default_factory=lambda: defaultdict(dict))
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    #: The first launch of each implementation.
+    launches: dict[str, Launch] = field(default_factory=dict)
+
+
+def measured_cells(campaign: Campaign) -> list[Measured]:
+    """Return the values of a campaign's sound launches, the cells in the order of tables."""
+    cells: dict[str, Measured] = {}
+    for launch in campaign.sound():
+        record = launch.record
+        for series, values in series_of(launch).items():
+            name = f"{record.cell} {series}".rstrip()
+            cell = cells.setdefault(name, Measured(name, launch, series))
+            cell.values[record.implementation][record.round] = values
+            cell.launches.setdefault(record.implementation, launch)
+            if isinstance(launch.output, list):
+                cell.seconds[record.implementation] += [run.time_s for run in launch.output]
+            elif isinstance(launch.output, NpbRun):
+                cell.seconds[record.implementation].append(launch.output.time_s)
+    return sorted(cells.values(), key=lambda cell: cell_order(cell.launch, cell.series))
+
+
 def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     """Compare every implementation with the base, cell by cell.
 
@@ -241,20 +312,8 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     one family of all groups.
     Raises ValueError when the base is not in the campaign.
     """
-    data: dict[str, dict[str, Values]] = defaultdict(lambda: defaultdict(dict))
-    about: dict[str, tuple[Launch, str]] = {}
-    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for launch in campaign.sound():
-        record = launch.record
-        for series, values in series_of(launch).items():
-            name = f"{record.cell} {series}".rstrip()
-            data[name][record.implementation][record.round] = values
-            about.setdefault(name, (launch, series))
-        if isinstance(launch.output, list):
-            seconds[record.cell, record.implementation] += [run.time_s for run in launch.output]
-        elif isinstance(launch.output, NpbRun):
-            seconds[record.cell, record.implementation].append(launch.output.time_s)
-    implementations = sorted({name for rounds in data.values() for name in rounds})
+    data = measured_cells(campaign)
+    implementations = sorted({name for cell in data for name in cell.values})
     chosen = base or (implementations[0] if implementations else "")
     if base and base not in implementations:
         raise ValueError(
@@ -262,33 +321,32 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
             f"{', '.join(implementations)}"
         )
     cells = []
-    for name in sorted(data, key=lambda cell: cell_order(*about[cell])):
-        rounds = data[name]
-        launch, series = about[name]
-        record = launch.record
-        sign = 1 if metrics()[record.experiment]["better"] == "higher" else -1
+    for found in data:
+        rounds, record = found.values, found.launch.record
+        sign, margin = direction(record.experiment), metrics()[record.experiment]["margin"]
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
             for other in rounds
             if other != chosen
         }
         verdicts = {
-            other: Verdict(other, chosen, paired_ratio(list(ratios.values())))
+            other: Verdict(
+                other, chosen, paired_ratio(list(ratios.values()), margin=margin), margin
+            )
             for other, ratios in logarithms.items()
         }
         cells.append(
             Cell(
-                name=name,
+                name=found.name,
                 experiment=record.experiment,
-                series=series,
+                series=found.series,
                 oversubscribed=record.oversubscribed,
                 parameters=dict(record.parameters),
                 estimates={other: estimates_of(rounds[other]) for other in sorted(rounds)},
                 verdicts=verdicts,
                 log_ratios=logarithms,
-                seconds={
-                    other: median(seconds[name, other]) for other in rounds if seconds[name, other]
-                },
+                values=rounds,
+                seconds={other: median(times) for other, times in found.seconds.items()},
             )
         )
     comparison = Comparison(campaign, chosen, implementations, cells, groups_of(cells, chosen))
@@ -301,9 +359,9 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
 def correct(family: list[Verdict]) -> None:
     """Set the adjusted p values of a family of verdicts."""
     told = [verdict for verdict in family if verdict.ratio.p_value is not None]
-    adjusted = holm([verdict.ratio.p_value or 0.0 for verdict in told])
-    for verdict, p_value in zip(told, adjusted, strict=True):
-        verdict.adjusted_p = p_value
+    adjusted = holm_of_exclusive([(v.ratio.p_value or 0.0, v.ratio.equivalence_p) for v in told])
+    for verdict, p_values in zip(told, adjusted, strict=True):
+        verdict.adjusted_p, verdict.adjusted_equivalence_p = p_values
 
 
 PAIR_ORDER = ["Send", "Isend", "Ssend", "Issend"]

@@ -132,8 +132,8 @@ def segments(estimates: Sequence[Estimate]) -> list[list[Estimate]]:
     return runs
 
 
-def draw_axes(across: Axis, up: Axis, unit: str, label: str) -> str:
-    """Return grid, tick labels and axis titles."""
+def draw_axes(across: Axis, up: Axis, label: str, ticks: Sequence[tuple[float, str]]) -> str:
+    """Return grid, tick labels and axis titles; `ticks` are those upwards with their words."""
     parts = []
     bottom, left = HEIGHT - BOTTOM, LEFT
     for tick in across.ticks():
@@ -142,11 +142,11 @@ def draw_axes(across: Axis, up: Axis, unit: str, label: str) -> str:
         text = prefixed(tick, "B")
         parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{text}'
                      "</text>")  # fmt: skip
-    for tick in up.ticks():
+    for tick, words in ticks:
         y = up.place(tick)
         parts.append(f'<path class="grid" d="M{left} {y:.1f}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text class="tick" x="{left - 5}" y="{y + 3:.1f}" text-anchor="end">'
-                     f"{prefixed(tick, unit)}</text>")  # fmt: skip
+                     f"{words}</text>")  # fmt: skip
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">'
                  f"message size; {escape(label)} upwards, both logarithmic</text>")  # fmt: skip
@@ -177,7 +177,7 @@ def bandwidth_figure(
     parts = [
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img">',
         f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
-        draw_axes(across, up, unit, "bandwidth"),
+        draw_axes(across, up, "bandwidth", [(tick, prefixed(tick, unit)) for tick in up.ticks()]),
     ]
     if near:
         points = [(across.place(size), up.place(value)) for size, value in near]

@@ -9,15 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from analysis.campaign import Campaign, read_campaign
 from analysis.communication_records import PingPong
-from analysis.comparison import Cell, Comparison, Verdict, compare, metrics, series_of
+from analysis.comparison import (
+    Cell,
+    Comparison,
+    Verdict,
+    compare,
+    metrics,
+    percent,
+    series_of,
+)
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.linpack_tables import hpl_table
 from analysis.node_rates import cycles_table, node_table
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
+from analysis.ratio_curves import ratio_curve, ratio_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
@@ -39,9 +49,12 @@ def in_words(verdict: Verdict) -> str:
     """Return a verdict over a group of cells as the end of a sentence."""
     ratio = verdict.ratio
     if ratio.interval is None:
-        return f"cannot be told: {ratio.pairs} rounds are complete for both."
+        return f"cannot be told from {ratio.counted}."
     numbers = f"ratio {ratio.value:.3f}, 95% interval {interval_text(ratio.interval)}"
-    if verdict.words == "no difference shown":
+    if verdict.is_equivalent:
+        also = f", {verdict.words}" if verdict.is_different else ""
+        return f"equivalent to {verdict.base} within {percent(verdict.margin)}{also} ({numbers})."
+    if not verdict.is_different:
         return f"no difference to {verdict.base} shown ({numbers})."
     times = ratio.value if ratio.value > 1 else 1 / ratio.value
     return f"{verdict.words} than {verdict.base} by a factor of {times:.2f} ({numbers})."
@@ -55,7 +68,7 @@ def answer(comparison: Comparison) -> list[str]:
             name = group.name
             if verdict.cells != len(group.cells):
                 name += f" that both have ({verdict.cells} of {len(group.cells)})"
-            is_told = verdict.words in ("faster", "slower")
+            is_told = verdict.is_different or verdict.is_equivalent
             sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
     return sentences
 
@@ -106,9 +119,28 @@ def figures(comparison: Comparison) -> list[dict[str, Any]]:
             )
             if estimates:
                 curves.append(Curve(name, style, estimates))
-        title = f"Bandwidth over message size, MPI_{pair.replace('/', ' / MPI_')}"
-        drawn.append({"pair": pair, "svg": bandwidth_figure(title, curves, limit)})
+        words = f"over message size, MPI_{pair.replace('/', ' / MPI_')}"
+        svg = bandwidth_figure(f"Bandwidth {words}", curves, limit)
+        drawn.append(
+            {"pair": pair, "svg": svg, "ratio": ratios(comparison, cells, f"Ratio {words}")}
+        )
     return drawn
+
+
+def ratios(comparison: Comparison, cells: list[Cell], title: str) -> Markup | None:
+    """Return the figure of ratios to the base over message size, of cells of different sizes."""
+    others = [
+        (name, style)
+        for style, name in enumerate(comparison.implementations)
+        if name != comparison.base
+    ]
+    curves = [
+        (name, style, curve)
+        for name, style in others
+        for cell in cells
+        if (curve := ratio_curve(cell, name, comparison.base))
+    ]
+    return ratio_figure(title, curves)
 
 
 def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
@@ -178,6 +210,12 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         metrics=metrics(),
         figures=figures(comparison),
         communications=communications(comparison),
+        ratio_figures=[
+            (cell, figure)
+            for _, cells in communications(comparison)
+            for cell in cells
+            if (figure := ratios(comparison, [cell], f"Ratio over message size, {cell.name}"))
+        ],
         hpl=hpl_table(campaign),
         node_rates=[t for t in (node_table(campaign), cycles_table(campaign, ROOT)) if t],
         start_ups=start_up_rows(comparison),

@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
 FEWEST_PAIRS = 2
@@ -30,12 +31,19 @@ class Interval:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of two implementations over paired rounds; `interval` is None below two pairs."""
+    """A ratio of two implementations or campaigns, from logarithms of ratios.
+
+    `interval` is None below two launches on a side. `p_value` is of the ratio being 1 (two-sided),
+    `equivalence_p` of it being beyond the margin on either side. `pairs` counts paired rounds,
+    or, where the launches are not paired, those of the side that has fewer.
+    """
 
     value: float
     interval: Interval | None
     p_value: float | None
     pairs: int
+    equivalence_p: float | None = None
+    counted: str = ""
 
 
 def median(values: Sequence[float]) -> float:
@@ -51,17 +59,44 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     returned with the coverage that it has (75% for three launches), rather than called 95%.
     """
     ordered = sorted(values)
-    count = len(ordered)
-    best = Interval(ordered[0], ordered[-1], max(0.0, 1 - 2 * 0.5**count))
+    trim, coverage = trim_of(len(ordered), confidence)
+    return Interval(ordered[trim], ordered[-1 - trim], coverage)
+
+
+@cache
+def trim_of(count: int, confidence: float) -> tuple[int, float]:
+    """Return how many values median_interval leaves out on each side, and its coverage."""
+    best = (0, max(0.0, 1 - 2 * 0.5**count))
     for trim in range(1, (count + 1) // 2):
         coverage = 1 - 2 * float(stats.binom.cdf(trim, count, 0.5))
         if coverage < confidence:
             break
-        best = Interval(ordered[trim], ordered[count - 1 - trim], coverage)
+        best = (trim, coverage)
     return best
 
 
-def paired_ratio(logarithms: Sequence[float], confidence: float = CONFIDENCE) -> Ratio:
+def quantile_interval(
+    values: Sequence[float], share: float, confidence: float = CONFIDENCE
+) -> Interval | None:
+    """Return order statistics that cover a quantile (`share` of all values below), or None.
+
+    As many values are left out on each side as leave (1 - confidence) / 2 there: how many of n
+    independent values lie below the quantile is binomial. None where the least and the largest
+    value do not cover it as often as asked, as the quantile of 99% from 100 values.
+    """
+    ordered, count, tail = sorted(values), len(values), (1 - confidence) / 2
+    below = int(stats.binom.ppf(tail, count, share))
+    # The place from which on all values are above the quantile with at most `tail`.
+    above = int(stats.binom.isf(tail, count, share)) + 1
+    if below < 1 or above > count:
+        return None
+    coverage = stats.binom.cdf(above - 1, count, share) - stats.binom.cdf(below - 1, count, share)
+    return Interval(ordered[below - 1], ordered[above - 1], float(coverage))
+
+
+def paired_ratio(
+    logarithms: Sequence[float], confidence: float = CONFIDENCE, margin: float | None = None
+) -> Ratio:
     """Return the ratio over rounds, from the logarithm of each round's ratio.
 
     The value is the geometric mean of the rounds' ratios, the interval Student's on their
@@ -70,20 +105,65 @@ def paired_ratio(logarithms: Sequence[float], confidence: float = CONFIDENCE) ->
     that three rounds can give at 95%; docs/method.md shows its coverage under heavier noise.
     """
     count = len(logarithms)
-    if count == 0:
-        return Ratio(math.nan, None, None, 0)
-    mean = float(np.mean(logarithms))
+    mean = float(np.mean(logarithms)) if count else math.nan
     if count < FEWEST_PAIRS:
-        return Ratio(math.exp(mean), None, None, count)
+        return Ratio(math.exp(mean), None, None, count, counted=f"{count} paired rounds")
     error = float(np.std(logarithms, ddof=1)) / math.sqrt(count)
+    told = (mean, error, count - 1, confidence, margin)
+    return ratio_of_mean(*told, pairs=count, counted=f"{count} paired rounds")
+
+
+def independent_ratio(
+    of: Sequence[float],
+    base: Sequence[float],
+    confidence: float = CONFIDENCE,
+    margin: float | None = None,
+) -> Ratio:
+    """Return the ratio of two independent samples, from the logarithms of their launches.
+
+    The value is the ratio of geometric means, the interval Welch's: the two may vary differently.
+    """
+    counts = (len(of), len(base))
+    counted = f"{counts[0]} and {counts[1]} launches"
+    mean = float(np.mean(of) - np.mean(base)) if min(counts) else math.nan
+    if min(counts) < FEWEST_PAIRS:
+        return Ratio(math.exp(mean), None, None, min(counts), counted=counted)
+    parts = [float(np.var(side, ddof=1)) / len(side) for side in (of, base)]
+    variance = sum(parts)
+    weights = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    freedom = variance**2 / weights if weights else sum(counts) - 2.0
+    told = (mean, math.sqrt(variance), freedom, confidence, margin)
+    return ratio_of_mean(*told, pairs=min(counts), counted=counted)
+
+
+def ratio_of_mean(
+    mean: float,
+    error: float,
+    freedom: float,
+    confidence: float = CONFIDENCE,
+    margin: float | None = None,
+    *,
+    pairs: int,
+    counted: str,
+) -> Ratio:
+    """Return the ratio that belongs to a mean of logarithms, its standard error and freedom.
+
+    Equivalence is by two one-sided tests (Schuirmann 1987): its p value is the larger of those of
+    the ratio being at most 1 / (1 + margin) and at least 1 + margin.
+    """
+    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
+    bound = math.log1p(margin) if margin is not None else None
     if error == 0.0:
-        # Identical ratios in every round: no noise was seen, so none can be estimated.
-        same = Interval(math.exp(mean), math.exp(mean), confidence)
-        return Ratio(math.exp(mean), same, 1.0 if mean == 0.0 else 0.0, count)
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
-    p_value = 2 * float(stats.t.sf(abs(mean) / error, count - 1))
+        # Identical values in every round: no noise was seen, so none can be estimated.
+        p_value = 1.0 if mean == 0.0 else 0.0
+        equivalence = None if bound is None else float(abs(mean) >= bound)
+    else:
+        p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
+        equivalence = (
+            None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
+        )
     interval = Interval(math.exp(mean - half), math.exp(mean + half), confidence)
-    return Ratio(math.exp(mean), interval, p_value, count)
+    return Ratio(math.exp(mean), interval, p_value, pairs, equivalence, counted)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -95,3 +175,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
         running = max(running, min(1.0, (count - rank) * p_values[index]))
         adjusted[index] = running
     return adjusted
+
+
+def holm_of_exclusive(
+    pairs: Sequence[tuple[float, float | None]],
+) -> list[tuple[float, float | None]]:
+    """Return the adjusted p values of difference and equivalence for each comparison of a family.
+
+    Of "the ratio is 1" and "the ratio is beyond the margin" at most one is true, so of m
+    comparisons at most m of the 2 m hypotheses are. Holm's factor therefore is the number of
+    comparisons of which not both are refuted yet (Shaffer 1986), and the chance of any false
+    claim of either kind in the family stays below the level.
+    """
+    flat = [(p, i, k) for i, pair in enumerate(pairs) for k, p in enumerate(pair) if p is not None]
+    left = [sum(p is not None for p in pair) for pair in pairs]
+    adjusted: list[list[float | None]] = [[None, None] for _ in pairs]
+    running = 0.0
+    for p_value, index, kind in sorted(flat):
+        running = max(running, min(1.0, p_value * sum(map(bool, left))))
+        adjusted[index][kind] = running
+        left[index] -= 1
+    return [(difference or 0.0, equivalence) for difference, equivalence in adjusted]

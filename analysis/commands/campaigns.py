@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 CampaignArgument = Annotated[
-    str, typer.Argument(help="a campaign's folder, its name in runs/, or `latest`")
+    str,
+    typer.Argument(
+        help="a campaign's folder, its name in runs/, `latest`, or the latest of a site or of a "
+        "day (20261121)"
+    ),
 ]
 BaseOption = Annotated[
     str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")

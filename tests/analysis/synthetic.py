@@ -44,6 +44,9 @@ class Synthetic:
     noise: float = 0.02
     seed: int = 1
     pairs: list[str] = field(default_factory=lambda: list(PAIRS))
+    created_utc: str = "2026-01-01T00:00:00.000Z"
+    #: What else the manifest says, over what is there.
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> Path:
         random = numpy.random.default_rng(self.seed)
@@ -54,13 +57,13 @@ class Synthetic:
         }
         manifest = {
             "schema": "wyeast-campaign-1", "campaign": self.folder.name, "name": "synthetic",
-            "site": "local", "tier": "quick", "created_utc": "2026-01-01T00:00:00.000Z",
+            "site": "local", "tier": "quick", "created_utc": self.created_utc,
             "finished_utc": "2026-01-01T01:00:00.000Z", "rounds": self.rounds, "order_seed": 7,
             "checks": None, "images": images, "inputs": {"containers/sources.lock": "0" * 64},
             "machine": {"hostname": "synthetic", "kernel": "none", "cpu_model": "a synthetic CPU",
                         "cores": 2, "memory_bytes": 1, "governor": None, "microcode": None},
             "software": {"reframe": "none", "slurm": None}, "commands": ["make run"],
-            "rounds_done": [],
+            "rounds_done": [], **self.facts,
         }  # fmt: skip
         (self.folder / "manifest.json").write_text(json.dumps(manifest))
         for number in range(1, self.rounds + 1):

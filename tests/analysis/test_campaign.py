@@ -41,7 +41,7 @@ def test_known_ratio_is_found(twice: Path) -> None:
         assert 1.9 < verdict.ratio.value < 2.1
         assert cell.ranked() == ["beta-2.0", "alpha-1.0"]
     for cell in comparison.experiment("Linpack"):
-        assert cell.verdicts["beta-2.0"].words == "no difference shown"
+        assert not cell.verdicts["beta-2.0"].is_different
 
 
 def test_base_turns_the_verdict_round(twice: Path) -> None:
@@ -67,7 +67,8 @@ def test_answer_in_words(twice: Path) -> None:
     )
     assert tally(comparison) == [
         "PointToPoint, cell by cell: beta-2.0 against alpha-1.0: faster in 24 of 24.",
-        "Linpack, cell by cell: beta-2.0 against alpha-1.0: no difference shown in 2 of 2.",
+        "Linpack, cell by cell: beta-2.0 against alpha-1.0: equivalent within 2% in 1, "
+        "no difference shown in 1 of 2.",
     ]
 
 
@@ -160,6 +161,20 @@ def test_mistakes_are_one_sentence(twice: Path, arguments: list[str], sentence: 
     done = analysis(*(word.format(twice) for word in arguments))
     assert done.returncode == 1 and sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
+    names = ("20260101T000000Z-local-a", "20260101T050000Z-big-cluster-b",
+             "20260102T000000Z-local-c")  # fmt: skip
+    for name, site in zip(names, ("local", "big-cluster", "local"), strict=True):
+        facts = {"site": site}
+        Synthetic(tmp_path / "runs" / name, TWICE, rounds=0, facts=facts).write()
+    for asked, place in (("latest", 2), ("local", 2), ("big-cluster", 1), ("20260101", 1),
+                         ("20260101T00", 0), (names[0], 0)):  # fmt: skip
+        assert find_campaign(tmp_path, asked).name == names[place]
+    for asked in ("loc", "big", "2026", "20260103", ""):
+        with pytest.raises(CampaignError, match="is no campaign"):
+            find_campaign(tmp_path, asked)
 
 
 def test_foreign_folder_is_no_campaign(tmp_path: Path) -> None:

@@ -4,10 +4,18 @@ import math
 
 import numpy
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.statistics import holm, median_interval, paired_ratio
+from analysis.statistics import (
+    holm,
+    holm_of_exclusive,
+    independent_ratio,
+    median_interval,
+    paired_ratio,
+    quantile_interval,
+)
 
 VALUES = st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=40)
 
@@ -100,3 +108,65 @@ def test_family_rarely_claims_a_difference_where_there_is_none() -> None:
         p_values = [paired_ratio(list(random.standard_normal(3))).p_value for _ in range(cells)]
         false += min(holm([p or 0.0 for p in p_values])) < 0.05
     assert false / families <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / families)
+
+
+def test_welch_is_scipys() -> None:
+    of, base = [0.1, 0.3, 0.25, 0.2], [0.0, 0.05, 0.02]
+    ratio = independent_ratio(of, base)
+    known = scipy.stats.ttest_ind(of, base, equal_var=False)
+    low, high = known.confidence_interval(0.95)
+    assert ratio.interval is not None
+    assert ratio.p_value == pytest.approx(known.pvalue)
+    assert (ratio.interval.low, ratio.interval.high) == pytest.approx(
+        (math.exp(low), math.exp(high))
+    )
+    assert independent_ratio([0.1], base).interval is None
+    assert independent_ratio([], base).counted == "0 and 3 launches"
+
+
+def test_equivalence_is_the_interval_of_90_percent_within_the_margin() -> None:
+    """Schuirmann's two tests at 5% say the same as that the 90% interval is inside."""
+    random = numpy.random.default_rng(4)
+    for _ in range(300):
+        logarithms = list(0.004 * random.standard_normal(5) + 0.012)
+        p_value = paired_ratio(logarithms, margin=0.02).equivalence_p
+        inner = paired_ratio(logarithms, confidence=0.9).interval
+        assert p_value is not None and inner is not None
+        assert (p_value < 0.05) == (inner.low > 1 / 1.02 and inner.high < 1.02)
+
+
+@given(st.lists(st.floats(-0.1, 0.1), min_size=3, max_size=8))
+def test_equivalence_does_not_depend_on_the_base(logarithms: list[float]) -> None:
+    one = paired_ratio(logarithms, margin=0.02)
+    other = paired_ratio([-value for value in logarithms], margin=0.02)
+    assert one.equivalence_p == pytest.approx(other.equivalence_p, abs=1e-9)
+
+
+def test_holm_of_exclusive_by_hand() -> None:
+    # Two comparisons: factor 2 until both claims of one are made, then 1.
+    pairs = [(0.001, 0.5), (0.3, 0.004)]
+    adjusted = holm_of_exclusive(pairs)
+    assert adjusted == [
+        (pytest.approx(0.002), pytest.approx(0.6)),
+        (pytest.approx(0.6), pytest.approx(0.008)),
+    ]
+    assert holm_of_exclusive([(0.01, 0.02), (0.03, 0.9)])[1][0] == pytest.approx(0.04)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
+def test_holm_of_exclusive_is_between_none_and_bonferroni(
+    pairs: list[tuple[float, float]],
+) -> None:
+    for given_p, adjusted in zip(pairs, holm_of_exclusive(pairs), strict=True):
+        for p_value, corrected in zip(given_p, adjusted, strict=True):
+            assert corrected is not None and p_value <= corrected
+    alone = holm_of_exclusive([(p, None) for p, _ in pairs])
+    assert [p for p, _ in alone] == pytest.approx(holm([p for p, _ in pairs]))
+
+
+def test_quantile_needs_enough_values() -> None:
+    values = [float(value) for value in range(1, 101)]
+    assert quantile_interval(values, 0.99) is None
+    median = quantile_interval(values, 0.5)
+    assert median is not None and (median.low, median.high) == (40.0, 61.0)
+    assert median.coverage == pytest.approx(0.9648, abs=1e-4)

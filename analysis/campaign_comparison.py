@@ -1,0 +1,210 @@
+"""Two campaigns' launches of the same cells: the second's over the first's.
+
+Rounds of two campaigns are not close together in time, so nothing is paired: each launch is one
+value, the mean over message sizes of logarithms, and two independent samples are compared
+(Welch). What differs between two days is in the ratio as well; history.py has how much that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from analysis.campaign import Campaign
+from analysis.comparability import (
+    Difference,
+    differences,
+    launch_differences,
+    refuses,
+)
+from analysis.comparison import (
+    Measured,
+    Verdict,
+    correct,
+    direction,
+    group_name,
+    measured_cells,
+    metrics,
+    over_cells,
+)
+from analysis.statistics import CONFIDENCE, independent_ratio
+from analysis.stolen_time import stolen_time
+
+
+class IncomparableError(ValueError):
+    """Nothing of two campaigns can be compared; the text is a sentence."""
+
+
+@dataclass
+class Row:
+    """One cell, or a group of them, of one implementation; above 1 the second is better."""
+
+    cell: str
+    experiment: str
+    verdict: Verdict
+    cells: int = 1
+
+
+@dataclass
+class CampaignComparison:
+    """Two campaigns compared; `refused` says of which cells nothing is said, and why."""
+
+    before: Campaign
+    after: Campaign
+    rows: list[Row]
+    groups: list[Row]
+    caveats: list[str]
+    refused: list[str] = field(default_factory=list)
+
+
+#: Round -> mean over the sizes of the logarithm of the value, better upwards.
+Levels = dict[int, float]
+
+
+def levels(
+    before: Measured, after: Measured, pair: tuple[str, str], sign: int
+) -> tuple[Levels, Levels] | None:
+    """Return both sides' launches at the sizes that every launch has; None without any."""
+    sides = (before.values.get(pair[0], {}), after.values.get(pair[1], {}))
+    launches = [launch for side in sides for launch in side.values()]
+    if not all(sides):
+        return None
+    sizes = sorted(set.intersection(*(set(launch) for launch in launches)))
+    if not sizes:
+        return None
+    one, other = (
+        {
+            number: sign * sum(math.log(values[size]) for size in sizes) / len(sizes)
+            for number, values in side.items()
+        }
+        for side in sides
+    )
+    return one, other
+
+
+def verdict_of(
+    experiment: str,
+    pair: tuple[str, str],
+    base: str,
+    sides: tuple[Sequence[float], Sequence[float]],
+) -> Verdict:
+    """Return the verdict on the second sample against the first."""
+    margin = metrics()[experiment]["margin"]
+    return Verdict(pair[1], base, independent_ratio(sides[1], sides[0], CONFIDENCE, margin), margin)
+
+
+def pairs_of(
+    before: Campaign, after: Campaign, images: tuple[str, str] | None
+) -> list[tuple[str, str]]:
+    """Return which implementations are compared: the same ones, or the two that are named."""
+    has = [sorted({launch.record.implementation for launch in c.sound()}) for c in (before, after)]
+    if images is None:
+        found = [(name, name) for name in has[0] if name in has[1]]
+        if not found:
+            raise IncomparableError(
+                f"{before.path.name} measured {', '.join(has[0]) or 'nothing'} and "
+                f"{after.path.name} {', '.join(has[1]) or 'nothing'}: no implementation is in "
+                "both; compare two of them with: --images ONE,OTHER"
+            )
+        return found
+    for name, campaign, names in zip(images, (before, after), has, strict=True):
+        if name not in names:
+            raise IncomparableError(
+                f"{name} has no sound launch in {campaign.path.name}; choose one of: "
+                f"{', '.join(names) or 'none has any'}"
+            )
+    return [images]
+
+
+def compare_campaigns(
+    before: Campaign, after: Campaign, images: tuple[str, str] | None = None
+) -> CampaignComparison:
+    """Compare the second campaign with the first, in the cells that both have.
+
+    Holm's correction is over one family per experiment and one family of all groups.
+    Raises IncomparableError where nothing can be compared.
+    """
+    if before.path.resolve() == after.path.resolve():
+        raise IncomparableError(
+            f"{after.path.name} is both campaigns; name two, or two of its images with --images"
+        )
+    pairs = pairs_of(before, after, images)
+    found = differences(before.manifest, after.manifest, pairs)
+    mine = {cell.name: cell for cell in measured_cells(before)}
+    rows: list[Row] = []
+    refused: dict[str, list[str]] = defaultdict(list)
+    of_launches: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
+    grouped: dict[tuple[str, str], list[tuple[str, Levels, Levels, tuple[str, str]]]] = defaultdict(
+        list
+    )
+    other_cells = measured_cells(after)
+    for theirs in other_cells:
+        ours, experiment = mine.get(theirs.name), theirs.launch.record.experiment
+        if ours is None:
+            continue
+        against = [d for d in found if refuses(d, experiment)]
+        for pair in pairs:
+            sides = levels(ours, theirs, pair, direction(experiment))
+            if sides is None:
+                continue
+            own = launch_differences(ours.launches[pair[0]], theirs.launches[pair[1]], theirs.name)
+            if reasons := against + [d for d in own if refuses(d, experiment)]:
+                for reason in reasons:
+                    refused[Difference(reason.rule, reason.before, reason.after).sentence].append(
+                        theirs.name
+                    )
+                continue
+            for one in own:
+                of_launches[one.rule.name, str(one.before), str(one.after)].append(one)
+            sample = (list(sides[0].values()), list(sides[1].values()))
+            rows.append(
+                Row(
+                    theirs.name, experiment,
+                    verdict_of(experiment, pair, before.path.name, sample),
+                )
+            )  # fmt: skip
+            if not theirs.launch.record.oversubscribed:
+                key = (group_name(experiment, theirs.launch.record.parameters), pair[1])
+                grouped[key].append((experiment, *sides, pair))
+    said = [f"{sentence} ({counted(cells)})" for sentence, cells in refused.items()]
+    if not rows:
+        raise IncomparableError(
+            f"nothing of {before.path.name} and {after.path.name} can be compared: "
+            + ("; ".join(said) or "no cell with a common message size is in both")
+        )
+    experiments = {row.experiment for row in rows}
+    caveats = [
+        d.sentence
+        for d in found
+        if (not d.rule.experiments or experiments & set(d.rule.experiments))
+        and not any(refuses(d, experiment) for experiment in experiments)
+    ]
+    caveats += [
+        f"{Difference(ds[0].rule, ds[0].before, ds[0].after).sentence} "
+        f"({counted([d.where for d in ds])})"
+        for ds in of_launches.values()
+    ]
+    caveats += [
+        f"{c.path.name} is not finished" for c in (before, after) if not c.manifest["finished_utc"]
+    ]
+    caveats += [f"{c.path.name}: {said}" for c in (before, after) for said in stolen_time(c)]
+    groups = []
+    for (name, _), members in grouped.items():
+        experiment, pair = members[0][0], members[0][3]
+        means = (over_cells([m[1] for m in members]), over_cells([m[2] for m in members]))
+        groups.append(
+            Row(name, experiment, verdict_of(experiment, pair, before.path.name, means),
+                cells=len(members))
+        )  # fmt: skip
+    for experiment in metrics():
+        correct([row.verdict for row in rows if row.experiment == experiment])
+    correct([row.verdict for row in groups])
+    return CampaignComparison(before, after, rows, groups, caveats, said)
+
+
+def counted(cells: list[str]) -> str:
+    """Return cells in words: a single one by name, more as a number."""
+    names = sorted(set(cells))
+    return names[0] if len(names) == 1 else f"{len(names)} cells"

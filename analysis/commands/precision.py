@@ -1,0 +1,63 @@
+"""Commands about how sure a campaign is: its spread on two levels, and rounds for more."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analysis.commands.campaigns import (
+    BaseOption,
+    CampaignArgument,
+    campaign_of,
+    comparison_of,
+    fail,
+)
+
+app = typer.Typer()
+
+
+@app.command()
+def plan(
+    campaign: CampaignArgument,
+    precision: Annotated[
+        float, typer.Option(help="how far the interval may reach from the ratio, as a share")
+    ] = 0.02,
+    power: Annotated[
+        float, typer.Option(help="with which probability a difference of that size is shown")
+    ] = 0.8,
+    cells: Annotated[bool, typer.Option("--cells", help="each cell instead of groups")] = False,
+    base: BaseOption = None,
+) -> None:
+    """Say how many rounds a wanted precision takes, by the spread that the campaign has seen."""
+    from analysis.precision_tables import plan_table
+    from analysis.rounds_needed import plans
+    from analysis.terminal import show
+
+    if not 0 < precision < 1 or not 0.05 < power < 1:
+        fail("--precision must be between 0 and 1 and --power between 0.05 and 1, as 0.02 and 0.8")
+    comparison = comparison_of(campaign, base)
+    rows = plans(comparison, precision, power, by_cell=cells)
+    if not rows:
+        fail(
+            f"{comparison.campaign.path.name} has not two implementations in two complete rounds, "
+            "so no spread was seen; measure a few first: make run ROUNDS=5"
+        )
+    show(plan_table(comparison, rows, precision, power))
+
+
+@app.command()
+def spread(
+    campaign: CampaignArgument,
+    most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
+) -> None:
+    """List how much launches differ, how much iterations within them, and their quantiles."""
+    from analysis.launch_spread import spreads
+    from analysis.precision_tables import spread_table
+    from analysis.terminal import show
+
+    found = campaign_of(campaign)
+    rows = spreads(found)
+    if not rows:
+        fail(f"{found.path.name} has no sound launch of a program that times iterations")
+    show(spread_table(found, rows, most))

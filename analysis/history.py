@@ -1,0 +1,154 @@
+"""All campaigns in time: the series of each cell and implementation, with where they change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from analysis.campaign import Campaign, CampaignError, read_manifest
+from analysis.campaign_comparison import Row
+from analysis.change_points import change_points, least_chance, level_of_each
+from analysis.comparability import differences
+from analysis.comparison import ALPHA, Verdict, correct, direction, metrics
+from analysis.history_index import rows_of
+from analysis.statistics import FEWEST_PAIRS, Ratio, ratio_of_mean
+
+#: What is one series: anything else makes another one.
+SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "oversubscribed",
+          "sizes")  # fmt: skip
+#: How many earlier campaigns a new one is held against at least.
+FEWEST_BEFORE = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    """From this campaign on a series is on another level; above 1 the later level is better."""
+
+    place: int
+    before: str
+    since: str
+    ratio: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """The campaigns of one cell and implementation in order of time; levels are logarithms."""
+
+    site: str
+    tier: str
+    experiment: str
+    cell: str
+    implementation: str
+    sizes: str
+    campaigns: list[str]
+    times: list[str]
+    levels: np.ndarray
+    changes: list[Change]
+    #: Whether so few campaigns could show a change at all.
+    can_show: bool
+
+    @property
+    def median(self) -> float:
+        """Return the median since the last change, in the metric's unit."""
+        start = self.changes[-1].place if self.changes else 0
+        return math.exp(float(np.median(self.levels[start:])))
+
+
+def groups_of(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Return the rows of each series, in the order in which series were begun."""
+    yield from frame.partition_by(*SERIES, maintain_order=True)
+
+
+def history(frame: pl.DataFrame) -> list[Series]:
+    """Return the series of the rows with their changes.
+
+    The chance of even one change in all series together where none changes is at most 5%, if
+    campaigns are independent of each other.
+    """
+    parts = list(groups_of(frame))
+    level = level_of_each([rows.height for rows in parts], ALPHA)
+    found = []
+    for rows in parts:
+        first = rows.row(0, named=True)
+        names, levels = rows["folder"].to_list(), rows["level"].to_numpy()
+        points = change_points(levels, level)
+        ends = [point.place for point in points]
+        sign = direction(first["experiment"])
+        changes = []
+        for point, start, end in zip(
+            points, [0, *ends], [*ends[1:], len(levels)], strict=False
+        ):  # fmt: skip
+            step = float(
+                np.median(levels[point.place : end]) - np.median(levels[start : point.place])
+            )
+            changes.append(
+                Change(
+                    point.place, names[point.place - 1], names[point.place],
+                    math.exp(sign * step), point.p_value,
+                )
+            )  # fmt: skip
+        found.append(
+            Series(
+                first["site"], first["tier"], first["experiment"], first["cell"],
+                first["implementation"], first["sizes"], names, rows["created_utc"].to_list(),
+                levels, changes, least_chance(len(levels)) < level,
+            )
+        )  # fmt: skip
+    return found
+
+
+def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
+    """Return what else differs between the campaigns on both sides of a change, in words."""
+    try:
+        before, after = (read_manifest(runs / name) for name in (change.before, change.since))
+    except CampaignError as error:
+        return [str(error)]
+    names = {d.rule.name for d in differences(before, after, [(implementation, implementation)])}
+    return sorted(names)
+
+
+def against_history(campaign: Campaign, frame: pl.DataFrame) -> list[Row]:
+    """Return a campaign held against the earlier ones of its series, since their last change.
+
+    The new median is one draw of what earlier campaigns' medians are drawn from: Student's
+    prediction interval, whose spread is that between campaigns, which two campaigns cannot show.
+    Rows of fewer than three earlier campaigns cannot be told.
+    Raises CampaignError where the campaign's own time cannot be read.
+    """
+    mine = pl.DataFrame(rows_of(campaign), {name: frame.schema[name] for name in frame.columns
+                        if name not in ("folder", "stamp", "sentence")})  # fmt: skip
+    mine = mine.filter(pl.col("cell").is_not_null())
+    earlier = frame.filter(pl.col("campaign") != campaign.manifest["campaign"])
+    rows = []
+    for row in mine.iter_rows(named=True):
+        before = earlier.filter(
+            *(pl.col(name) == row[name] for name in SERIES),
+            pl.col("created_utc") < row["created_utc"],
+        )
+        levels = before["level"].to_numpy()
+        changes = change_points(levels, ALPHA / mine.height)
+        levels = levels[changes[-1].place if changes else 0 :]
+        margin = metrics()[row["experiment"]]["margin"]
+        sign = direction(row["experiment"])
+        ratio = predicted_ratio(sign * row["level"], sign * levels, margin)
+        verdict = Verdict(row["implementation"], "earlier campaigns", ratio, margin)
+        rows.append(Row(row["cell"], row["experiment"], verdict))
+    correct([row.verdict for row in rows])
+    return rows
+
+
+def predicted_ratio(level: float, before: np.ndarray, margin: float) -> Ratio:
+    """Return the ratio of a new campaign to the mean of earlier ones, all as logarithms."""
+    count = len(before)
+    counted = f"{count} earlier campaigns"
+    mean = float(level - before.mean()) if count else math.nan
+    if count < max(FEWEST_BEFORE, FEWEST_PAIRS):
+        return Ratio(math.exp(mean), None, None, count, counted=counted)
+    error = float(before.std(ddof=1)) * math.sqrt(1 + 1 / count)
+    return ratio_of_mean(mean, error, count - 1, margin=margin, pairs=count, counted=counted)

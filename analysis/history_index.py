@@ -1,0 +1,219 @@
+"""What all campaigns of runs/ measured, in one file that is brought up to date by each reading.
+
+A row is a campaign's median of one cell and implementation. A campaign is read again when its
+manifest or the list of its launches is newer than its rows; a change within a launch's folder,
+which nothing here makes, is not seen (`--rebuild` reads everything). The file can be deleted or
+damaged at any time: it begins with a digest of the rest, and what does not fit is built anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analysis.campaign import Campaign, CampaignError, read_campaign
+from analysis.comparison import measured_cells
+
+FILE = ".history.index"
+#: Changes whenever the rows of an unchanged campaign would: part of every stamp.
+VERSION = 1
+#: A first reading of many campaigns is kept so often that little is lost when it is stopped.
+KEPT_EVERY = 500
+
+#: `level` is the median over launches of the mean logarithm over message sizes, in the metric's
+#: unit; `deviation` that of the launches (null of one). A campaign without such a row has one
+#: without a cell, and with a sentence where something is wrong with the campaign.
+COLUMNS: dict[str, Any] = {
+    "folder": pl.String, "stamp": pl.String, "sentence": pl.String, "campaign": pl.String,
+    "created_utc": pl.String, "site": pl.String, "tier": pl.String, "experiment": pl.String,
+    "cell": pl.String, "implementation": pl.String, "nodes": pl.Int64,
+    "oversubscribed": pl.Boolean, "sizes": pl.String, "launches": pl.Int64,
+    "level": pl.Float64, "deviation": pl.Float64,
+}  # fmt: skip
+
+
+def stamp_of(folder: Path) -> str:
+    """Return what changes when a campaign does: times of its manifest and list of launches."""
+    parts = [str(VERSION), metrics_digest()]
+    for path in (folder / "manifest.json", folder / "launches"):
+        try:
+            status = os.stat(path)
+            parts.append(f"{status.st_mtime_ns}:{status.st_size}")
+        except OSError:
+            parts.append("none")
+    return " ".join(parts)
+
+
+_metrics_digest: list[str] = []
+
+
+def metrics_digest() -> str:
+    """Return a digest of what a launch's value is taken from."""
+    if not _metrics_digest:
+        text = (Path(__file__).parent / "metrics.yaml").read_bytes()
+        _metrics_digest.append(hashlib.sha256(text).hexdigest()[:12])
+    return _metrics_digest[0]
+
+
+def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the rows of a campaign; raises CampaignError where its time cannot be read."""
+    manifest = campaign.manifest
+    try:
+        created = datetime.fromisoformat(manifest["created_utc"]).isoformat()
+    except ValueError:
+        raise CampaignError(
+            f"{campaign.path / 'manifest.json'}: created_utc is no time: "
+            f"{manifest['created_utc']!r}"
+        ) from None
+    common = {
+        "campaign": manifest["campaign"], "created_utc": created, "site": manifest["site"],
+        "tier": manifest["tier"],
+    }  # fmt: skip
+    rows = []
+    for cell in measured_cells(campaign):
+        for implementation, launches in cell.values.items():
+            sizes = sorted(set.intersection(*(set(values) for values in launches.values())))
+            if not sizes:
+                continue
+            levels = [
+                sum(math.log(values[size]) for size in sizes) / len(sizes)
+                for values in launches.values()
+            ]
+            record = cell.launches[implementation].record
+            rows.append(common | {
+                "experiment": record.experiment, "cell": cell.name,
+                "implementation": implementation, "nodes": record.nodes,
+                "oversubscribed": record.oversubscribed, "sizes": words_of(sizes),
+                "launches": len(levels), "level": float(np.median(levels)),
+                "deviation": float(np.std(levels, ddof=1)) if len(levels) > 1 else None,
+            })  # fmt: skip
+    if rows:
+        return rows
+    return [common | {"sentence": None if campaign.launches else "it has no readable launch"}]
+
+
+def words_of(sizes: list[int]) -> str:
+    """Return message sizes in bytes in few words that differ where the sizes do."""
+    if sizes == [0]:
+        return ""
+    checksum = zlib.crc32(repr(sizes).encode())
+    return f"{len(sizes)} sizes, {sizes[0]} to {sizes[-1]} B, {checksum:08x}"
+
+
+def summarise(folder: Path) -> list[dict[str, Any]]:
+    """Return a campaign's rows, or one with the sentence that says what is wrong with it."""
+    try:
+        if not (folder / "manifest.json").exists():
+            raise CampaignError(f"{folder} has no manifest.json: no campaign, or one cut short")
+        return rows_of(read_campaign(folder))
+    except (CampaignError, OSError, ValueError, ArithmeticError) as error:
+        return [{"sentence": " ".join(str(error).split())}]
+
+
+def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
+    """Return the rows kept, and a sentence where the file is damaged; none where there is none."""
+    empty = pl.DataFrame(schema=COLUMNS)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return empty, None
+    except OSError as error:
+        return empty, f"{path} cannot be read ({error.strerror}) and is built anew"
+    digest, _, body = content.partition(b"\n")
+    if digest.decode(errors="replace") != hashlib.sha256(body).hexdigest():
+        return empty, f"{path} is damaged and is built anew"
+    frame = pl.read_parquet(io.BytesIO(body))
+    return (frame, None) if frame.schema == pl.Schema(COLUMNS) else (empty, None)
+
+
+def write_index(path: Path, frame: pl.DataFrame) -> str | None:
+    """Replace the file in one step; return a sentence where that cannot be done."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    body = buffer.getvalue()
+    aside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(path)
+    except OSError as error:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        return f"{path} cannot be written ({error.strerror}): the next reading is as long"
+    return None
+
+
+def campaign_folders(runs: Path) -> Iterable[Path]:
+    """Return the folders of runs/ that are not hidden."""
+    return sorted(
+        Path(entry.path)
+        for entry in os.scandir(runs)
+        if entry.is_dir() and not entry.name.startswith(".")
+    )
+
+
+def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) -> pl.DataFrame:
+    """Return the rows of all campaigns, in order of time; `say` gets what is wrong.
+
+    Raises CampaignError where runs/ cannot be read.
+    """
+    path = runs / FILE
+    kept, damaged = read_index(path)
+    if damaged:
+        say(damaged)
+    try:
+        stamps = {folder.name: stamp_of(folder) for folder in campaign_folders(runs)}
+    except OSError as error:
+        raise CampaignError(f"{runs} cannot be read: {error.strerror}") from None
+    now = pl.DataFrame(
+        {"folder": list(stamps), "stamp": list(stamps.values())},
+        schema={"folder": pl.String, "stamp": pl.String},
+    )
+    frame = kept.clear() if rebuild else kept.join(now, on=["folder", "stamp"], how="semi")
+    known = set(frame["folder"].unique())
+    missing = [name for name in stamps if name not in known]
+    unkept: str | None = None
+    for start in range(0, len(missing), KEPT_EVERY):
+        rows = [
+            {"folder": name, "stamp": stamps[name], **row}
+            for name in missing[start : start + KEPT_EVERY]
+            for row in summarise(runs / name)
+        ]
+        frame = pl.concat([frame, pl.DataFrame(rows, COLUMNS)])
+        unkept = write_index(path, frame)
+    if not missing and frame.height != kept.height:
+        unkept = write_index(path, frame)
+    if unkept:
+        say(unkept)
+    for folder, sentence in frame.filter(pl.col("sentence").is_not_null()).select(
+        "folder", "sentence"
+    ).iter_rows():  # fmt: skip
+        say(f"left out: {folder}: {sentence}")
+    return without_copies(frame.filter(pl.col("campaign").is_not_null()), say)
+
+
+def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFrame:
+    """Return the rows without those of folders that hold a campaign which another one holds."""
+    folders = frame.select("campaign", "folder").unique().sort("campaign", "folder")
+    first = folders.group_by("campaign", maintain_order=True).first()
+    copies = folders.join(first, on=["campaign", "folder"], how="anti")
+    for campaign, folder in copies.iter_rows():
+        say(f"left out: {folder}: a copy of {campaign}")
+    return (
+        frame.join(copies, on="folder", how="anti")
+        .filter(pl.col("cell").is_not_null())
+        .sort("created_utc", "folder", maintain_order=True)
+    )

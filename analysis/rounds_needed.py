@@ -1,0 +1,135 @@
+"""How many rounds a wanted precision takes, from the spread that a campaign has seen.
+
+The standard deviation of few rounds is itself uncertain: of three, the true one may be more than
+four times as large as the one seen. So each number of rounds has another one beside it, from the
+upper confidence limit of the deviation (Kupper and Hafner 1989 show how far the plain number is
+too small).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from analysis.comparison import ALPHA, Comparison, over_cells
+from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, median
+
+MOST_ROUNDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One group or cell of one implementation against the base; deviations are of logarithms.
+
+    `rounds` make the interval of the ratio as narrow as asked, `rounds_at_most` even at the upper
+    limit of the deviation; `to_show` show a difference of that size with the wanted power. None
+    is more than a million. `round_s` is what a round of it takes, launches of both together.
+    """
+
+    name: str
+    implementation: str
+    seen: int
+    deviation: float
+    deviation_at_most: float
+    rounds: int | None
+    rounds_at_most: int | None
+    to_show: int | None
+    round_s: float
+
+    @property
+    def seconds(self) -> float | None:
+        """Return how long the rounds take that suffice even at the upper limit, in seconds."""
+        return None if self.rounds_at_most is None else self.rounds_at_most * self.round_s
+
+
+def least(enough: Callable[[int], bool]) -> int | None:
+    """Return the least number of rounds from two on that is enough; None beyond a million."""
+    high = FEWEST_PAIRS
+    while not enough(high):
+        high *= 2
+        if high > MOST_ROUNDS:
+            return None
+    low = max(FEWEST_PAIRS - 1, high // 2)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def rounds_for_width(deviation: float, precision: float) -> int | None:
+    """Return the rounds whose 95% interval reaches no farther than the precision from the ratio."""
+    width = math.log1p(precision)
+    return least(
+        lambda n: stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n) <= width
+    )
+
+
+def rounds_to_show(deviation: float, difference: float, power: float, family: int) -> int | None:
+    """Return the rounds that show a true difference, as a share, with a probability of `power`.
+
+    The level is divided by the size of the family, as Holm's correction does for the smallest p
+    value. By Student's noncentral distribution.
+    """
+    shift, level = math.log1p(difference), ALPHA / family
+    if deviation == 0:
+        return FEWEST_PAIRS
+
+    def shown(n: int) -> bool:
+        critical = stats.t.isf(level / 2, n - 1)
+        # Far beyond the critical value the noncentral distribution is lost in rounding.
+        if shift / deviation * math.sqrt(n) > critical + 30:
+            return True
+        return bool(stats.nct.sf(critical, n - 1, shift / deviation * math.sqrt(n)) >= power)
+
+    return least(shown)
+
+
+def deviation_limit(deviation: float, rounds: int, confidence: float = CONFIDENCE) -> float:
+    """Return the upper one-sided confidence limit of a standard deviation, of normal noise."""
+    return deviation * math.sqrt((rounds - 1) / float(stats.chi2.ppf(1 - confidence, rounds - 1)))
+
+
+def plans(
+    comparison: Comparison, precision: float, power: float, by_cell: bool = False
+) -> list[Plan]:
+    """Return what each group, or each cell, of every implementation needs."""
+    wall = round_seconds(comparison)
+    rows = []
+    units = [(g.name, [c for c in g.cells]) for g in comparison.groups]
+    if by_cell:
+        units = [(cell.name, [cell]) for cell in comparison.cells]
+    counted = sum(len({o for c in cells for o in c.log_ratios}) for _, cells in units)
+    for name, cells in units:
+        for other in sorted({other for cell in cells for other in cell.log_ratios}):
+            has = [cell for cell in cells if cell.log_ratios.get(other)]
+            logarithms = over_cells([cell.log_ratios[other] for cell in has])
+            if len(logarithms) < FEWEST_PAIRS:
+                continue
+            seen = float(np.std(logarithms, ddof=1))
+            most = deviation_limit(seen, len(logarithms))
+            launches = {cell.name.removesuffix(cell.series).rstrip() for cell in has}
+            seconds = sum(
+                wall.get((cell, who), 0.0) for cell in launches for who in (other, comparison.base)
+            )
+            rows.append(
+                Plan(
+                    name, other, len(logarithms), seen, most,
+                    rounds_for_width(seen, precision), rounds_for_width(most, precision),
+                    rounds_to_show(seen, precision, power, counted), seconds,
+                )
+            )  # fmt: skip
+    return rows
+
+
+def round_seconds(comparison: Comparison) -> dict[tuple[str, str], float]:
+    """Return how long a launch takes as a whole, by cell and implementation: the median."""
+    times: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for launch in comparison.campaign.sound():
+        if launch.record.wall_s is not None:
+            times[launch.record.cell, launch.record.implementation].append(launch.record.wall_s)
+    return {key: median(values) for key, values in times.items()}

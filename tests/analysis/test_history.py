@@ -1,0 +1,280 @@
+"""Campaigns in time: steps are found where they are, and what is broken costs a sentence."""
+
+import json
+import math
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy
+import polars
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from analysis.campaign import read_campaign
+from analysis.change_points import (
+    SHORTEST,
+    chance_of,
+    change_points,
+    least_chance,
+    level_of_each,
+    split_scores,
+)
+from analysis.history import against_history, history, predicted_ratio, what_changed
+from analysis.history_index import FILE, KEPT_EVERY, history_rows, stamp_of
+from tests.analysis.in_process import analysis
+from tests.analysis.synthetic import Synthetic, Truth
+
+DAYS = 14
+STEP_AT = 8
+
+
+def campaign(runs: Path, day: int, factor: float, rounds: int = 2, kernel: str = "6.1") -> Path:
+    """Write a small campaign of a day; `factor` is how fast alpha is at everything."""
+    created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    synthetic = Synthetic(
+        runs / f"{created:%Y%m%dT%H%M%SZ}-local-nightly",
+        {"alpha-1.0": Truth(1e-6 / factor, 4e9 * factor, 30e9 * factor)},
+        rounds=rounds, noise=0.01, seed=day, pairs=["Send/Recv"],
+        created_utc=created.isoformat().replace("+00:00", "Z"),
+        facts={"machine": {"kernel": kernel, "cpu_model": "one", "cores": 2}},
+    )  # fmt: skip
+    return synthetic.write()
+
+
+@pytest.fixture(scope="module")
+def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return campaigns of two weeks; a new kernel on the ninth day makes all slower."""
+    runs = tmp_path_factory.mktemp("nightly") / "runs"
+    for day in range(DAYS):
+        campaign(runs, day, *((1.0, 2, "6.1") if day < STEP_AT else (1 / 1.1, 2, "6.2")))
+    return runs
+
+
+@pytest.fixture
+def runs(nightly: Path, tmp_path: Path) -> Path:
+    """Return a copy of them, to break."""
+    ignored = shutil.ignore_patterns(FILE)
+    return Path(shutil.copytree(nightly, tmp_path / "runs", ignore=ignored))
+
+
+def rows_of(runs: Path, rebuild: bool = False) -> tuple[polars.DataFrame, list[str]]:
+    said: list[str] = []
+    return history_rows(runs, said.append, rebuild), said
+
+
+def test_step_is_found_with_what_else_changed(nightly: Path) -> None:
+    rows, said = rows_of(nightly)
+    assert said == [] and rows.height == DAYS * 5
+    series = history(rows)
+    assert len(series) == 5
+    for one in series:
+        [change] = one.changes
+        assert change.place == STEP_AT and change.ratio == pytest.approx(1 / 1.1, rel=0.03)
+        assert change.since == one.campaigns[STEP_AT]
+        assert what_changed(nightly, change, "alpha-1.0") == ["kernel"]
+    shown = analysis("history", "--runs", str(nightly), "--experiment", "Linpack").stdout
+    assert "worse by" in shown and "changed: kernel" in shown and "PointToPoint" not in shown
+    assert "2 of 2 series" in shown
+
+
+def test_index_is_used_brought_up_to_date_and_rebuilt(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from analysis import history_index
+
+    first, _ = rows_of(runs)
+    read: list[str] = []
+    summarise = history_index.summarise
+    monkeypatch.setattr(
+        history_index, "summarise", lambda folder: (read.append(folder.name), summarise(folder))[1]
+    )
+    assert rows_of(runs)[0].equals(first) and read == []
+    added = campaign(runs, DAYS, 1.0)
+    gone = sorted(path for path in runs.iterdir() if path.is_dir())[0]
+    shutil.rmtree(gone)
+    lost = sorted(path for path in runs.iterdir() if path.is_dir())[3]
+    shutil.rmtree(next((lost / "launches").iterdir()))
+    rows, _ = rows_of(runs)
+    assert sorted(read) == [lost.name, added.name]
+    assert gone.name not in rows["folder"] and added.name in rows["folder"]
+    read.clear()
+    assert rows_of(runs, rebuild=True)[0].equals(rows) and len(read) == DAYS
+
+
+@pytest.mark.parametrize("damage", ["half", "flipped", "empty", "foreign"])
+def test_damaged_index_is_built_anew(runs: Path, damage: str) -> None:
+    rows, _ = rows_of(runs)
+    path = runs / FILE
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 0x10
+    path.write_bytes({"half": content[: len(content) // 2], "flipped": bytes(flipped),
+                      "empty": b"", "foreign": b"PAR1"}[damage])  # fmt: skip
+    again, said = rows_of(runs)
+    assert again.equals(rows) and said == [f"{path} is damaged and is built anew"]
+    assert rows_of(runs)[1] == [] and path.read_bytes() == content
+
+
+def test_index_that_cannot_be_written_is_no_error(runs: Path) -> None:
+    (runs / f"{FILE}.{os.getpid()}").mkdir()
+    rows, [said] = rows_of(runs)
+    assert rows.height == DAYS * 5 and "cannot be written" in said
+
+
+def broken(runs: Path) -> dict[str, str]:
+    """Break campaigns in every way; return what must be said of each."""
+    names = sorted(path.name for path in runs.iterdir() if path.is_dir())
+
+    def manifest(name: str, text: str) -> None:
+        (runs / name / "manifest.json").write_text(text)
+
+    whole = (runs / names[0] / "manifest.json").read_text()
+    manifest(names[0], whole[: len(whole) // 2])
+    manifest(names[1], "[1, 2]")
+    manifest(names[2], json.dumps(json.loads(whole) | {"schema": "wyeast-campaign-9"}))
+    manifest(names[3], json.dumps(json.loads(whole) | {"images": None}))
+    manifest(names[4], json.dumps(json.loads(whole) | {"created_utc": "yesterday"}))
+    (runs / names[5] / "manifest.json").unlink()
+    (runs / names[6] / "manifest.json").write_bytes(b"\xff\xfe\x00")
+    shutil.rmtree(runs / names[7] / "launches")
+    for file in (runs / names[8] / "launches").glob("*/stdout"):
+        file.write_bytes(file.read_bytes()[:100] + b"\xff")
+    shutil.copytree(runs / names[9], runs / "zz-copy")
+    (runs / "aa-empty").mkdir()
+    (runs / "README.md").write_text("not a campaign")
+    (runs / ".hidden").mkdir()
+    return {
+        names[0]: "manifest.json cannot be read", names[1]: "is no JSON object",
+        names[2]: "has the schema 'wyeast-campaign-9'", names[3]: "lacks 'images'",
+        names[4]: "created_utc is no time: 'yesterday'", names[5]: "has no manifest.json",
+        names[6]: "cannot be read", names[7]: "has no readable launch",
+        names[8]: "has no readable launch", "zz-copy": f"a copy of {names[9]}",
+        "aa-empty": "has no manifest.json",
+    }  # fmt: skip
+
+
+def test_broken_campaigns_cost_a_sentence_each(runs: Path) -> None:
+    expected = broken(runs)
+    for _ in range(2):  # The second time from the index.
+        rows, said = rows_of(runs)
+        assert rows["folder"].n_unique() == DAYS - 9
+        assert len(said) == len(expected)
+        for name, words in expected.items():
+            [sentence] = [one for one in said if one.startswith(f"left out: {name}:")]
+            assert words in sentence and "\n" not in sentence
+    done = analysis("history", "--runs", str(runs))
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert done.stderr.count("left out: ") == len(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(0, 5000), noise=st.binary(max_size=8))
+def test_any_damage_to_a_manifest_is_a_sentence(
+    nightly: Path, tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("runs") / "20260101T000000Z-local-x"
+    folder.mkdir()
+    whole = next(nightly.glob("*/manifest.json")).read_bytes()
+    place = cut % len(whole)
+    (folder / "manifest.json").write_bytes(whole[:place] + noise + whole[place + 3 :])
+    rows, said = rows_of(folder.parent)
+    assert rows.is_empty() and all(sentence.startswith("left out: ") for sentence in said)
+    assert len(said) <= 1
+
+
+def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
+    for arguments, words in (
+        (["--runs", str(tmp_path)], "holds no campaign with a sound launch yet"),
+        (["--runs", str(tmp_path / "no-such")], "cannot be read"),
+    ):
+        done = analysis("history", *arguments)
+        assert done.returncode == 1 and words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_stamp_tells_a_new_launch(runs: Path) -> None:
+    folder = next(path for path in runs.iterdir() if path.is_dir())
+    before = stamp_of(folder)
+    (folder / "launches" / "round009_new").mkdir()
+    assert stamp_of(folder) != before and KEPT_EVERY > 1
+
+
+# Change points.
+
+
+def test_split_scores_by_hand() -> None:
+    # Mann and Whitney of {1,2,3} before {4,5,6}: U = 9, mean 4.5, variance 3 * 3 * 7 / 12.
+    assert split_scores(numpy.arange(1.0, 7.0)) == pytest.approx([4.5 / math.sqrt(5.25)])
+    assert split_scores(numpy.ones(8)).tolist() == [0.0] * 3
+
+
+def test_split_scores_are_mann_and_whitneys() -> None:
+    values = numpy.random.default_rng(1).standard_normal(15)
+    scores = split_scores(stats.rankdata(values))
+    for place, score in enumerate(scores, SHORTEST):
+        first, second = values[:place], values[place:]
+        u = stats.mannwhitneyu(first, second).statistic
+        size = len(first) * len(second)
+        assert score == pytest.approx(abs(u - size / 2) / math.sqrt(size * 16 / 12))
+
+
+def test_short_series_have_the_exact_chance() -> None:
+    """Of six values the one split is 3 by 3; 2 of 20 choices are as far apart as can be."""
+    assert least_chance(6) == pytest.approx(0.1, abs=0.01)
+    assert least_chance(5) == 1.0 and change_points([1, 2, 3, 4, 5], 0.99) == []
+
+
+def test_chance_beyond_the_orders_drawn_still_falls() -> None:
+    chances = [chance_of(score, 200) for score in (2.0, 3.0, 4.0, 6.0, 8.0)]
+    assert chances == sorted(chances, reverse=True) and chances[-1] < 1e-10 < chances[2]
+    assert chance_of(0.0, 200) == 1.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=40))
+def test_changes_do_not_depend_on_units_and_direction(values: list[float]) -> None:
+    places = [change.place for change in change_points(values, 0.05)]
+    scaled = [change.place for change in change_points([-v for v in values], 0.05)]
+    assert places == scaled and all(3 <= place <= len(values) - 3 for place in places)
+
+
+def test_two_steps_and_an_outlier() -> None:
+    random = numpy.random.default_rng(3)
+    values = 0.01 * random.standard_normal(60)
+    values[20:] += 0.2
+    values[40:] -= 0.1
+    values[50] += 5.0
+    assert [change.place for change in change_points(values, 0.01)] == [20, 40]
+
+
+def test_series_too_short_to_tell_do_not_weigh() -> None:
+    assert level_of_each([3] * 500 + [50] * 4, 0.05) == pytest.approx(0.05 / 4)
+    assert level_of_each([50] * 4, 0.05) == pytest.approx(0.05 / 4)
+    assert level_of_each([3] * 10, 0.05) == 0.05 and level_of_each([], 0.05) == 0.05
+
+
+# A campaign against its history.
+
+
+def test_predicted_ratio_covers_and_is_rarely_wrong() -> None:
+    data = 0.03 * numpy.random.default_rng(4).standard_normal((4000, 6))
+    found = [predicted_ratio(row[5], row[:5], 0.02) for row in data]
+    inside = [r.interval.low <= 1 <= r.interval.high for r in found if r.interval]
+    assert len(inside) == 4000 and 0.94 <= numpy.mean([r.p_value > 0.05 for r in found]) <= 0.96
+
+
+def test_two_earlier_campaigns_tell_nothing() -> None:
+    ratio = predicted_ratio(0.1, numpy.array([0.0, 0.0]), 0.02)
+    assert ratio.interval is None and ratio.counted == "2 earlier campaigns"
+
+
+def test_history_since_the_last_change_counts(runs: Path) -> None:
+    new = campaign(runs, DAYS, 1 / 1.1)
+    rows, _ = rows_of(runs)
+    for row in against_history(read_campaign(new), rows):
+        assert row.verdict.ratio.pairs == DAYS - STEP_AT
+        assert 0.94 < row.verdict.ratio.value < 1.06
+        assert not row.verdict.is_different

@@ -1,0 +1,111 @@
+"""A regression sets the exit code where it is shown and large, and nothing else does."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from analysis.campaign_comparison import Row
+from analysis.comparison import Verdict
+from analysis.regressions import outcome, write_junit
+from analysis.regressions import tested as found_in
+from analysis.statistics import independent_ratio
+from tests.analysis.in_process import analysis
+from tests.analysis.synthetic import Synthetic, Truth
+from tests.analysis.test_history import campaign
+
+
+def row(name: str, shift: float, noise: float = 0.001) -> Row:
+    base = [0.0, noise, -noise, 2 * noise, -2 * noise]
+    of = [value + shift for value in base]
+    verdict = Verdict("mpi", "old", independent_ratio(of, base, margin=0.02), 0.02)
+    return Row(name, "Linpack", verdict)
+
+
+def test_both_size_and_significance_are_needed() -> None:
+    found = found_in(
+        [row("same", 0), row("worse", -0.1), row("better", 0.1), row("little", -0.01),
+         row("noisy", -0.1, noise=0.1)], None,
+    )  # fmt: skip
+    outcomes = {one.row.cell: one.outcome for one in found}
+    assert outcomes == {"same": "none shown", "worse": "regression", "better": "none shown",
+                        "little": "none shown", "noisy": "none shown"}  # fmt: skip
+    assert found_in([row("little", -0.01)], 0.005)[0].outcome == "regression"
+    assert found_in([row("worse", -0.1)], 0.2)[0].outcome == "none shown"
+
+
+def test_family_is_corrected() -> None:
+    def middling(name: str) -> Row:
+        return row(name, -0.05, noise=0.017)
+
+    assert found_in([middling("alone")], None)[0].outcome == "regression"
+    many = found_in([middling("one"), *(row(f"other {n}", 0, 0.02) for n in range(30))], None)
+    assert many[0].outcome == "none shown"
+
+
+def test_junit_is_xml_whatever_a_cell_is_called(tmp_path: Path) -> None:
+    name = 'cell "<&>" \x1b[31m\x00 µ'
+    write_junit(tmp_path / "junit.xml", name, found_in([row(name, -0.1)], None))
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert suite[0].get("name") == 'cell "<&>" ?[31m? µ'
+
+
+def test_one_launch_cannot_tell() -> None:
+    verdict = Verdict("mpi", "old", independent_ratio([0.0], [0.0], margin=0.02), 0.02)
+    assert outcome(verdict, 0.02) == "cannot be told"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for day in range(6):
+        campaign(tmp_path / "runs", day, 1.0, rounds=4)
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.2, 0), (0.8, 3)])
+@pytest.mark.parametrize("history", [True, False])
+def test_exit_codes(runs: Path, factor: float, code: int, history: bool) -> None:
+    old = next(runs.glob("*000000Z-local-nightly"))
+    new = campaign(runs, 7, factor, rounds=4)
+    junit = runs.parent / "junit.xml"
+    done = analysis("regress", str(new), "--against", "history" if history else str(old),
+                    "--runs", str(runs), "--margin", "0.05", "--junit", str(junit))  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    bad = 5 if code else 0
+    assert done.stdout.count("regression: ") == bad
+    assert f"{bad} regressions in 5 cells" in done.stdout
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["tests"] == "5" and suite.attrib["failures"] == str(bad)
+    assert len(suite.findall("testcase/failure")) == bad
+    assert all("95% interval" in str(e.get("message")) for e in suite.iter("failure"))
+
+
+def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
+    """Linpack's rate and a time change to the same side of 1: above is always better."""
+    fast, slow = (
+        Synthetic(tmp_path / name, {"alpha-1.0": Truth(1e-6, 4e9, rate)}, rounds=4, noise=0.005,
+                  seed=seed, pairs=["Send/Recv"]).write()
+        for name, rate, seed in (("fast", 30e9, 1), ("slow", 20e9, 2))
+    )  # fmt: skip
+    worse = analysis("regress", str(slow), "--against", str(fast))
+    assert worse.returncode == 3 and worse.stdout.count("regression: Linpack") == 2
+    assert analysis("regress", str(fast), "--against", str(slow)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--against", "history"], "1 earlier campaigns"),
+        (["--against", "no-such"], "no-such is no campaign"),
+        (["--against", "history", "--margin", "-1"], "--margin must be"),
+    ],
+)
+def test_what_cannot_be_told_is_an_error(
+    tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    runs = tmp_path / "runs"
+    campaign(runs, 1, 1.0)
+    new = campaign(runs, 2, 1.0)
+    done = analysis("regress", str(new), "--runs", str(runs), *arguments)
+    assert done.returncode == 1 and sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
