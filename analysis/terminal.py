@@ -1,0 +1,62 @@
+"""Tables on the terminal: as wide as it is, paged where they are longer than its screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from analysis.text_table import TextTable
+
+#: Wide enough for a whole row where the output is a file or a pipe.
+WIDTH_OF_A_FILE = 200
+
+
+def console(width_of_a_file: int = WIDTH_OF_A_FILE) -> Console:
+    """Return a console of the terminal's width, or of the one given where there is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else width_of_a_file)
+
+
+@contextmanager
+def paged(to: Console, pager: bool) -> Iterator[Console]:
+    """Gather what is printed; page it where it does not fit the screen of a terminal.
+
+    `pager` False prints as it comes, and so does an output that is no terminal.
+    """
+    if not (pager and to.is_terminal):
+        yield to
+        return
+    with to.capture() as captured:
+        yield to
+    text = captured.get()
+    if text.count("\n") < to.height:
+        to.file.write(text)
+        to.file.flush()
+        return
+    with to.pager(styles=True):
+        # Already in the terminal's own codes.
+        to.out(text, end="", highlight=False)
+
+
+def rich_table(table: TextTable) -> Table:
+    """Return a table of words as rich draws it."""
+    shown = Table(title=escape(table.title))
+    for number, name in enumerate(table.columns):
+        right = number >= table.numbers_from
+        shown.add_column(escape(name.strip()), justify="right" if right else "left")
+    for row in table.rows:
+        shown.add_row(*map(escape, row))
+    return shown
+
+
+def show(tables: TextTable | Iterable[TextTable], pager: bool = False) -> None:
+    """Print tables and their notes."""
+    with paged(console(), pager) as screen:
+        for table in [tables] if isinstance(tables, TextTable) else tables:
+            screen.print(rich_table(table))
+            for note in table.notes:
+                screen.print(note, markup=False, highlight=False, soft_wrap=True)
