@@ -75,14 +75,14 @@ def line_table(campaign: Campaign, only: str) -> TextTable | None:
             seconds(alpha.value) if alpha.value > 0 else "–",
             bandwidth_words(beta)[0], *half_words(alpha, beta, half),
         ))  # fmt: skip
-    columns = ("cell", "implementation", "rounds", "latency", "of", "bandwidth", "of ", "alpha",
+    columns = ("cell", "implementation", "rounds", "latency", "at", "bandwidth", "at ", "alpha",
                "1 / beta", "n1/2", "95% interval")  # fmt: skip
     note = (
         "Latency and bandwidth: medians over launches of the smallest and the largest message. "
         "Alpha, 1 / beta and n1/2: one line through all sizes by least squares, as ORNL 1996 has "
         "it, also over a change of protocol; the long messages decide it."
     )
-    title = "One-way times: ORNL's line through all sizes"
+    title = "One line through all sizes"
     return TextTable(title, columns, rows, 2, [note]) if rows else None
 
 

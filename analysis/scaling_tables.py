@@ -72,14 +72,15 @@ def share_table(campaign: Campaign) -> TextTable | None:
 
 def power_table(campaign: Campaign) -> TextTable | None:
     """Return the exponents of bandwidth per rank over ranks; None without STS and ATA."""
-    rows = []
-    for power in powers_in(campaign):
-        exponent = power.exponent
-        rows.append((
+    powers = powers_in(campaign)
+    rows = [
+        (
             power.what, power.implementation, ", ".join(map(str, power.counts)),
-            f"{exponent.value:+.3f}" if exponent else "cannot be told",
-            interval_words(exponent.interval) if exponent else "–",
-        ))  # fmt: skip
+            f"{power.exponent.value:+.3f}", interval_words(power.exponent.interval),
+        )
+        for power in powers
+        if power.exponent
+    ]  # fmt: skip
     columns = ("exchange", "implementation", "ranks", "exponent", "95% interval")
     notes = [
         "Bandwidth per rank over the number of ranks p as a power of p, by the logarithms of "
@@ -87,12 +88,13 @@ def power_table(campaign: Campaign) -> TextTable | None:
         "The interval is Student's from the distances to the line: it needs three numbers of "
         "ranks, an exponent two.",
     ]
-    if any(not power.exponent for power in powers_in(campaign)):
+    single = {power.what for power in powers if not power.exponent}
+    if single:
         notes.append(
-            "Cannot be told from one number of ranks: measure on others, with a site of more cores "
-            "or nodes."
+            f"Of {len(single)} exchange(s) it cannot be told: they were measured on one number of "
+            "ranks. Others need a site of more cores or nodes."
         )
-    return TextTable("Scaling of exchanges over ranks", columns, rows, 3, notes) if rows else None
+    return TextTable("Scaling of exchanges over ranks", columns, rows, 3, notes) if powers else None
 
 
 def scaling_tables(campaign: Campaign) -> list[TextTable]:

@@ -2,6 +2,100 @@
 
 from __future__ import annotations
 
+import os
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
+from analysis.commands.campaigns import (
+    ROOT,
+    BaseOption,
+    CampaignArgument,
+    campaign_of,
+    fail,
+    folder_of,
+)
+
+if TYPE_CHECKING:
+    from analysis.campaign import Campaign
+
 app = typer.Typer()
+
+
+class Format(str, Enum):
+    """What an export is written in."""
+
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    JUNIT = "junit"
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", "-f",
+        help="csv: every table of the report, a file each; markdown: a summary for a merge "
+        "request; latex: the tables; junit: the launches, for continuous integration",
+    ),
+]  # fmt: skip
+
+
+@app.command()
+def export(
+    campaign: CampaignArgument,
+    format_: FormatOption = Format.CSV,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="a folder, or - for the output (the campaign's folder)"),
+    ] = None,
+    base: BaseOption = None,
+) -> None:
+    """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
+    found = campaign_of(campaign)
+    try:
+        files = exported(found, format_, base)
+    except ValueError as error:
+        fail(str(error))
+    if output == "-":
+        for name, text in files.items():
+            # Of several tables in one stream each needs its name.
+            typer.echo(f"# {name}\n{text}" if len(files) > 1 else text, nl=len(files) > 1)
+        return
+    folder = Path(output) if output else folder_of(campaign) / "export"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            aside = folder / f".{name}.{os.getpid()}"
+            aside.write_text(text, newline="")
+            aside.rename(folder / name)
+    except OSError as error:
+        fail(f"{folder} cannot be written: {error}; choose another with --output")
+    for name in files:
+        print(folder / name)
+
+
+def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
+    """Return the files of an export by name; raise ValueError where there is nothing for it."""
+    from analysis.comparison import compare
+    from analysis.data_tables import data_tables
+    from analysis.exports import csv_text, latex
+    from analysis.junit import junit
+    from analysis.markdown_summary import markdown
+    from analysis.text_tables import text_tables
+
+    if format_ is Format.JUNIT:
+        if not (found.launches or found.problems):
+            raise ValueError(f"{found.path.name} has no launch; measure with: make run")
+        return {"junit.xml": junit(found)}
+    comparison = compare(found, base)
+    if format_ is Format.MARKDOWN:
+        return {"summary.md": markdown(comparison)}
+    tables = data_tables(comparison, text_tables(found, ROOT))
+    if not tables:
+        raise ValueError(f"{found.path.name} has no launch; measure with: make run")
+    if format_ is Format.LATEX:
+        return {"tables.tex": latex(tables, found)}
+    return {f"{table.name}.csv": csv_text(table) for table in tables}
