@@ -14,7 +14,7 @@ from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
     PagerOption,
-    campaign_of,
+    comparison_of,
     fail,
     folder_of,
 )
@@ -29,23 +29,6 @@ app = typer.Typer(
 )
 app.add_typer(models.app)
 app.add_typer(export.app)
-
-
-def comparison_of(name: str, base: str | None) -> Comparison:
-    """Return the comparison of a campaign, or end with a sentence."""
-    from analysis.comparison import compare as compare_cells
-
-    campaign = campaign_of(name)
-    try:
-        comparison = compare_cells(campaign, base)
-    except ValueError as error:
-        fail(str(error))
-    if not campaign.sound():
-        fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
-    if not comparison.cells:
-        print(f"{campaign.path.name} has sound launches, but none of an experiment that compares")
-        raise typer.Exit(0)
-    return comparison
 
 
 @app.command()

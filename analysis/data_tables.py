@@ -1,4 +1,4 @@
-"""The report's tables as data: SI units in the headers, and in each row where its number is from."""
+"""The report's tables as data: units in the headers, in each row where its number is from."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def of_words(table: TextTable, campaign: Campaign, name: str) -> DataTable:
     """Return a table of words with its campaign, and the digests of the implementations in it."""
     columns = [column.strip() for column in table.columns]
     # What two columns are called alike belongs to the number before each.
-    for place, column in enumerate(columns):
-        if columns.count(column) > 1 and place:
-            columns[place] = f"{column} of {columns[place - 1]}"
+    for number, column in enumerate(columns):
+        if columns.count(column) > 1 and number:
+            columns[number] = f"{column} of {columns[number - 1]}"
     place = columns.index("implementation") if "implementation" in columns else None
     digest, formula = digests(campaign), " ".join(table.notes)
     rows = [

@@ -47,7 +47,8 @@ LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%",
     "#": r"\#", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "–": "--", "µ": r"\textmu{}", "×": r"$\times$", "\n": " ", "\t": " ", "`": r"\textasciigrave{}",
+    "–": "--", "µ": r"\textmu{}", "\u00d7": r"$\times$",
+    "\n": " ", "\t": " ", "`": r"\textasciigrave{}",
 }  # fmt: skip
 
 

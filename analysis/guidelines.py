@@ -196,8 +196,8 @@ def tests_of(setting: Setting, times: Times) -> Iterator[Test]:
             if one := tested(guideline.name, setting, size, left, right):
                 yield one
     for operation in every.every_operation:
-        sizes = sorted(size for name, size in times if name == operation and size > 0)
-        for smaller, larger in pairwise(sizes):
+        measured = sorted(size for name, size in times if name == operation and size > 0)
+        for smaller, larger in pairwise(measured):
             small, large = times[operation, smaller], times[operation, larger]
             name = f"{operation} is monotone in size"
             monotone = tested(name, setting, smaller, small, [large])
@@ -245,7 +245,7 @@ def summary_table(campaign: Campaign, tests: list[Test]) -> TextTable:
     for one in tests:
         of[one.setting.implementation, one.guideline].append(one)
     fixed = {guideline.name: guideline for guideline in declared().guidelines}
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in sorted(measured):
         between = sorted({g for n, g in of if n == name} - set(fixed))
         for guideline in [*fixed, *between]:

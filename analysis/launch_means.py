@@ -1,4 +1,4 @@
-"""Means over launches and quotients of them, with intervals; one value per launch, never iterations.
+"""Means over launches and quotients of them, with intervals; never of iterations.
 
 Student's interval assumes launches that are independent of each other; of their distribution it
 needs that a mean of so many is about normal. Under heavier tails it errs on the wide side

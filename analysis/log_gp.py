@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from analysis.launch_means import Mean, mean_of_launches
 from analysis.message_models import Sweep, SweepModel, slopes_by_round
+from analysis.one_way_times import medians
 
 WINDOW = re.compile(r"pairs window of (\d+) \[1 near pair\]")
 #: The ping-pongs that LogGP describes: blocking, one message each way, nothing else done.
@@ -110,9 +111,7 @@ def gaps(sweeps: list[Sweep]) -> list[Parameter]:
                 "in it; a window of 1 message of as many bytes would take them out"
             )
             values = [times[size] / most for times in long.rounds.values() if size in times]
-        parameters.append(
-            Parameter(long.implementation, name, "s", mean_of_launches(values), how)
-        )
+        parameters.append(Parameter(long.implementation, name, "s", mean_of_launches(values), how))
     return parameters
 
 
@@ -130,8 +129,9 @@ def reduction_per_byte(sweeps: list[Sweep]) -> list[Parameter]:
         if series != "allreduce-sum [world]" or not broadcast or reduction.ranks < 2:
             continue
         sizes = sorted(
-            set.intersection(*(set(t) for t in reduction.rounds.values()))
-            & set.intersection(*(set(t) for t in broadcast.rounds.values()))
+            set(medians(reduction.rounds)).intersection(
+                *reduction.rounds.values(), *broadcast.rounds.values()
+            )
         )
         slopes, others = slopes_by_round(reduction, sizes), slopes_by_round(broadcast, sizes)
         stages = math.ceil(math.log2(reduction.ranks))
@@ -142,9 +142,7 @@ def reduction_per_byte(sweeps: list[Sweep]) -> list[Parameter]:
                 f"by recursive doubling and a binomial tree; {sizes[0]} to {sizes[-1]:,} bytes"
             )
             parameters.append(
-                Parameter(
-                    reduction.implementation, "gamma", "s/B", mean_of_launches(values), how
-                )
+                Parameter(reduction.implementation, "gamma", "s/B", mean_of_launches(values), how)
             )
     return parameters
 
@@ -176,5 +174,7 @@ def parameters_of(sweeps: list[Sweep], models: list[SweepModel]) -> list[Paramet
                 "bcast and allreduce-sum of one launch at three sizes: measure with "
                 "CHECKS='Collectives.*suite=goptest'"
             )
-        found += [Parameter(name, key, "", None, f"not told: {why}") for key, why in lacking.items()]
+        found += [
+            Parameter(name, key, "", None, f"not told: {why}") for key, why in lacking.items()
+        ]
     return found

@@ -56,7 +56,7 @@ def half_words(alpha: Mean, beta: Mean, half: Mean) -> tuple[str, str]:
 
 def line_table(campaign: Campaign, only: str) -> TextTable | None:
     """Return latency, bandwidth and ORNL's one line through all sizes (1996, section 2.1)."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for (cell, name), rounds in sorted(one_way_times(campaign).items()):
         times = medians(rounds)
         if len(times) < FEWEST_SIZES or only not in cell:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.launch_means import Mean
-from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
 from analysis.campaign import Campaign
 from analysis.communication_records import Communication
+from analysis.launch_means import Mean
+from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
 from analysis.npb_output import NpbRun
 from analysis.records import ProgramOutput
 from analysis.statistics import CONFIDENCE, Interval, Ratio, median
@@ -126,9 +126,7 @@ def programs_in(campaign: Campaign) -> list[Measured]:
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops
             found.append(
-                Measured(
-                    what, record.implementation, record.ranks, record.round, rate, "op/s"
-                )
+                Measured(what, record.implementation, record.ranks, record.round, rate, "op/s")
             )
         elif isinstance(output, ProgramOutput):
             for result in output.results:

@@ -53,9 +53,7 @@ def share_row(one: ProfiledCell) -> tuple[str, ...]:
     ]
     mean = mean_of_launches(shares)
     interval = mean.interval
-    within = (
-        f"{max(0.0, interval.low):.1%} – {min(1.0, interval.high):.1%}" if interval else "–"
-    )
+    within = f"{max(0.0, interval.low):.1%} – {min(1.0, interval.high):.1%}" if interval else "–"
     name = one.cell + (" (oversubscribed)" if one.oversubscribed else "")
     ranks = str(one.profiles[0].header.ranks)
     return name, one.implementation, ranks, str(len(shares)), f"{mean.value:.1%}", within
@@ -73,7 +71,7 @@ def share_table(campaign: Campaign) -> TextTable | None:
 def power_table(campaign: Campaign) -> TextTable | None:
     """Return the exponents of bandwidth per rank over ranks; None without STS and ATA."""
     powers = powers_in(campaign)
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             power.what, power.implementation, ", ".join(map(str, power.counts)),
             f"{power.exponent.value:+.3f}", interval_words(power.exponent.interval),
@@ -97,8 +95,11 @@ def power_table(campaign: Campaign) -> TextTable | None:
     return TextTable("Scaling of exchanges over ranks", columns, rows, 3, notes) if powers else None
 
 
-def scaling_tables(campaign: Campaign) -> list[TextTable]:
-    """Return the tables of scaling that a campaign has launches for."""
+def scaling_tables(campaign: Campaign, shares: bool = True) -> list[TextTable]:
+    """Return the tables of scaling that a campaign has launches for.
+
+    Without `shares` not that of communication, which the report has among its profiles.
+    """
     speedups = speedup_table([*hpl_scaled(campaign), *scaled_of(programs_in(campaign))])
-    tables = (speedups, share_table(campaign), power_table(campaign))
+    tables = (speedups, share_table(campaign) if shares else None, power_table(campaign))
     return [table for table in tables if table]

@@ -30,7 +30,8 @@ def derived_tables(campaign: Campaign) -> list[TextTable]:
     return [
         table
         for table in (
-            *model_tables(campaign), *scaling_tables(campaign), *guideline_tables(campaign),
+            *model_tables(campaign), *scaling_tables(campaign, shares=False),
+            *guideline_tables(campaign),
         )
         if table.rows
     ]  # fmt: skip

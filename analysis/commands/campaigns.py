@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from analysis.campaign import Campaign
+    from analysis.comparison import Comparison
 
 ROOT = Path(__file__).resolve().parents[2]
 CampaignArgument = Annotated[
@@ -18,9 +19,7 @@ CampaignArgument = Annotated[
 BaseOption = Annotated[
     str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
 ]
-PagerOption = Annotated[
-    bool, typer.Option(help="page what is longer than the terminal's screen")
-]
+PagerOption = Annotated[bool, typer.Option(help="page what is longer than the terminal's screen")]
 
 
 def fail(sentence: str) -> NoReturn:
@@ -49,3 +48,20 @@ def campaign_of(name: str) -> Campaign:
     for problem in campaign.problems:
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
     return campaign
+
+
+def comparison_of(name: str, base: str | None) -> Comparison:
+    """Return the comparison of a campaign, or end with a sentence."""
+    from analysis.comparison import compare
+
+    campaign = campaign_of(name)
+    try:
+        comparison = compare(campaign, base)
+    except ValueError as error:
+        fail(str(error))
+    if not campaign.sound():
+        fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
+    if not comparison.cells:
+        print(f"{campaign.path.name} has sound launches, but none of an experiment that compares")
+        raise typer.Exit(0)
+    return comparison

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """What an export is written in."""
 
     CSV = "csv"
@@ -49,7 +49,9 @@ def export(
     format_: FormatOption = Format.CSV,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="a folder, or - for the output (the campaign's folder)"),
+        typer.Option(
+            "--output", "-o", help="a folder, or - for the output (the campaign's folder)"
+        ),
     ] = None,
     base: BaseOption = None,
 ) -> None:
