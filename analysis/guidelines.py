@@ -109,7 +109,7 @@ Times = dict[tuple[str, int], dict[int, float]]
 
 
 @dataclass(frozen=True)
-class Test:
+class Trial:
     """An operation over what it should be at most, by rounds; `ratio` above 1 is against it."""
 
     guideline: str
@@ -157,17 +157,17 @@ def times_in(campaign: Campaign) -> dict[Setting, Times]:
     }
 
 
-def tested(
+def trial_of(
     guideline: str, setting: Setting, size: int, left: dict[int, float],
     right: Sequence[dict[int, float]], factor: float = 1.0,
-) -> Test | None:  # fmt: skip
+) -> Trial | None:  # fmt: skip
     """Return the test of left <= factor x the sum of right, None where no round has them all."""
     rounds = sorted(set(left).intersection(*right))
     if not rounds:
         return None
     logs = [math.log(left[r] / (factor * sum(one[r] for one in right))) for r in rounds]
     ratio = paired_ratio(logs)
-    return Test(guideline, setting, size, ratio, one_sided(ratio))
+    return Trial(guideline, setting, size, ratio, one_sided(ratio))
 
 
 def one_sided(ratio: Ratio) -> float | None:
@@ -180,7 +180,7 @@ def one_sided(ratio: Ratio) -> float | None:
     return ratio.p_value / 2 if ratio.value > 1 else 1 - ratio.p_value / 2
 
 
-def tests_of(setting: Setting, times: Times) -> Iterator[Test]:
+def trials_of(setting: Setting, times: Times) -> Iterator[Trial]:
     """Yield the tests that a setting's times allow."""
     every = declared()
     for guideline in every.guidelines:
@@ -193,32 +193,32 @@ def tests_of(setting: Setting, times: Times) -> Iterator[Test]:
                 times.get((term.operation, other), {}) if other is not None else {}
                 for term, other in zip(guideline.at_most, sizes, strict=True)
             ]
-            if one := tested(guideline.name, setting, size, left, right):
+            if one := trial_of(guideline.name, setting, size, left, right):
                 yield one
     for operation in every.every_operation:
         measured = sorted(size for name, size in times if name == operation and size > 0)
         for smaller, larger in pairwise(measured):
             small, large = times[operation, smaller], times[operation, larger]
             name = f"{operation} is monotone in size"
-            monotone = tested(name, setting, smaller, small, [large])
+            monotone = trial_of(name, setting, smaller, small, [large])
             if every.between_sizes.monotone and monotone:
                 yield monotone
             name = f"{operation} of k n bytes <= k x n bytes"
-            split = tested(name, setting, larger, large, [small], larger / smaller)
+            split = trial_of(name, setting, larger, large, [small], larger / smaller)
             if every.between_sizes.split and larger % smaller == 0 and split:
                 yield split
 
 
-def tests_in(campaign: Campaign) -> list[Test]:
+def trials_in(campaign: Campaign) -> list[Trial]:
     """Return all tests of a campaign, with Holm's correction over them."""
-    tests = [one for key, times in times_in(campaign).items() for one in tests_of(key, times)]
+    tests = [one for key, times in times_in(campaign).items() for one in trials_of(key, times)]
     told = [one for one in tests if one.p_value is not None]
     adjusted = holm([one.p_value or 0.0 for one in told])
     corrected = {id(one): p for one, p in zip(told, adjusted, strict=True)}
     return [replace(one, adjusted_p=corrected.get(id(one))) for one in tests]
 
 
-def violation_row(one: Test) -> tuple[str, ...]:
+def violation_row(one: Trial) -> tuple[str, ...]:
     """Return a violation in words."""
     return (
         one.setting.implementation, one.guideline, one.setting.words, f"{one.message_bytes:,}",
@@ -235,13 +235,13 @@ def lacking(guideline: Guideline, measured: dict[str, set[int]]) -> str:
     return "not measured at sizes of the same work in one setting"
 
 
-def summary_table(campaign: Campaign, tests: list[Test]) -> TextTable:
+def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
     """Return for each implementation and guideline what came out of its tests."""
     measured: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for setting, times in times_in(campaign).items():
         for operation, size in times:
             measured[setting.implementation][operation].add(size)
-    of: dict[tuple[str, str], list[Test]] = defaultdict(list)
+    of: dict[tuple[str, str], list[Trial]] = defaultdict(list)
     for one in tests:
         of[one.setting.implementation, one.guideline].append(one)
     fixed = {guideline.name: guideline for guideline in declared().guidelines}
@@ -283,7 +283,7 @@ def summary_table(campaign: Campaign, tests: list[Test]) -> TextTable:
 
 def guideline_tables(campaign: Campaign) -> list[TextTable]:
     """Return the violations and the summary; nothing without collective operations."""
-    tests = tests_in(campaign)
+    tests = trials_in(campaign)
     if not times_in(campaign):
         return []
     violations = sorted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -53,6 +54,8 @@ ITERATIONS: dict[str, Any] = {
 }  # fmt: skip
 ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes", "application",
                  "graph", "situation")  # fmt: skip
+#: How many iterations become rows at a time: a row takes some 150 bytes until it is written.
+AT_ONCE = 500_000
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 
 
@@ -117,13 +120,32 @@ def iteration_series(launch: Launch) -> list[dict[str, Any]]:
     ]
 
 
+def parts_of(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the series in parts of about AT_ONCE iterations."""
+    part: list[dict[str, Any]] = []
+    count = 0
+    for row in rows:
+        part.append(row)
+        count += len(row["time_s"])
+        if count >= AT_ONCE:
+            yield part
+            part, count = [], 0
+    yield part
+
+
 def iterations_of(campaign: Campaign) -> pl.LazyFrame:
-    """Return a row for each iteration; the rows are made as they are written."""
-    rows = [row for launch in campaign.launches for row in iteration_series(launch)]
+    """Return a row for each iteration; the rows are made part by part as they are written."""
     by_series = {name: of for name, of in ITERATIONS.items() if name not in ("iteration", "time_s")}
-    frame = pl.DataFrame(rows, {**by_series, "time_s": pl.List(pl.Float64)})
+    schema = {**by_series, "time_s": pl.List(pl.Float64)}
     count = pl.int_ranges(0, pl.col("time_s").list.len()).alias("iteration")
-    return frame.lazy().with_columns(count).explode("iteration", "time_s").select(*ITERATIONS)
+    rows = (row for launch in campaign.launches for row in iteration_series(launch))
+    return pl.concat(
+        pl.LazyFrame(part, schema)
+        .with_columns(count)
+        .explode("iteration", "time_s")
+        .select(*ITERATIONS)
+        for part in parts_of(rows)
+    )
 
 
 def write_table(frame: pl.LazyFrame, path: Path) -> None:
