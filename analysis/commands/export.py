@@ -13,7 +13,9 @@ from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
     CampaignArgument,
+    PagerOption,
     campaign_of,
+    comparison_of,
     fail,
     folder_of,
 )
@@ -101,3 +103,37 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     if format_ is Format.LATEX:
         return {"tables.tex": latex(tables, found)}
     return {f"{table.name}.csv": csv_text(table) for table in tables}
+
+
+@app.command()
+def plot(
+    campaign: CampaignArgument,
+    experiment: Annotated[str, typer.Option("--experiment", "-e", help="such as PointToPoint")],
+    cell: Annotated[str, typer.Option(help="only curves whose name has this in it")] = "",
+    base: BaseOption = None,
+    pager: PagerOption = True,
+) -> None:
+    """Draw curves over message size in the terminal, with a sign for each implementation."""
+    from analysis.comparison import metrics
+    from analysis.terminal import console, paged
+    from analysis.terminal_plot import curves_of, drawing
+
+    comparison = comparison_of(campaign, base)
+    names = list(dict.fromkeys(one.experiment for one in comparison.cells))
+    if experiment not in names:
+        fail(f"{experiment} was not measured; there is: {', '.join(names)}")
+    curves = {title: of for title, of in curves_of(comparison, experiment).items() if cell in title}
+    if not curves:
+        fail(
+            f"{experiment} has no curve over message size"
+            f"{f' with {cell!r} in its name' if cell else ''}; its numbers: "
+            f"python -m analysis table {campaign} --experiment {experiment}"
+        )
+    about = metrics()[experiment]
+    with paged(console(100), pager) as screen:
+        for title, of in curves.items():
+            heading = f"{title}: {about['label']}, medians over launches; both axes logarithmic"
+            # A drawing fits the screen, without the line that the prompt needs.
+            text = drawing(heading, of, about["unit"], screen.width, min(screen.height - 1, 30))
+            screen.print(text, markup=False, highlight=False, overflow="ignore", crop=False)
+            screen.print()

@@ -37,7 +37,8 @@ def consistent(size: int) -> float:
 def fair_times() -> Seconds:
     """Return times of four ranks that keep all guidelines: each operation by its work."""
     of = {"bcast": 1.2, "scatter": 1.0, "gather": 1.0, "allgather": 1.5, "alltoall": 2.0,
-          "reduce-sum": 1.2, "reduce-min": 1.2, "allreduce-sum": 1.8, "allreduce-min": 1.8}  # fmt: skip
+          "reduce-sum": 1.2, "reduce-min": 1.2, "allreduce-sum": 1.8,
+          "allreduce-min": 1.8}  # fmt: skip
     return {(name, size): of[name] * consistent(size) for name in of for size in SIZES}
 
 

@@ -1,4 +1,4 @@
-"""Speedup, serial part and exponents: by the papers' tables, by Amdahl's law, by synthetic noise."""
+"""Speedup, serial part and exponents: by papers' tables, Amdahl's law and synthetic noise."""
 
 import csv
 import math
