@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.campaign import Campaign
 from analysis.comparison import Cell, Comparison, Verdict, metrics
-from analysis.text_table import TextTable
+from analysis.text_table import TextTable, file_name
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def problem_table(campaign: Campaign) -> DataTable:
     return DataTable("left-out", "Left out", ("campaign", "where", "sentence"), rows)
 
 
-def of_words(table: TextTable, campaign: Campaign, name: str) -> DataTable:
+def of_words(table: TextTable, campaign: Campaign) -> DataTable:
     """Return a table of words with its campaign, and the digests of the implementations in it."""
     columns = [column.strip() for column in table.columns]
     # What two columns are called alike belongs to the number before each.
@@ -144,20 +144,22 @@ def of_words(table: TextTable, campaign: Campaign, name: str) -> DataTable:
         for row in table.rows
     ]
     heads = ("campaign", *columns, "image_sha256", "formula")
-    return DataTable(name, table.title, heads, rows)
+    return DataTable(file_name(table.title), table.title, heads, rows)
 
 
 def data_tables(
-    comparison: Comparison, of_text: Sequence[tuple[str, TextTable]] = ()
+    comparison: Comparison, words: Sequence[TextTable] = (), others: Sequence[DataTable] = ()
 ) -> list[DataTable]:
-    """Return every table, without those that would be empty; `of_text` are (name, words)."""
+    """Return every table that is not empty: of `words` those that `others` have no numbers of."""
     campaign = comparison.campaign
     experiments = [name for name in metrics() if comparison.experiment(name)]
+    known = {table.name for table in others}
     tables = [
         group_table(comparison),
         *(ratio_table(comparison, name) for name in experiments),
         *(median_table(comparison, name) for name in experiments),
-        *(of_words(table, campaign, name) for name, table in of_text),
+        *others,
+        *(of_words(table, campaign) for table in words if file_name(table.title) not in known),
         launch_table(campaign),
         problem_table(campaign),
     ]

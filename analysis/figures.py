@@ -174,7 +174,11 @@ def bandwidth_figure(
     values = [v for curve in curves for e in curve.estimates for v in e.launches]
     # The limit is drawn where it is near; a far limit would flatten what is measured.
     top = max(values) * 1.3
-    near = [(size, value) for size, value in limit if value <= top * 3]
+    near = [
+        (size, value)
+        for size, value in limit
+        if value <= top * 3 and min(sizes) <= size <= max(sizes)
+    ]
     high = max([top, *(value * 1.1 for _, value in near)])
     across = Axis(min(sizes) * 0.85, max(sizes) * 1.15, LEFT, WIDTH - RIGHT)
     up = Axis(min(values) / 1.3, high, HEIGHT - BOTTOM, TOP)

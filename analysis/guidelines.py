@@ -29,6 +29,7 @@ from analysis.statistics import Ratio, holm, paired_ratio
 from analysis.text_table import TextTable
 
 ALPHA = 0.05
+SUMMARY = "Self-consistency guidelines"
 
 
 class Term(BaseModel):
@@ -278,7 +279,7 @@ def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
             f"At most {max(pairs)} rounds are paired: only violations far above the noise can be "
             "shown by so few; measure more with: make run ROUNDS=10 CHECKS=Collectives"
         )
-    return TextTable("Self-consistency guidelines", columns, rows, 3, notes)
+    return TextTable(SUMMARY, columns, rows, 3, notes)
 
 
 def guideline_tables(campaign: Campaign) -> list[TextTable]:

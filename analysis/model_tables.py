@@ -13,6 +13,8 @@ from analysis.message_models import SweepModel, models_of, sweeps_of
 from analysis.one_way_times import Rounds, medians, one_way_times
 from analysis.text_table import TextTable
 
+SEGMENTS, PARAMETERS = "Lines between protocol switches", "LogGP parameters"
+
 Words = Callable[[float], str]
 
 
@@ -130,7 +132,7 @@ def segment_table(models: list[SweepModel]) -> TextTable:
         )
     columns = ("cell", "implementation", "time", "bytes", "jump", "rounds", "alpha",
                "95% interval", "1 / beta", "95% interval ", "n1/2", "95% interval  ")  # fmt: skip
-    return TextTable("Lines between protocol switches", columns, rows, 3, notes)
+    return TextTable(SEGMENTS, columns, rows, 3, notes)
 
 
 def parameter_table(campaign: Campaign) -> TextTable | None:
@@ -154,7 +156,7 @@ def parameter_table(campaign: Campaign) -> TextTable | None:
         "L: latency; o_s, o_r: overhead of sender and receiver; g: gap between messages; G: gap "
         "between bytes; gamma: time to reduce a byte. Means over rounds, intervals Student's."
     )
-    return TextTable("LogGP parameters", columns, rows, 2, [note]) if rows else None
+    return TextTable(PARAMETERS, columns, rows, 2, [note]) if rows else None
 
 
 def model_tables(campaign: Campaign, only: str = "") -> list[TextTable]:

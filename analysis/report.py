@@ -17,12 +17,14 @@ from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.linpack_tables import TITLE as HPL
+from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
-from analysis.text_tables import derived_tables, name_of, rate_tables
+from analysis.text_table import file_name
+from analysis.text_tables import derived_tables, rate_tables
 
 #: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
 MOST_ROWS = 500
@@ -172,7 +174,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     environment.filters.update(prefixed=prefixed, interval=interval_text)
     rounds = {launch.record.round for launch in campaign.launches}
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign)
-    named = [(name_of(table), table) for table in (*rates, *derived)]
+    tables = data_tables(comparison, [*rates, *derived], derived_data(campaign))
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
@@ -190,8 +192,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         communications=communications(comparison),
         median_rows=median_rows,
         most_rows=MOST_ROWS,
-        downloads=downloads_of(data_tables(comparison, named)),
-        name_of=name_of,
+        downloads=downloads_of(tables),
+        file_name=file_name,
         derived=derived,
         hpl=next((table for table in rates if table.title == HPL), None),
         node_rates=[table for table in rates if table.title != HPL],

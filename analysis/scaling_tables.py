@@ -11,6 +11,8 @@ from analysis.scaling import Scaled, hpl_scaled, powers_in, programs_in, scaled_
 from analysis.statistics import Interval
 from analysis.text_table import TextTable
 
+SPEEDUPS = "Speedup and serial part"
+
 
 def interval_words(interval: Interval | None) -> str:
     """Return an interval of a number without a unit."""
@@ -40,7 +42,7 @@ def speedup_table(rows: list[Scaled]) -> TextTable | None:
         "linear. “–”: no serial part explains it."
     )
     words = [scaled_row(row) for row in rows]
-    return TextTable("Speedup and serial part", columns, words, 2, [note]) if rows else None
+    return TextTable(SPEEDUPS, columns, words, 2, [note]) if rows else None
 
 
 def share_row(one: ProfiledCell) -> tuple[str, ...]:

@@ -13,12 +13,6 @@ from analysis.scaling_tables import scaling_tables
 from analysis.text_table import TextTable
 
 
-def name_of(table: TextTable) -> str:
-    """Return a table's title as the name of a file."""
-    words = "".join(sign if sign.isalnum() else " " for sign in table.title.lower())
-    return "-".join(words.split())
-
-
 def rate_tables(campaign: Campaign, root: Path) -> list[TextTable]:
     """Return HPL's table and those of what a node does by itself, of what was measured."""
     tables = (hpl_table(campaign), node_table(campaign), cycles_table(campaign, root))
@@ -35,9 +29,3 @@ def derived_tables(campaign: Campaign) -> list[TextTable]:
         )
         if table.rows
     ]  # fmt: skip
-
-
-def text_tables(campaign: Campaign, root: Path) -> list[tuple[str, TextTable]]:
-    """Return all tables of words, each with a name."""
-    tables = [*rate_tables(campaign, root), *derived_tables(campaign)]
-    return [(name_of(table), table) for table in tables]

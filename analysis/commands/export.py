@@ -88,7 +88,8 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     from analysis.exports import csv_text, latex
     from analysis.junit import junit
     from analysis.markdown_summary import markdown
-    from analysis.text_tables import text_tables
+    from analysis.model_data import derived_data
+    from analysis.text_tables import derived_tables, rate_tables
 
     if format_ is Format.JUNIT:
         if not (found.launches or found.problems):
@@ -97,11 +98,13 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     comparison = compare(found, base)
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}
-    tables = data_tables(comparison, text_tables(found, ROOT))
+    words = [*rate_tables(found, ROOT), *derived_tables(found)]
+    if format_ is Format.LATEX:
+        # For people: the words of models, not their numbers.
+        return {"tables.tex": latex(data_tables(comparison, words), found)}
+    tables = data_tables(comparison, words, derived_data(found))
     if not tables:
         raise ValueError(f"{found.path.name} has no launch; measure with: make run")
-    if format_ is Format.LATEX:
-        return {"tables.tex": latex(tables, found)}
     return {f"{table.name}.csv": csv_text(table) for table in tables}
 
 
