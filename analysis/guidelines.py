@@ -277,7 +277,8 @@ def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
     if pairs and max(pairs) < 6:
         notes.append(
             f"At most {max(pairs)} rounds are paired: only violations far above the noise can be "
-            "shown by so few; measure more with: make run ROUNDS=10 CHECKS=Collectives"
+            "shown by so few; measure more with: make run ROUNDS=10 "
+            "CHECKS='Collectives.*suite=guidelines'"
         )
     return TextTable(SUMMARY, columns, rows, 3, notes)
 

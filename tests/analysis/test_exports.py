@@ -19,6 +19,7 @@ from analysis.downloads import downloads_of
 from analysis.exports import csv_text, latex_cell, latex_table
 from analysis.junit import junit
 from analysis.markdown_summary import markdown, markdown_cell
+from analysis.model_data import derived_data
 from tests.analysis.synthetic import TWICE, Synthetic
 
 HOSTILE = "=cmd|'/C calc'!A0 \\input{/etc/passwd} <b>&amp; | `x` $x_1^2$ %\n#~ \x00\x1b[31m"
@@ -67,7 +68,10 @@ def test_every_number_of_a_csv_can_be_traced(folder: Path) -> None:
 
 
 def test_every_column_of_a_number_has_its_unit(folder: Path) -> None:
-    for table in data_tables(compare(read_campaign(folder))):
+    campaign = read_campaign(folder)
+    tables = data_tables(compare(campaign), others=derived_data(campaign))
+    assert "lines-between-protocol-switches" in {table.name for table in tables}
+    for table in tables:
         for place, name in enumerate(table.columns):
             values = [row[place] for row in table.rows]
             if any(isinstance(value, float) for value in values):
