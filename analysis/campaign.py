@@ -58,10 +58,17 @@ class LaunchRecord(BaseModel):
     ended_utc: str
     wall_s: float | None
     times_s: dict[str, float] = {}
+    #: Of the first node's processors together: busy, idle, stolen (given to a hypervisor's others).
+    processors_s: dict[str, float] = {}
     exit_code: int | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: str | None
     reframe: dict[str, str]
+
+    def stolen_share(self) -> float | None:
+        """Return what part of the processors' time a hypervisor took, if the launch says."""
+        together = sum(self.processors_s.values())
+        return self.processors_s["stolen"] / together if together else None
 
     def started_s(self) -> float:
         """Return when the launch began, in seconds since the epoch, to the microsecond."""

@@ -21,7 +21,7 @@ from analysis.record_types import (
 OPERATIONS = (
     "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
     "reduce-min", "reduce-sum", "allreduce-min", "allreduce-sum",
-    "echo", "pairs", "some-to-some", "halo", "put", "get", "accumulate",
+    "echo", "pairs", "some-to-some", "halo", "cartesian", "put", "get", "accumulate",
 )  # fmt: skip
 
 

@@ -109,13 +109,15 @@ COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "r
 def time_below_clock_resolution(header: Header, result: Result) -> str | None:
     """Say so when the shortest time is below what the clock can tell apart.
 
-    A collective operation without data need not do anything (but a barrier), and may take no time.
+    A collective operation without data need not do anything (but a barrier), and may take no time;
+    nor need a rank wait for others to make a grid or a datatype, which clocks of 1 us cannot time.
     """
     time_s = getattr(result, "time_s", None)
     if time_s is None:
         return None
     if isinstance(result, Communication) and (
-        result.operation in COLLECTIVES_OF_DATA and not result.message_bytes
+        result.operation == "cartesian"
+        or (result.operation in COLLECTIVES_OF_DATA and not result.message_bytes)
     ):
         return None
     resolution = max(header.clock_tick_s, header.clock_resolution_s)

@@ -23,6 +23,7 @@ from analysis.profile_figures import matrix_figure, share_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
+from analysis.stolen_time import stolen_time
 from analysis.text_table import file_name
 from analysis.text_tables import derived_tables, rate_tables
 
@@ -66,7 +67,7 @@ def answer(comparison: Comparison) -> list[str]:
 
 
 def tally(comparison: Comparison) -> list[str]:
-    """Return in how many single cells each verdict was reached, a sentence per experiment."""
+    """Return in how many single cells each verdict was reached, and what bears on all of them."""
     sentences = []
     for experiment in metrics():
         for other in comparison.implementations:
@@ -78,7 +79,7 @@ def tally(comparison: Comparison) -> list[str]:
                     f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
                     f"{len(cells)}."
                 )
-    return sentences
+    return sentences + stolen_time(comparison.campaign)
 
 
 def memory_limits(campaign: Campaign) -> list[tuple[int, float]]:

@@ -28,6 +28,8 @@ LAUNCHES: dict[str, Any] = {
     "wall_s": pl.Float64, "exit_code": pl.Int64,
     "outcome": pl.String, "sentence": pl.String, "library": pl.String,
     "container_s": pl.Float64, "daemons_s": pl.Float64,
+    "processors_busy_s": pl.Float64, "processors_idle_s": pl.Float64,
+    "processors_stolen_s": pl.Float64,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -63,6 +65,7 @@ def launch_row(launch: Launch) -> dict[str, Any]:
     """Return a launch's row."""
     row = {name: getattr(launch.record, name, None) for name in LAUNCHES}
     row |= {f"{name}_s": seconds for name, seconds in launch.record.times_s.items()}
+    row |= {f"processors_{name}_s": time for name, time in launch.record.processors_s.items()}
     if isinstance(launch.output, ProgramOutput):
         row["library"] = launch.output.header.library
     return row

@@ -26,6 +26,7 @@ class Suite:
     groups: tuple[str, ...] = ("world",)
     shared: bool = False
     scrub_bytes: int = 0
+    on_a_node: int | None = None
 
     def sizes_for(self, ranks: int) -> list[int]:
         """Return the sizes that the program is asked for, whole doubles where they are divided."""
@@ -77,7 +78,12 @@ SUITES: dict[str, Suite] = of_tier(
         "ohio": Suite(("barrier", "bcast", "gather", "alltoall"),
                       tuple(range(0, 16_385, 1024)), 8, 100),
         "ata": Suite(("alltoall",), ATA_SIZES, 8, 100),
-        "goptest": Suite(("bcast", "allreduce-sum"), tuple(range(0, 1025, 256)), 32, 100),
+        # IIT: 1, 2 and 4 ranks a node, up to 32 in all.
+        **{
+            f"goptest-{n}-a-node": Suite(("bcast", "allreduce-sum"), tuple(range(0, 1025, 256)), 32,
+                                         100, on_a_node=n)
+            for n in (1, 2, 4)
+        },
         "ntnu-alltoall-small": Suite(("alltoall",), (NTNU_SMALL,), 8, 10_000, shared=True,
                                      scrub_bytes=SCRUB),
         "ntnu-alltoall-medium": Suite(("alltoall",), (NTNU_MEDIUM,), 8, 1000, shared=True,
@@ -104,6 +110,10 @@ class Collectives(Communicating):
     def ranks_wanted(self) -> int:
         """Return how many ranks the report had."""
         return SUITES[self.suite].ranks
+
+    def ranks_on_a_node(self) -> int | None:
+        """Return how many ranks the suite has on each node, if it says."""
+        return SUITES[self.suite].on_a_node
 
     def iterations_wanted(self) -> int:
         """Return how often each point is timed."""

@@ -25,7 +25,9 @@ class Suite:
 
 
 METHODS = ("sendrecv", "isend-irecv", "persistent", "neighbourhood", "put")
-CARTESIAN = ("sendrecv", "isend-irecv")
+# What is made before an exchange: the ranks' grid, once for all extents, and the faces' datatypes.
+GRID, DATATYPES = "create", "datatypes"
+CARTESIAN = (GRID, DATATYPES, "sendrecv", "isend-irecv")
 
 SUITES: dict[str, Suite] = of_tier(
     quick={
@@ -89,4 +91,10 @@ class HaloExchange(Communicating):
                     for other in range(dimensions):
                         faces[across] *= own[other] if other != across else 1
                 for method in suite.methods:
-                    yield Point("halo", method, "x".join(map(str, grid)), max(faces) * DOUBLE)
+                    made = method in (GRID, DATATYPES)
+                    if method == GRID and extent != suite.extents[0]:
+                        continue
+                    yield Point(
+                        "cartesian" if made else "halo", method, "x".join(map(str, grid)),
+                        0 if method == GRID else max(faces) * DOUBLE,
+                    )  # fmt: skip

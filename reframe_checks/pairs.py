@@ -24,6 +24,7 @@ class Suite:
     #: Also fewer pairs than there are, from one on.
     load: bool = False
     window: int = 64
+    on_a_node: int | None = None
 
     def pairs_of(self, ranks: int) -> list[int]:
         """Return the numbers of pairs."""
@@ -70,9 +71,17 @@ SUITES: dict[str, Suite] = of_tier(
         "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192, 65_536, 8_000_000), 8, 100,
                                       "every"),
         # mpptest's -bisect is blocking: send-recv.
-        "bisection-short": Suite(("send-recv", "exchange", "window"),
-                                 (0, 8, 64, 256, 512, 1024), 32, 1000, "bisection"),
-        "bisection-long": Suite(("send-recv", "exchange"), LONG, 32, 100, "bisection"),
+        **{
+            f"bisection-short-{n}-a-node": Suite(
+                ("send-recv", "exchange", "window"), (0, 8, 64, 256, 512, 1024), 32, 1000,
+                "bisection", on_a_node=n)
+            for n in (1, 2, 4)
+        },
+        **{
+            f"bisection-long-{n}-a-node": Suite(
+                ("send-recv", "exchange"), LONG, 32, 100, "bisection", on_a_node=n)
+            for n in (1, 2, 4)
+        },
         "ohio-ping": Suite(("window",), tuple(range(0, 16_385, 1024)), 2, 1000, window=1),
         "rate": Suite(("window",), (8, 64, 512, 1024, 4096), 16, 1000, load=True),
         "persistent": Suite(("persistent", "partitioned"), LBW_SIZES, 2, 100),
@@ -91,6 +100,10 @@ class Pairs(Communicating):
     def ranks_wanted(self) -> int:
         """Return how many ranks the report had."""
         return SUITES[self.suite].ranks
+
+    def ranks_on_a_node(self) -> int | None:
+        """Return how many ranks the suite has on each node, if it says."""
+        return SUITES[self.suite].on_a_node
 
     def iterations_wanted(self) -> int:
         """Return how often each point is timed."""

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include "estimate.h"
 #include "leaving.h"
 #include "records.h"
 
@@ -96,11 +97,8 @@ void report_estimate(const sampling *plan)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0 || !plan->estimate)
-        return;
-    printf("{\"record\":\"estimate\",\"points\":%zu,\"estimated_s\":", measured);
-    print_seconds(stdout, estimated_seconds());
-    fputs("}\n", stdout);
+    if (rank == 0 && plan->estimate)
+        print_estimate(measured, estimated_seconds());
 }
 
 void leave_out(const program_description *program, const char *sentence)

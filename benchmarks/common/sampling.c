@@ -18,7 +18,6 @@
 #define SHORTEST_WINDOW_S 50e-6
 #define LONGEST_WINDOW_S 10.0
 #define MOST_BATCHES_WITHOUT 8
-#define ESTIMATE_ITERATIONS 3
 
 const char *const synchronisation_names[] = {"barrier", "window", "none", NULL};
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "estimate.h"
 #include "options.h"
 
 typedef struct {
@@ -37,8 +38,7 @@ extern const char *const synchronisation_names[];
      .help = "how the ranks begin an iteration"},                                                  \
     {.name = "raw", .kind = OPTION_FLAG, .value = &(plan).raw,                                     \
      .help = "print the time of every iteration too"},                                             \
-    {.name = "estimate", .kind = OPTION_FLAG, .value = &(plan).estimate,                           \
-     .help = "time a few iterations only, and say how long all would take"}
+    ESTIMATE_OPTION((plan).estimate)
 
 /* What is timed. `run` is called by every rank; a rank that has no part in it returns at once.
  * `before`, where there is one, is called untimed before each iteration. `settle`, where there is

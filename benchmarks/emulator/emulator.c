@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "../common/communication.h"
+#include "../common/estimate.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "applications.h"
@@ -19,7 +20,7 @@ static choice_list application_texts;
 static const char *placement, *distribution, *compute;
 static long long message_bytes, steps, iterations, warmup, seed;
 static double compute_mean, compute_deviation;
-static int raw;
+static int raw, estimate;
 
 static const option options[] = {
     {.name = "application", .kind = OPTION_TEXTS, .value = &application_texts,
@@ -52,6 +53,7 @@ static const option options[] = {
      .most = MOST_ITERATIONS, .help = "untimed iterations before them"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &raw,
      .help = "print the times of every iteration too"},
+    ESTIMATE_OPTION(estimate),
 };
 
 static const program_description program = {
@@ -79,7 +81,7 @@ static int check_bytes_to_send(const application_list *list, complaint *about)
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
-    const emulation_plan plan = {
+    emulation_plan plan = {
         .how = {distribution, compute_deviation, (unsigned long long)seed, compute[0] == 's'},
         .steps = steps, .iterations = iterations, .warmup = warmup};
     int rank;
@@ -93,10 +95,15 @@ int main(int argc, char **argv)
         leave_together(program.name, about.text, EXIT_USAGE);
     begin_output(&program);
     emulation measured;
+    const double longer = estimate ? shorten_for_estimate(&plan.iterations, &plan.warmup) : 1.0;
+    const double began = MPI_Wtime();
     measure_applications(&program, &list, &plan, &measured);
-    const int failed = rank == 0 && report_emulation(&list, &plan, &measured, raw, &about);
+    if (estimate && rank == 0)
+        print_estimate(list.count, (MPI_Wtime() - began) * longer);
+    const int failed = rank == 0 && !estimate &&
+                       report_emulation(&list, &plan, &measured, raw, &about);
     refuse_together(&program, failed, &about);
-    const size_t results = list.count;
+    const size_t results = estimate ? 0 : list.count;
     free_emulation(&measured);
     free_applications(&list);
     end_program(&program, results);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 const char *const exchange_names[] = {"sendrecv", "isend-irecv", "persistent", "neighbourhood",
-                                      "put", NULL};
+                                      "put", "create", "datatypes", NULL};
 
 /* A face travels under the number of the side of its sender that it is, so that two faces between
  * the same two ranks, as on a periodic grid of two, are told apart. */
@@ -99,12 +99,86 @@ static void close_window(border_exchange *e)
 #define close_window NULL
 #endif
 
+/* What the run before has made is freed in the next one, so that there is something to look at. */
+static void run_create(void *context)
+{
+    border_exchange *e = context;
+    if (e->made != MPI_COMM_NULL)
+        MPI_Comm_free(&e->made);
+    make_grid(e->lattice, &e->made);
+}
+
+static void open_create(border_exchange *e)
+{
+    e->made = MPI_COMM_NULL;
+}
+
+static void close_create(border_exchange *e)
+{
+    MPI_Comm_free(&e->made);
+}
+
+static int verify_create(const border_exchange *e, complaint *about)
+{
+    const lattice *l = e->lattice;
+    int rank, kind, place[MOST_DIMENSIONS] = {0};
+    MPI_Topo_test(e->made, &kind);
+    if (kind != MPI_CART)
+        return complain(about, "MPI_Cart_create made a communicator that is no grid");
+    MPI_Comm_rank(e->made, &rank);
+    MPI_Cart_coords(e->made, rank, l->dimensions, place);
+    for (int d = 0; d < l->dimensions; d++)
+        if (place[d] != l->place[d])
+            return complain(about, "MPI_Cart_create put rank %d at %d of dimension %d, not at %d",
+                            rank, place[d], d, l->place[d]);
+    return 0;
+}
+
+static void run_datatypes(void *context)
+{
+    border_exchange *e = context;
+    for (int face = 0; face < e->lattice->faces; face++) {
+        if (e->types[face] != MPI_DATATYPE_NULL)
+            MPI_Type_free(&e->types[face]);
+        make_face(e->lattice, face, 0, &e->types[face]);
+    }
+}
+
+static void open_datatypes(border_exchange *e)
+{
+    for (int face = 0; face < e->lattice->faces; face++)
+        e->types[face] = MPI_DATATYPE_NULL;
+}
+
+static void close_datatypes(border_exchange *e)
+{
+    for (int face = 0; face < e->lattice->faces; face++)
+        MPI_Type_free(&e->types[face]);
+}
+
+static int verify_datatypes(const border_exchange *e, complaint *about)
+{
+    for (int face = 0; face < e->lattice->faces; face++) {
+        int bytes;
+        MPI_Type_size(e->types[face], &bytes);
+        if (bytes < 0 || (size_t)bytes != e->lattice->face_points[face] * sizeof(double))
+            return complain(about, "the datatype of face %d has %d bytes, not %zu", face, bytes,
+                            e->lattice->face_points[face] * sizeof(double));
+    }
+    return 0;
+}
+
 static const exchange_method methods[] = {
-    {"sendrecv", run_sendrecv, NULL, NULL},
-    {"isend-irecv", run_isend_irecv, NULL, NULL},
-    {"persistent", run_persistent, open_persistent, close_persistent},
-    {"neighbourhood", run_neighbourhood, NULL, NULL},
-    {"put", run_put, open_window, close_window},
+    {.name = "sendrecv", .run = run_sendrecv},
+    {.name = "isend-irecv", .run = run_isend_irecv},
+    {.name = "persistent", .run = run_persistent, .open = open_persistent,
+     .close = close_persistent},
+    {.name = "neighbourhood", .run = run_neighbourhood},
+    {.name = "put", .run = run_put, .open = open_window, .close = close_window},
+    {.name = "create", .run = run_create, .open = open_create, .close = close_create,
+     .verify = verify_create},
+    {.name = "datatypes", .run = run_datatypes, .open = open_datatypes,
+     .close = close_datatypes, .verify = verify_datatypes, .of_extent = 1},
 };
 
 const exchange_method *find_exchange(const char *name)

@@ -12,8 +12,7 @@ static int opposite(int face)
     return face ^ 1;
 }
 
-/* Make the datatype of a face: own points that are sent, or points of the border. */
-static void make_face(const lattice *l, int face, int of_border, MPI_Datatype *type)
+void make_face(const lattice *l, int face, int of_border, MPI_Datatype *type)
 {
     int sizes[MOST_DIMENSIONS], subsizes[MOST_DIMENSIONS], starts[MOST_DIMENSIONS];
     for (int d = 0; d < l->dimensions; d++) {
@@ -28,17 +27,24 @@ static void make_face(const lattice *l, int face, int of_border, MPI_Datatype *t
     MPI_Type_commit(type);
 }
 
+void make_grid(const lattice *l, MPI_Comm *comm)
+{
+    int periods[MOST_DIMENSIONS];
+    for (int d = 0; d < l->dimensions; d++)
+        periods[d] = l->periodic;
+    MPI_Cart_create(MPI_COMM_WORLD, l->dimensions, l->grid, periods, 0, comm);
+}
+
 int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
                     complaint *about)
 {
-    int ranks, rank, periods[MOST_DIMENSIONS], failed = 0, any;
+    int ranks, rank, failed = 0, any;
     *l = (lattice){.dimensions = dimensions, .faces = 2 * dimensions, .periodic = periodic,
                    .points = 1};
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Dims_create(ranks, dimensions, l->grid);
     for (int d = 0; d < dimensions; d++) {
         const size_t own = whole ? extent / (size_t)l->grid[d] : extent;
-        periods[d] = periodic;
         if (own < 1 || own > INT_MAX - 2)
             return complain(about, "--extent %zu: %d ranks in dimension %d have %zu points each",
                             extent, l->grid[d], d, own);
@@ -47,7 +53,7 @@ int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int pe
             return complain(about, "--extent %zu: too large in %d dimensions", extent, dimensions);
         l->points *= own + 2;
     }
-    MPI_Cart_create(MPI_COMM_WORLD, dimensions, l->grid, periods, 0, &l->comm);
+    make_grid(l, &l->comm);
     MPI_Comm_rank(l->comm, &rank);
     MPI_Cart_coords(l->comm, rank, dimensions, l->place);
     l->values = (double *)(void *)page_aligned(l->points * sizeof(double));

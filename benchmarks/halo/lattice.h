@@ -30,6 +30,12 @@ int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int pe
 
 void release_lattice(lattice *l);
 
+/* Make and commit the datatype of a face: own points that are sent, or points of the border. */
+void make_face(const lattice *l, int face, int of_border, MPI_Datatype *type);
+
+/* Make the communicator of the ranks' grid, every rank at its place. Collective. */
+void make_grid(const lattice *l, MPI_Comm *comm);
+
 /* Give every own point a value by its place in the whole lattice and by n, and every point of the
  * border a wrong one. */
 void fill_lattice(lattice *l, unsigned long long n);

@@ -9,6 +9,7 @@
 #include "../common/buffers.h"
 #include "../common/leaving.h"
 #include "../common/memory_copy.h"
+#include "../common/estimate.h"
 #include "../common/options.h"
 #include "../common/records.h"
 #include "../common/refinement.h"
@@ -29,7 +30,7 @@ static size_list sizes;
 static const char *order_name;
 static long long iterations, warmup, cache_bytes, stride_bytes;
 static double refine_tolerance;
-static int raw;
+static int raw, estimate;
 
 static const option options[] = {
     {.name = "pair", .kind = OPTION_CHOICES, .value = &pairs, .initial = "Send/Recv",
@@ -57,6 +58,7 @@ static const option options[] = {
      .help = "send doubles that are so many bytes apart, as a derived datatype; 0: contiguous"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &raw,
      .help = "print the time of every iteration as well"},
+    ESTIMATE_OPTION(estimate),
 };
 
 static const program_description program = {
@@ -193,6 +195,8 @@ static double measure(void *context, size_t bytes)
     time_round_trips(p, bytes, type);
     if (type != MPI_BYTE)
         MPI_Type_free(&type);
+    if (estimate)
+        return 0.0;
     p->results++;
     return p->rank == 0 ? print_result(p, bytes) : 0.0;
 }
@@ -254,16 +258,21 @@ int main(int argc, char **argv)
     if (!p.send || !p.receive || !p.times || !p.scratch || !medians)
         leave_at_once(program.name, "no memory for messages of the asked size and iterations");
     begin_output(&program);
+    const double longer = estimate ? shorten_for_estimate(&iterations, &warmup) : 1.0;
+    const double began = MPI_Wtime();
     for (size_t i = 0; i < pairs.count; i++) {
         p.pair = find_pair(pairs.names[i]);
         for (size_t s = 0; s < sizes.count; s++)
             medians[s] = measure(&p, sizes.sizes[s]);
-        if (refine_tolerance > 0) {
+        /* How many sizes come between is known by the times only, so an estimate is without. */
+        if (refine_tolerance > 0 && !estimate) {
             const refinement how = {refine_tolerance, stride_bytes ? ELEMENT : LEAST_GAP,
                                     MOST_ADDED};
             refine(&how, sizes.sizes, medians, sizes.count, measure, &p);
         }
     }
+    if (estimate && p.rank == 0)
+        print_estimate(pairs.count * sizes.count, (MPI_Wtime() - began) * longer);
     free(medians);
     free(p.scratch);
     free(p.times);

@@ -1,6 +1,5 @@
 /* preflight: do the ranks form one world of the asked size and spread, and how do they talk?
  * Output: benchmarks/FORMAT.md. */
-#include <getopt.h>
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -8,11 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/arguments.h"
 #include "../common/leaving.h"
+#include "../common/options.h"
 #include "../common/records.h"
 
-#define PROGRAM "preflight"
 #define TAG 1
 #define SHORT_BYTES 8
 #define LONG_BYTES 1000000
@@ -23,70 +21,26 @@
  * shared memory stays under even on a slow machine. */
 #define SHARED_MEMORY_LATENCY 5e-6
 
-static const char help[] =
-    "preflight: see that the ranks form one world, where they are, and how they talk\n"
-    "\n"
-    "usage: mpiexec -n N preflight [options]\n"
-    "\n"
-    "  --ranks N          fail unless the world has N ranks\n"
-    "  --hosts N          fail unless the ranks are on N hosts\n"
-    "  --iterations N     round trips from rank 0 to each other rank with a message of 8 bytes\n"
-    "                     (default 100); at most 10 of them also with 1000000 bytes\n"
-    "  --version, --help\n"
-    "\n"
-    "Output is JSON Lines, in seconds and bytes. The latency is right in its order of magnitude;\n"
-    "pingpong measures it properly.\n"
-    "\n"
-    "example: mpiexec -n 2 preflight --ranks 2 --hosts 1\n";
+static long long ranks_asked, hosts_asked, iterations;
 
-typedef struct {
-    long long ranks, hosts, iterations;
-    int help, version;
-} options;
+static const option options[] = {
+    {.name = "ranks", .kind = OPTION_NUMBER, .value = &ranks_asked, .least = 1, .most = INT_MAX,
+     .help = "fail unless the world has so many ranks"},
+    {.name = "hosts", .kind = OPTION_NUMBER, .value = &hosts_asked, .least = 1, .most = INT_MAX,
+     .help = "fail unless the ranks are on so many hosts"},
+    {.name = "iterations", .kind = OPTION_NUMBER, .value = &iterations, .initial = "100",
+     .least = 1, .most = 1000000,
+     .help = "round trips from rank 0 to each other rank with a message of 8 bytes; at most 10 of\n"
+             "      them also with 1000000 bytes"},
+};
 
-static int parse(int argc, char **argv, options *chosen, complaint *about)
-{
-    enum { RANKS = 256, HOSTS, ITERATIONS, HELP, VERSION };
-    static const struct option known[] = {
-        {"ranks", required_argument, NULL, RANKS},
-        {"hosts", required_argument, NULL, HOSTS},
-        {"iterations", required_argument, NULL, ITERATIONS},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {NULL, 0, NULL, 0},
-    };
-    *chosen = (options){.iterations = 100};
-    opterr = 0;
-    for (int option, at = 1; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;
-         at = optind) {
-        int status = 0;
-        switch (option) {
-        case RANKS:
-            status = parse_number("--ranks", optarg, 1, INT_MAX, &chosen->ranks, about);
-            break;
-        case HOSTS:
-            status = parse_number("--hosts", optarg, 1, INT_MAX, &chosen->hosts, about);
-            break;
-        case ITERATIONS:
-            status = parse_number("--iterations", optarg, 1, 1000000, &chosen->iterations, about);
-            break;
-        case HELP:
-            chosen->help = 1;
-            break;
-        case VERSION:
-            chosen->version = 1;
-            break;
-        default:
-            status = complain(about, "%.80s: unknown option or missing value; see preflight --help",
-                              argv[at]);
-        }
-        if (status)
-            return -1;
-    }
-    if (optind < argc)
-        return complain(about, "%.80s: unexpected argument; see preflight --help", argv[optind]);
-    return 0;
-}
+static const program_description program = {
+    "preflight",
+    "preflight: see that the ranks form one world, where they are, and how they talk, in\n"
+    "wyeast-records-1 (benchmarks/FORMAT.md). The latency is right in its order of magnitude;\n"
+    "pingpong measures it properly.\n",
+    "mpiexec -n 2 preflight --ranks 2 --hosts 1",
+    options, sizeof options / sizeof options[0]};
 
 /* Where a rank is. Two machines may have one name, and one machine may play several hosts, each
  * with its own name; the identifier of the kernel's boot tells machines apart. */
@@ -205,57 +159,39 @@ static void print_transport(const host *hosts, int peer, double short_trip, doub
 }
 
 /* Refuse a world that is not as asked for; each rank 0 says it for its own world. */
-static void demand_world(const options *chosen, const host *hosts, int ranks)
+static void demand_world(const host *hosts, int ranks)
 {
     complaint about;
-    if (chosen->ranks && chosen->ranks != ranks) {
+    if (ranks_asked && ranks_asked != ranks) {
         complain(&about,
                  "%d rank(s) formed a world, %lld were asked for; several worlds of one rank mean "
                  "that the launcher and the image's MPI do not speak the same PMI",
-                 ranks, chosen->ranks);
-        leave_together(PROGRAM, about.text, EXIT_FAILED);
+                 ranks, ranks_asked);
+        leave_together(program.name, about.text, EXIT_FAILED);
     }
     int distinct = count_distinct(hosts, ranks);
-    if (chosen->hosts && chosen->hosts != distinct) {
+    if (hosts_asked && hosts_asked != distinct) {
         complain(&about, "the ranks are on %d host(s), %lld were asked for", distinct,
-                 chosen->hosts);
-        leave_together(PROGRAM, about.text, EXIT_FAILED);
+                 hosts_asked);
+        leave_together(program.name, about.text, EXIT_FAILED);
     }
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    begin_program(&program, &argc, &argv);
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-
-    options chosen;
-    complaint about;
-    if (parse(argc, argv, &chosen, &about))
-        leave_together(PROGRAM, about.text, EXIT_USAGE);
-    if (chosen.help || chosen.version) {
-        if (rank == 0)
-            fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
-        leave_together(PROGRAM, NULL, EXIT_SOUND);
-    }
-
-    size_t iterations = (size_t)chosen.iterations;
-    size_t few = iterations < LONG_ITERATIONS ? iterations : LONG_ITERATIONS;
+    const size_t many = (size_t)iterations, few = many < LONG_ITERATIONS ? many : LONG_ITERATIONS;
     host *hosts = all_hosts(ranks);
     char *buffer = calloc(LONG_BYTES, 1);
-    double *times = calloc(iterations, sizeof *times);
-    double *scratch = calloc(iterations, sizeof *scratch);
-    char *parameters = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&parameters, &length);
-    if (!hosts || !buffer || !times || !scratch || !out)
-        leave_at_once(PROGRAM, "no memory");
-    demand_world(&chosen, hosts, ranks);
-    fprintf(out, "{\"ranks\":%lld,\"hosts\":%lld,\"iterations\":%lld}", chosen.ranks,
-            chosen.hosts, chosen.iterations);
-    if (fclose(out) != 0 || print_header(stdout, PROGRAM, parameters))
-        leave_at_once(PROGRAM, "no memory for the header");
+    double *times = calloc(many, sizeof *times);
+    double *scratch = calloc(many, sizeof *scratch);
+    if (!hosts || !buffer || !times || !scratch)
+        leave_at_once(program.name, "no memory");
+    demand_world(hosts, ranks);
+    begin_output(&program);
 
     size_t results = 1;
     if (rank == 0)
@@ -263,24 +199,18 @@ int main(int argc, char **argv)
                "\"distinct_hosts\":%d}\n",
                ranks, count_distinct(hosts, ranks));
     for (int peer = 1; peer < ranks; peer++) {
-        time_summary brief =
-            round_trips(rank, peer, buffer, SHORT_BYTES, times, scratch, iterations);
+        time_summary brief = round_trips(rank, peer, buffer, SHORT_BYTES, times, scratch, many);
         time_summary full = round_trips(rank, peer, buffer, LONG_BYTES, times, scratch, few);
         if (rank == 0) {
-            print_latency(peer, SHORT_BYTES, iterations, &brief);
+            print_latency(peer, SHORT_BYTES, many, &brief);
             print_latency(peer, LONG_BYTES, few, &full);
             print_transport(hosts, peer, brief.min, full.min);
         }
         results += 3;
     }
-
-    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
-    if (code)
-        fprintf(stderr, PROGRAM ": the output could not be written: the disk is full or closed\n");
-    free(parameters);
     free(scratch);
     free(times);
     free(buffer);
     free(hosts);
-    leave_with_code_of_rank_0(code);
+    end_program(&program, results);
 }

@@ -10,7 +10,7 @@ from reframe.core.exceptions import SanityError
 
 from analysis.communication_records import Communication
 from analysis.plausibility import communication_above_link
-from reframe_checks.mixins.cores import ranks_up_to
+from reframe_checks.mixins.cores import nodes_of_site, ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER
@@ -49,6 +49,14 @@ class Communicating(Experiment):
         """Return how many ranks the report had."""
         return 2
 
+    def ranks_on_a_node(self) -> int | None:
+        """Return how many ranks the report had on each node, if that is what it varied."""
+        return None
+
+    def ranks_wanted_on_a_node(self) -> int:
+        """Return what the report had, or one."""
+        return self.ranks_on_a_node() or super().ranks_wanted_on_a_node()
+
     def arguments(self) -> list[str]:
         """Return the program's arguments, but for those that all programs have."""
         raise NotImplementedError
@@ -60,9 +68,21 @@ class Communicating(Experiment):
     @run_after("init")
     def set_ranks(self) -> None:
         """Start as many ranks as the report had, or as many as the site has cores for."""
-        self.num_tasks = ranks_up_to(self.ranks_wanted())
+        most, on_a_node = self.ranks_wanted(), self.ranks_on_a_node()
+        if on_a_node:
+            most = min(most, on_a_node * nodes_of_site())
+        self.num_tasks = ranks_up_to(most)
         if TIER == "paper":
             self.time_limit = "2h"
+
+    @run_after("setup")
+    def leave_out_what_the_site_lacks(self) -> None:
+        """Leave out what the ranks of this site cannot form: so many on each node."""
+        wanted, found = self.ranks_on_a_node(), self.world().ranks_per_node
+        self.skip_if(
+            bool(wanted) and wanted != found,
+            f"{self.num_tasks} ranks are {found} a node on this site, not {wanted}",
+        )
 
     @run_after("setup")
     def describe_communication(self) -> None:

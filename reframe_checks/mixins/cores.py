@@ -25,6 +25,11 @@ def ranks_with_processors() -> int:
     return int(min(cores_of_site(), (site_here() or {}).get("processors", cores_of_site())))
 
 
+def nodes_of_site() -> int:
+    """Return the nodes of the site that ReFrame runs for; 1 where the host is of no site."""
+    return int((site_here() or {"nodes": 1})["nodes"])
+
+
 def cores_of_site() -> int:
     """Return the cores of the site that ReFrame runs for; 1 where the host is of no site."""
     site = site_here() or {"cores_per_node": 1, "nodes": 1}

@@ -101,9 +101,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
     def spread_over_nodes(self) -> None:
         """Decide over how many of the site's nodes the ranks are spread."""
         site = self.site()
-        wanted = self.num_tasks if self.spread else -(-self.num_tasks // site["cores_per_node"])
-        self.nodes = min(wanted, site["nodes"])
+        self.nodes = min(-(-self.num_tasks // self.ranks_wanted_on_a_node()), site["nodes"])
         self.num_tasks_per_node = self.world().ranks_per_node
+
+    def ranks_wanted_on_a_node(self) -> int:
+        """Return how many ranks share a node where the site has nodes enough."""
+        return 1 if self.spread else int(self.site()["cores_per_node"])
 
     def most_ranks(self) -> int:
         """Return how many ranks the site has a core for."""

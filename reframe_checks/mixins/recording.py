@@ -17,6 +17,9 @@ CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
 STARTED = "launch_started"
 ENDED = "launch_ended"
+#: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
+#: iowait, irq, softirq, steal. Guests' time is part of user's.
+PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
 ASKED = "launch_asked.json"
 
@@ -69,10 +72,11 @@ class Recorded(rfm.RegressionTestPlugin):
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        self.prerun_cmds += [f"date +%s.%N >{STARTED}"]
+        now = "{ date +%s.%N; head -n 1 /proc/stat; }"
+        self.prerun_cmds += [f"{now} >{STARTED}"]
         self.postrun_cmds += [
             "launch_exit_code=$?",
-            f"date +%s.%N >{ENDED}",
+            f"{now} >{ENDED}",
             "exit $launch_exit_code",
         ]
 
@@ -147,13 +151,38 @@ class Recorded(rfm.RegressionTestPlugin):
         """Return where the launch's stdout or stderr is."""
         return Path(self.stagedir) / str(sn.evaluate(getattr(self, stream)))
 
+    def noted(self, name: str) -> list[str]:
+        """Return the lines that the launch noted in a file: the time, the processors' time."""
+        try:
+            return (Path(self.stagedir) / name).read_text().splitlines()
+        except OSError:
+            return []
+
     def launch_seconds(self) -> tuple[float, float] | None:
         """Return when the launch began and ended, in seconds since the epoch, if it did both."""
-        stage = Path(self.stagedir)
         try:
-            return float((stage / STARTED).read_text()), float((stage / ENDED).read_text())
-        except (OSError, ValueError):
+            return float(self.noted(STARTED)[0]), float(self.noted(ENDED)[0])
+        except (IndexError, ValueError):
             return None
+
+    def processor_seconds(self) -> dict[str, float]:
+        """Return how long the first node's processors were busy, idle and stolen meanwhile.
+
+        In seconds over all its processors; stolen is what a hypervisor gave to other guests while
+        there was something to do here. Nothing where the kernel does not tell.
+        """
+        try:
+            before, after = (
+                [int(ticks) for ticks in self.noted(name)[1].split()[1:9]]
+                for name in (STARTED, ENDED)
+            )
+            return {
+                name: sum(after[field] - before[field] for field in fields)
+                / os.sysconf("SC_CLK_TCK")
+                for name, fields in PROCESSORS.items()
+            }
+        except (IndexError, ValueError):
+            return {}
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -196,6 +225,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "ended_utc": folder.utc_of(span[1]) if span else folder.utc_now(),
             "wall_s": span[1] - span[0] if span else None,
             "times_s": self.other_times(),
+            "processors_s": self.processor_seconds(),
             "exit_code": self.exit_code(),
             "outcome": outcome,
             "sentence": sentence,

@@ -107,7 +107,36 @@ def built(request: pytest.FixtureRequest, builds: Callable[[str], Built]) -> Bui
 
 
 @pytest.fixture(scope="session")
-def sanitized(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Sanitized:
+def one(builds: Callable[[str], Built]) -> Built:
+    """Return the programs built with the MPI that starts quickest: for what depends on none."""
+    return builds("mpich-5.0.2")
+
+
+@pytest.fixture(scope="session")
+def yielding(builds: Callable[[str], Built]) -> Built:
+    """Return the programs built with an MPI whose ranks can wait without a processor."""
+    return builds("openmpi-5.0.11")
+
+
+@pytest.fixture(scope="session")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Built], Sanitized]:
+    """Return what builds programs, as they are asked for, for the sanitizers."""
+
+    @cache
+    def build(implementation: str, prefix: Path) -> Sanitized:
+        folder = tmp_path_factory.mktemp(f"sanitized-{implementation}")
+        return Sanitized(implementation, prefix, folder, SANITIZERS)
+
+    return lambda built: build(built.implementation, built.prefix)
+
+
+@pytest.fixture(scope="session")
+def sanitized(built: Built, watched: Callable[[Built], Sanitized]) -> Sanitized:
     """Return the programs built with an MPI for the sanitizers."""
-    folder = tmp_path_factory.mktemp(f"sanitized-{built.implementation}")
-    return Sanitized(built.implementation, built.prefix, folder, SANITIZERS)
+    return watched(built)
+
+
+@pytest.fixture(scope="session")
+def sanitized_one(one: Built, watched: Callable[[Built], Sanitized]) -> Sanitized:
+    """Return the programs built with one MPI for the sanitizers: for what depends on none."""
+    return watched(one)

@@ -82,11 +82,23 @@ def test_batches_until_the_interval_is_narrow(built: Built, tmp_path: Path) -> N
     assert impossible.iterations == 120
 
 
-def test_estimate_measures_nothing(built: Built) -> None:
-    done = built.run("collective", "--estimate", "--iterations", "100000", "--sizes", "8")
-    *_, estimate, end = map(json.loads, done.stdout.splitlines())
-    assert estimate["points"] == 10 and estimate["estimated_s"] > 0
-    assert end == {"record": "end", "results": 0}
+@pytest.mark.parametrize(
+    ("program", "arguments", "points"),
+    [
+        ("collective", ["--sizes", "8"], 10),
+        ("pingpong", ["--sizes", "8", "--sizes", "800", "--refine", "0.1"], 2),
+        ("emulator", ["--steps", "5", "--compute-mean", "0"], 1),
+    ],
+)
+def test_estimate_measures_nothing(
+    one: Built, program: str, arguments: list[str], points: int
+) -> None:
+    done = one.run(program, "--estimate", "--iterations", "100000", *arguments)
+    assert done.returncode == 0, done.stderr
+    _, estimate, end = map(json.loads, done.stdout.splitlines())
+    assert estimate["record"] == "estimate" and estimate["points"] == points
+    # A hundred thousand iterations of anything take more than a millisecond.
+    assert estimate["estimated_s"] > 1e-3 and end["results"] == 0
 
 
 @pytest.mark.parametrize("partner", ["near", "bisection", "every"])
@@ -159,13 +171,21 @@ def test_halo_in_every_dimension(built: Built, tmp_path: Path, periodic: list[st
         "--method", "all", *periodic, *TINY, ranks=4,
     )  # fmt: skip
     by_group: dict[str, set[int]] = {}
+    made: set[tuple[str, str, bool]] = set()
     for result in output.communications():
-        by_group.setdefault(result.group.removesuffix(" periodic"), set()).add(result.moved_bytes)
+        group = result.group.removesuffix(" periodic")
+        if result.operation == "halo":
+            by_group.setdefault(group, set()).add(result.moved_bytes)
+        else:
+            assert result.moved_bytes == 0
+            made.add((result.method, group, result.message_bytes > 0))
     # Faces between ranks, each sent both ways; a periodic grid of two has two between two ranks.
     faces = {"4": (6, 8), "2x2": (8, 16), "2x2x1": (8, 16), "2x2x1x1": (8, 16)}
     for dimensions, (group, (open_ends, around)) in enumerate(faces.items()):
         points = 4**dimensions
         assert by_group[group] == {(around if periodic else open_ends) * points * 8}, group
+    # The grid, which has no bytes, and the datatypes of the faces.
+    assert made == {(m, g, m == "datatypes") for g in faces for m in ("create", "datatypes")}
 
 
 def test_one_sided(built: Built, tmp_path: Path) -> None:
@@ -210,17 +230,17 @@ def test_one_sided(built: Built, tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments_are_one_sentence(
-    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+    one: Built, program: str, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    done = built.refuse(program, arguments, ranks, sentence)
+    done = one.refuse(program, arguments, ranks, sentence)
     assert '"result"' not in done.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_help_and_version(built: Built, program: str) -> None:
-    shown = built.run(program, "--help")
+def test_help_and_version(one: Built, program: str) -> None:
+    shown = one.run(program, "--help")
     assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
-    assert built.run(program, "--version").stdout == f"{program} 1.0.0\n"
+    assert one.run(program, "--version").stdout == f"{program} 1.0.0\n"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +258,7 @@ def test_help_and_version(built: Built, program: str) -> None:
     ids=["alltoall", "allreduce", "pairs"],
 )  # fmt: skip
 def test_corrupted_data_is_found(
-    built: Built, tmp_path: Path, call: str, program: str, arguments: list[str]
+    one: Built, tmp_path: Path, call: str, program: str, arguments: list[str]
 ) -> None:
     """A library that changes one byte of 64 stands between program and MPI."""
     signature, original = call.split("|")
@@ -250,9 +270,9 @@ def test_corrupted_data_is_found(
     )
     library = tmp_path / "corrupt.so"
     subprocess.run(
-        [built.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
+        [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
     )
-    done = built.run(program, *arguments, *TINY, LD_PRELOAD=str(library))
+    done = one.run(program, *arguments, *TINY, LD_PRELOAD=str(library))
     assert done.returncode == 1, done.stdout
     assert f"{program}: " in done.stderr and '"end"' not in done.stdout
 
@@ -318,7 +338,7 @@ def test_valgrind_finds_nothing(built: Built) -> None:
 HARNESS = PROJECT / "tests" / "benchmarks" / "fuzz_options.c"
 
 
-def test_option_parsing_survives_anything(built: Built, tmp_path: Path) -> None:
+def test_option_parsing_survives_anything(one: Built, tmp_path: Path) -> None:
     """Thousands of random command lines under the address and undefined-behaviour sanitizers."""
     import random
 
@@ -326,7 +346,7 @@ def test_option_parsing_survives_anything(built: Built, tmp_path: Path) -> None:
     common = PROJECT / "benchmarks" / "common"
     sources = [common / f"{name}.c" for name in ("arguments", "options", "record_pieces")]
     subprocess.run(
-        [built.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
+        [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror",
          "-o", program, HARNESS, *sources, "-lm"],
         check=True,

@@ -118,11 +118,11 @@ def faulty_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("fault", ["missing", "late"])
 @pytest.mark.parametrize("size", [0, 7, 8, 4000])
 def test_lost_datagrams_are_sent_again(
-    built: Built, faulty_network: Path, fault: str, size: int, tmp_path: Path
+    one: Built, faulty_network: Path, fault: str, size: int, tmp_path: Path
 ) -> None:
     arguments = ["--sizes", str(size), "--iterations", "300", "--warmup", "0"]
     faulty = {"LD_PRELOAD": str(faulty_network), "EVERY": "200", "FAULT": fault}
-    done = built.run("echo", *arguments, **faulty)
+    done = one.run("echo", *arguments, **faulty)
     assert done.returncode == 0, done.stderr
     read(done.stdout, tmp_path / "out")
     output = read_program_output(tmp_path / "out")
@@ -142,19 +142,19 @@ def test_lost_datagrams_are_sent_again(
     ],
 )
 def test_too_faulty_network(
-    built: Built, faulty_network: Path, fault: str, every: str, size: str, sentence: str
+    one: Built, faulty_network: Path, fault: str, every: str, size: str, sentence: str
 ) -> None:
     arguments = ["--sizes", size, "--iterations", "100", "--warmup", "0"]
-    done = built.run("echo", *arguments, LD_PRELOAD=str(faulty_network), EVERY=every, FAULT=fault)
+    done = one.run("echo", *arguments, LD_PRELOAD=str(faulty_network), EVERY=every, FAULT=fault)
     assert done.returncode != 0 and '"end"' not in done.stdout
     assert sentence in done.stderr
 
 
 def test_doubled_datagrams_are_told_by_their_number(
-    built: Built, faulty_network: Path, tmp_path: Path
+    one: Built, faulty_network: Path, tmp_path: Path
 ) -> None:
     faulty = {"LD_PRELOAD": str(faulty_network), "EVERY": "3", "FAULT": "doubled"}
-    done = built.run("echo", "--sizes", "8", "--sizes", "4000", **faulty)
+    done = one.run("echo", "--sizes", "8", "--sizes", "4000", **faulty)
     assert done.returncode == 0, done.stderr
     read(done.stdout, tmp_path / "out")
     assert echoes(read_program_output(tmp_path / "out")) == [("udp", 8), ("udp", 4000)]
@@ -195,9 +195,9 @@ def test_memory_of_two_containers_is_left_out(built: Built) -> None:
     ],
 )
 def test_bad_arguments_are_one_sentence(
-    built: Built, arguments: list[str], ranks: int, sentence: str
+    one: Built, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    assert built.refuse("echo", arguments, ranks, sentence).stdout == ""
+    assert one.refuse("echo", arguments, ranks, sentence).stdout == ""
 
 
 def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:

@@ -113,28 +113,28 @@ DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(("distribution", "more"), DISTRIBUTIONS)
 def test_drawn_times_follow_from_the_seed(
-    built: Built, distribution: str, more: list[str], tmp_path: Path
+    one: Built, distribution: str, more: list[str], tmp_path: Path
 ) -> None:
     words = ["--distribution", distribution, *more, "--application", "farm:2"]
-    first = results(emulate(built, tmp_path / "1", *words, ranks=2))[0].drawn_by_rank_s
-    again = results(emulate(built, tmp_path / "2", *words, ranks=2))[0].drawn_by_rank_s
+    first = results(emulate(one, tmp_path / "1", *words, ranks=2))[0].drawn_by_rank_s
+    again = results(emulate(one, tmp_path / "2", *words, ranks=2))[0].drawn_by_rank_s
     beside = results(
-        emulate(built, tmp_path / "3", *words, "--application", "ring:3", ranks=5)
+        emulate(one, tmp_path / "3", *words, "--application", "ring:3", ranks=5)
     )[0].drawn_by_rank_s  # fmt: skip
-    other = results(emulate(built, tmp_path / "4", *words, "--seed", "2", ranks=2))
-    larger = results(emulate(built, tmp_path / "5", *words[:-1], "farm:4"))[0].drawn_by_rank_s
+    other = results(emulate(one, tmp_path / "4", *words, "--seed", "2", ranks=2))
+    larger = results(emulate(one, tmp_path / "5", *words[:-1], "farm:4"))[0].drawn_by_rank_s
     assert first == again == beside == larger[:2]
     assert other[0].drawn_by_rank_s != first and len(set(larger)) == 4
 
 
 @pytest.mark.parametrize(("distribution", "more"), [("constant", []), *DISTRIBUTIONS])
 def test_drawn_times_have_the_mean(
-    built: Built, distribution: str, more: list[str], tmp_path: Path
+    one: Built, distribution: str, more: list[str], tmp_path: Path
 ) -> None:
     """Of 60000 times of at most the standard deviation of the mean, the mean is off by 2%."""
     words = ["--distribution", distribution, *more, "--compute-mean", "1e-6"]
     words += ["--steps", "30000", "--iterations", "2", "--warmup", "0", "--message-bytes", "0"]
-    [result] = results(emulate(built, tmp_path / "out", *words, ranks=2))
+    [result] = results(emulate(one, tmp_path / "out", *words, ranks=2))
     for seconds in result.drawn_by_rank_s:
         assert seconds == pytest.approx(30000e-6, rel=0.03)
 
@@ -312,14 +312,14 @@ def test_any_text_is_read_or_refused_with_a_line(
     ],
 )  # fmt: skip
 def test_bad_arguments_are_one_sentence(
-    built: Built, arguments: list[str], ranks: int, sentence: str
+    one: Built, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    assert built.refuse("emulator", arguments, ranks, sentence).stdout == ""
+    assert one.refuse("emulator", arguments, ranks, sentence).stdout == ""
 
 
-def test_bad_file_ends_every_rank(built: Built, tmp_path: Path) -> None:
+def test_bad_file_ends_every_rank(one: Built, tmp_path: Path) -> None:
     (tmp_path / "graph").write_text("ranks 3\nedge 0 3 8\n")
-    done = built.run("emulator", "--application", f"file={tmp_path / 'graph'}", ranks=3)
+    done = one.run("emulator", "--application", f"file={tmp_path / 'graph'}", ranks=3)
     assert done.returncode == 2 and done.stdout == ""
     assert f"emulator: {tmp_path / 'graph'}:2: rank 3: must be from 0 to 2" in done.stderr
 
@@ -328,8 +328,8 @@ def test_bad_file_ends_every_rank(built: Built, tmp_path: Path) -> None:
     ("path", "sentence"),
     [("/proc/self/mem", "cannot be read"), ("/proc", "not a regular file")],
 )
-def test_file_that_cannot_be_read(built: Built, path: str, sentence: str) -> None:
-    done = built.run("emulator", "--application", f"file={path}")
+def test_file_that_cannot_be_read(one: Built, path: str, sentence: str) -> None:
+    done = one.run("emulator", "--application", f"file={path}")
     assert done.returncode == 2 and f"emulator: {path}: {sentence}" in done.stderr
 
 
@@ -362,18 +362,18 @@ def between(built: Built, folder: Path, body: str) -> str:
     ],
     ids=["damaged", "lost", "clock"],
 )  # fmt: skip
-def test_faults_are_found(built: Built, body: str, sentence: str, tmp_path: Path) -> None:
-    library = between(built, tmp_path, body)
+def test_faults_are_found(one: Built, body: str, sentence: str, tmp_path: Path) -> None:
+    library = between(one, tmp_path, body)
     steps = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.03"]
-    done = built.run("emulator", *steps, LD_PRELOAD=library)
+    done = one.run("emulator", *steps, LD_PRELOAD=library)
     assert done.returncode == 1, done.stdout
     assert sentence in done.stderr and '"end"' not in done.stdout
 
 
-def test_help_and_version(built: Built) -> None:
-    shown = built.run("emulator", "--help")
+def test_help_and_version(one: Built) -> None:
+    shown = one.run("emulator", "--help")
     assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
-    assert built.run("emulator", "--version").stdout == "emulator 1.0.0\n"
+    assert one.run("emulator", "--version").stdout == "emulator 1.0.0\n"
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

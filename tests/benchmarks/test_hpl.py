@@ -14,8 +14,8 @@ from tests.benchmarks.conftest import PROJECT, Built
 pytestmark = pytest.mark.real
 
 
-def test_hpl_dat_refuses_what_does_not_fit(built: Built, tmp_path: Path) -> None:
-    command = [str(built.build / "bin/hpl_dat"), "--p", "1", "--q", "2", "--nb", "64", "--n"]
+def test_hpl_dat_refuses_what_does_not_fit(one: Built, tmp_path: Path) -> None:
+    command = [str(one.build / "bin/hpl_dat"), "--p", "1", "--q", "2", "--nb", "64", "--n"]
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*command, *more], capture_output=True, text=True, check=False)
@@ -34,13 +34,13 @@ def test_hpl_dat_refuses_what_does_not_fit(built: Built, tmp_path: Path) -> None
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_hpl_dat_is_the_thesis_appendix(built: Built) -> None:
+def test_hpl_dat_is_the_thesis_appendix(one: Built) -> None:
     rows = (PROJECT / "literature/kearns2003_hpl_dat.csv").read_text().splitlines()[1:]
     labels = {"swap", "depth", "bcast", "rfact", "ndiv", "nbmin", "pfact", "threshold"}
     values = {
         name: value for name, _, value, *_ in (row.split(",") for row in rows) if name in labels
     }
-    command = [built.build / "bin/hpl_dat", "--p", "4", "--q", "6", "--n", "2000", "--nb", "150"]
+    command = [one.build / "bin/hpl_dat", "--p", "4", "--q", "6", "--n", "2000", "--nb", "150"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     marks = {
         "swap": "SWAP", "depth": "DEPTHs", "bcast": "BCASTs", "rfact": "RFACTs", "ndiv": "NDIVs",
@@ -128,9 +128,7 @@ def test_hpl_fails_aloud(
         ("4:cpu,cpuacct:/\n9:memory:/job/step\n0::/", "memory/job/memory.limit_in_bytes"),
     ],
 )
-def test_hpl_dat_heeds_the_control_group(
-    built: Built, group: str, file: str, tmp_path: Path
-) -> None:
+def test_hpl_dat_heeds_the_control_group(one: Built, group: str, file: str, tmp_path: Path) -> None:
     """A job's limit, on any level and in both versions of control groups, is the memory."""
     (tmp_path / "groups").write_text(group + "\n")
     limit = tmp_path / "limits" / file
@@ -138,7 +136,7 @@ def test_hpl_dat_heeds_the_control_group(
     script = (
         f"mount --bind {tmp_path}/groups /proc/$$/cgroup && "
         f"mount --bind {tmp_path}/limits /sys/fs/cgroup && "
-        f"exec {built.build}/bin/hpl_dat --p 1 --q 2 --n 8000 --nb 64 --output /dev/null"
+        f"exec {one.build}/bin/hpl_dat --p 1 --q 2 --n 8000 --nb 64 --output /dev/null"
     )
     command = ["unshare", "--mount", "sh", "-c", script]
     for allowed, code in (("640000000", 0), ("639000000", 1), ("max", 0)):

@@ -121,17 +121,22 @@ def test_independent_singletons_are_refused(built: Built) -> None:
     ],
 )
 def test_bad_arguments_are_one_sentence(
-    built: Built, program: str, arguments: list[str], ranks: int, sentence: str
+    one: Built, program: str, arguments: list[str], ranks: int, sentence: str
 ) -> None:
-    done = built.refuse(program, arguments, ranks, sentence)
+    done = one.refuse(program, arguments, ranks, sentence)
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("program", ["pingpong", "startup"])
+def test_sentence_and_code_pass_every_launcher(built: Built, program: str) -> None:
+    built.refuse(program, ["--nonsense"], 2, "unknown option")
+
+
 @pytest.mark.parametrize("program", ["pingpong", "preflight", "startup"])
-def test_help_and_version(built: Built, program: str) -> None:
-    shown = built.run(program, "--help")
+def test_help_and_version(one: Built, program: str) -> None:
+    shown = one.run(program, "--help")
     assert shown.returncode == 0 and "usage:" in shown.stdout and "example:" in shown.stdout
-    assert built.run(program, "--version").stdout == f"{program} 1.0.0\n"
+    assert one.run(program, "--version").stdout == f"{program} 1.0.0\n"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_help_and_version(built: Built, program: str) -> None:
     ids=["from rank 1", "from rank 0", "order of pieces", "stale"],
 )  # fmt: skip
 def test_corrupted_data_is_found(
-    built: Built, size: str, damage: str, sentence: str, tmp_path: Path
+    one: Built, size: str, damage: str, sentence: str, tmp_path: Path
 ) -> None:
     """A library that damages messages of one size stands between program and MPI."""
     source = tmp_path / "corrupt.c"
@@ -166,13 +171,13 @@ def test_corrupted_data_is_found(
     )
     library = tmp_path / "corrupt.so"
     subprocess.run(
-        [built.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
+        [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
     )
     pairs = ["--pair", "Send/Recv", "--pair", "Isend/Recv", "--iterations", "1", "--warmup", "0"]
-    done = built.run("pingpong", *pairs, "--sizes", size, LD_PRELOAD=str(library))
+    done = one.run("pingpong", *pairs, "--sizes", size, LD_PRELOAD=str(library))
     assert done.returncode == 1
     assert sentence in done.stderr and '"end"' not in done.stdout
-    done = built.run("pingpong", *pairs, "--sizes", "999", LD_PRELOAD=str(library))
+    done = one.run("pingpong", *pairs, "--sizes", "999", LD_PRELOAD=str(library))
     assert done.returncode == 0
 
 
@@ -198,10 +203,10 @@ def test_memory_copy_is_made(built: Built) -> None:
 
 
 @pytest.mark.parametrize("key", ["library", "pair", "verified_bytes", "results"])
-def test_schema_refuses_what_it_must(built: Built, key: str) -> None:
+def test_schema_refuses_what_it_must(one: Built, key: str) -> None:
     records = [
         json.loads(line)
-        for line in built.run("pingpong", "--sizes", "1", "--iterations", "1").stdout.splitlines()
+        for line in one.run("pingpong", "--sizes", "1", "--iterations", "1").stdout.splitlines()
     ]
     [record] = [record for record in records if key in record]
     assert SCHEMA.is_valid(record)

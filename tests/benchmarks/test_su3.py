@@ -6,7 +6,6 @@ import math
 import shutil
 import statistics
 import subprocess
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,13 +53,11 @@ def proof(built: Built, *arguments: str, ranks: int = 1) -> float:
     return result.deviation
 
 
-@pytest.fixture(scope="module")
-def one(builds: Callable[[str], Built]) -> Built:
-    """Return the programs built with one MPI: physics does not depend on it."""
-    built = builds("mpich-5.0.2")
-    done = built.make("su3_naive")
+@pytest.fixture(scope="module", autouse=True)
+def ordinary_code(one: Built) -> None:
+    """Build the ordinary code too, which is no part of what is installed."""
+    done = one.make("su3_naive")
     assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
-    return built
 
 
 def anchor(beta: float, sites: int) -> tuple[float, float]:
@@ -297,8 +294,8 @@ def test_checkpoint_that_cannot_be_written(one: Built, tmp_path: Path) -> None:
         (["more"], 1, "unexpected argument"),
     ],
 )
-def test_bad_arguments(built: Built, arguments: list[str], ranks: int, sentence: str) -> None:
-    assert built.refuse("su3", arguments, ranks, sentence).stdout == ""
+def test_bad_arguments(one: Built, arguments: list[str], ranks: int, sentence: str) -> None:
+    assert one.refuse("su3", arguments, ranks, sentence).stdout == ""
 
 
 def test_step_that_is_too_long_is_no_result(one: Built) -> None:
@@ -308,7 +305,7 @@ def test_step_that_is_too_long_is_no_result(one: Built) -> None:
     assert done.returncode == 1 and "the step is too long" in done.stderr
 
 
-def test_sanitizers(sanitized: Sanitized, tmp_path: Path) -> None:
+def test_sanitizers(sanitized_one: Sanitized, tmp_path: Path) -> None:
     arguments = [*lattice(2, 4, 6, 4), "--trajectories", "1", "--steps", "1", "--accept"]
     for options, ranks in (
         (["--checkpoint", "field", "--raw"], 2),
@@ -317,7 +314,7 @@ def test_sanitizers(sanitized: Sanitized, tmp_path: Path) -> None:
         (["--precision", "single", "--instructions", "portable", "--start", "hot"], 1),
         (["--check", "gauge"], 2),
     ):
-        sanitized.check("su3", *arguments, *options, ranks=ranks, folder=tmp_path)
+        sanitized_one.check("su3", *arguments, *options, ranks=ranks, folder=tmp_path)
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
