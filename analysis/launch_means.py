@@ -46,7 +46,7 @@ def quotient_of_launches(
     There is no interval where the denominator itself is not told from 0. Raises ValueError where
     the lists are not of one length, or empty.
     """
-    if len(numerators) != len(denominators) or not numerators:
+    if len(numerators) != len(denominators) or len(numerators) == 0:
         raise ValueError("a quotient needs one numerator and one denominator of each launch")
     count = len(numerators)
     top, bottom = float(np.mean(numerators)), float(np.mean(denominators))

@@ -145,7 +145,7 @@ def iterations_of(campaign: Campaign) -> pl.LazyFrame:
     return pl.concat(
         pl.LazyFrame(part, schema)
         .with_columns(count)
-        .explode("iteration", "time_s")
+        .explode("iteration", "time_s", empty_as_null=False)
         .select(*ITERATIONS)
         for part in parts_of(rows)
     )

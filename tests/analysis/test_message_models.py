@@ -63,6 +63,24 @@ def test_intervals_over_launches_cover(noise: str) -> None:
     assert all(0.905 <= count / trials <= highest for count in hits.values()), hits
 
 
+@pytest.mark.parametrize("launches", [3, 5, 10])
+def test_means_and_quotients_cover_as_often_as_they_say(launches: int) -> None:
+    """Alpha and beta of a launch err together, as where a launch as a whole is slow."""
+    random = numpy.random.default_rng(launches)
+    trials, hits = 3000, [0, 0]
+    for _ in range(trials):
+        common = random.standard_normal(launches)
+        alphas = 2e-6 * (1 + 0.1 * common + 0.05 * random.standard_normal(launches))
+        betas = 1e-10 * (1 + 0.1 * common + 0.02 * random.standard_normal(launches))
+        mean, half = mean_of_launches(alphas), quotient_of_launches(alphas, betas)
+        assert mean.interval is not None
+        hits[0] += mean.interval.low <= 2e-6 <= mean.interval.high
+        # Where no interval is given, none is wrong.
+        hits[1] += half.interval is None or half.interval.low <= 2e4 <= half.interval.high
+    # Of a true 95% four standard errors are 1.6%.
+    assert all(0.934 <= count / trials <= 0.966 for count in hits), hits
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_switch_and_the_lines_beside_it_are_found(seed: int) -> None:
     short, long = sweep(2e-6, 1e-10, 6, seed), sweep(20e-6, 0.5e-10, 6, seed + 100)
