@@ -53,13 +53,11 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     ordered = sorted(values)
     count = len(ordered)
     best = Interval(ordered[0], ordered[-1], max(0.0, 1 - 2 * 0.5**count))
-    trims = np.arange(1, (count + 1) // 2)
-    coverages = 1 - 2 * stats.binom.cdf(trims, count, 0.5)
-    # Coverage falls with every value that is left out on both sides.
-    enough = int(np.count_nonzero(coverages >= confidence))
-    if enough:
-        trim = int(trims[enough - 1])
-        best = Interval(ordered[trim], ordered[count - 1 - trim], float(coverages[enough - 1]))
+    for trim in range(1, (count + 1) // 2):
+        coverage = 1 - 2 * float(stats.binom.cdf(trim, count, 0.5))
+        if coverage < confidence:
+            break
+        best = Interval(ordered[trim], ordered[count - 1 - trim], coverage)
     return best
 
 

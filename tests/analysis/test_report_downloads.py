@@ -63,7 +63,7 @@ def test_figures_are_saved_as_drawings_of_their_own(
     tmp_path: Path,
 ) -> None:
     page = open_page(browser, report, 1280, downloads=True)
-    assert page.locator("button.svg").count() == len(PAIRS)
+    assert page.locator("button.svg").count() == page.locator("figure").count() >= len(PAIRS)
     with page.expect_download() as started:
         page.locator("button.svg").first.press("Enter")
     assert started.value.suggested_filename == "Send-Recv.svg"
