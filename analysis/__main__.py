@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands import history, precision, study
+from analysis.commands import export, history, models, precision, study
 from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
     CampaignArgument,
+    PagerOption,
     comparison_of,
     fail,
     folder_of,
@@ -26,11 +27,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-
-
-app.add_typer(study.app)
-app.add_typer(precision.app)
-app.add_typer(history.app)
+for family in (precision, history, models, study, export):
+    app.add_typer(family.app)
 
 
 @app.command()
@@ -91,30 +89,29 @@ def table(
     campaign: CampaignArgument,
     experiment: Annotated[str | None, typer.Option(help="only this experiment")] = None,
     base: BaseOption = None,
+    pager: PagerOption = True,
 ) -> None:
     """Print medians, ratios with intervals, and verdicts."""
-    from rich.console import Console
-
     from analysis.report import answer
+    from analysis.terminal import console, paged
 
     comparison = comparison_of(campaign, base)
-    # Wide enough for a whole row where the output is a file or a pipe.
-    console = Console(width=None if sys.stdout.isatty() else 140)
     names = list(dict.fromkeys(cell.experiment for cell in comparison.cells))
     if experiment and experiment not in names:
         fail(f"{experiment} was not measured; there is: {', '.join(names)}")
-    for name in [experiment] if experiment else names:
-        series = [cell for cell in comparison.experiment(name) if cell.series]
-        if series:
-            console.print(f"{name}: {len(series)} series, each in the report")
-        if len(series) < len(comparison.experiment(name)):
-            console.print(rich_table(comparison, name))
-    console.print(
-        "For a range of message sizes the median is that of the largest message, "
-        "the ratio that of all sizes."
-    )
-    for sentence in answer(comparison):
-        console.print(f"- {sentence}", highlight=False, markup=False)
+    with paged(console(140), pager) as screen:
+        for name in [experiment] if experiment else names:
+            series = [cell for cell in comparison.experiment(name) if cell.series]
+            if series:
+                screen.print(f"{name}: {len(series)} series, each in the report")
+            if len(series) < len(comparison.experiment(name)):
+                screen.print(rich_table(comparison, name))
+        screen.print(
+            "For a range of message sizes the median is that of the largest message, "
+            "the ratio that of all sizes."
+        )
+        for sentence in answer(comparison):
+            screen.print(f"- {sentence}", highlight=False, markup=False)
 
 
 @app.command()
@@ -123,13 +120,13 @@ def variability(
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
 ) -> None:
     """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from analysis import variability as listing
     from analysis.comparison import metrics
     from analysis.figures import prefixed
+    from analysis.terminal import console
 
     comparison = comparison_of(campaign, None)
     units = {cell.name: metrics()[cell.experiment]["unit"] for cell in comparison.cells}
@@ -146,40 +143,9 @@ def variability(
             f"{100 * row.relative_deviation:.1f}%",
             ", ".join(prefixed(value, units[row.cell]) for value in row.values),
         )  # fmt: skip
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    console.print(table)
-    console.print(f"{min(most, len(rows))} of {len(rows)} rows")
-
-
-@app.command()
-def latency(campaign: CampaignArgument) -> None:
-    """Print latency, bandwidth, and the line of ORNL (1996) through the times of ping-pongs."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from analysis.campaign import read_campaign
-    from analysis.figures import prefixed
-    from analysis.one_way_times import lines_of_launches
-
-    found = read_campaign(folder_of(campaign))
-    table = Table(title=f"One-way times of {found.path.name}, medians over launches")
-    for name in ("cell", "implementation"):
-        table.add_column(name)
-    for name in ("latency", "of bytes", "bandwidth", "of bytes", "alpha", "1 / beta", "n1/2"):
-        table.add_column(name, justify="right")
-    for cell, implementation, line in lines_of_launches(found):
-        half = line.half_bandwidth_bytes
-        beta = line.beta_s_per_byte
-        table.add_row(
-            escape(cell), implementation,
-            prefixed(line.latency_s, "s"), str(line.latency_bytes),
-            prefixed(line.bandwidth, "B/s"), str(line.bandwidth_bytes),
-            prefixed(line.alpha_s, "s") if line.alpha_s > 0 else "–",
-            prefixed(1 / beta, "B/s") if beta > 0 else "–",
-            f"{half:,.0f} B" if half is not None else "–",
-        )  # fmt: skip
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    screen = console()
+    screen.print(table)
+    screen.print(f"{min(most, len(rows))} of {len(rows)} rows")
 
 
 @app.command()
@@ -214,25 +180,7 @@ def cycles(campaign: CampaignArgument = "latest") -> None:
             f"{found.path.name} has no sound launch of SerialLinpack; measure with: "
             "make run CHECKS='SerialLinpack|EchoTest'"
         )
-    else:
-        show(table)
-
-
-@app.command()
-def protocols(campaign: CampaignArgument) -> None:
-    """Say at which message sizes an implementation changes how it sends, by its own times."""
-    from analysis.campaign import read_campaign
-    from analysis.protocol_switch import switches_of
-
-    found = read_campaign(folder_of(campaign))
-    sentences = switches_of(found)
-    if not sentences:
-        fail(
-            f"{found.path.name} has no sound ping-pong over enough message sizes; measure one "
-            "with: make run CHECKS=Mpptest"
-        )
-    for sentence in sentences:
-        print(sentence)
+    show(table)
 
 
 @app.command()

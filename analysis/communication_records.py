@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from analysis.record_types import Count, Difference, Epoch, Positive, Record, Seconds, TimeSummary
+from analysis.record_types import (
+    Count,
+    Difference,
+    Epoch,
+    Positive,
+    Record,
+    Seconds,
+    Times,
+    TimeSummary,
+)
 
 #: What communications are of; benchmarks/FORMAT.md says what each one's message is.
 OPERATIONS = (
@@ -154,7 +163,7 @@ class Iterations(Record):
     pair: str
     order: Literal["modified", "original"]
     message_bytes: Count
-    time_s: Annotated[list[Seconds], Field(min_length=1)]
+    time_s: Times
 
 
 class CommunicationIterations(Record):
@@ -165,4 +174,4 @@ class CommunicationIterations(Record):
     method: str
     group: str
     message_bytes: Count
-    time_s: Annotated[list[Seconds], Field(min_length=1)]
+    time_s: Times

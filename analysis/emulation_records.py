@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from analysis.record_types import Count, Positive, Record, Seconds, Share, TimeSummary
+from analysis.record_types import Count, Positive, Record, Seconds, Share, Times, TimeSummary
 
 #: How often an iteration runs an emulated application: alone, without computing, together.
 RUNS_OF_AN_ITERATION = 3
@@ -83,4 +83,4 @@ class EmulationIterations(Record):
     application: Count
     graph: str
     situation: Literal["alone", "together", "messages", "computing"]
-    time_s: Annotated[list[Seconds], Field(min_length=1)]
+    time_s: Times

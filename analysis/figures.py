@@ -16,6 +16,8 @@ from analysis.comparison import Estimate
 
 WIDTH, HEIGHT = 460.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 10.0, 10.0, 40.0
+#: More launches than this are drawn as so many of their quantiles, so that a report stays small.
+MOST_DOTS = 25
 MARKERS = ("circle", "square", "diamond", "triangle", "cross", "plus")
 
 
@@ -62,7 +64,7 @@ def prefixed(value: float, unit: str) -> str:
     if value == 0:
         return f"0 {unit}"
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""),
-                           (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")):  # fmt: skip
+                           (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p")):  # fmt: skip
         if abs(value) >= factor * 0.9995:
             return f"{value / factor:.3g} {prefix}{unit}"
     return f"{value:.3g} {unit}"
@@ -104,7 +106,7 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
         x = across.place(estimate.message_bytes)
         parts += [
             f'<circle class="launch" cx="{x:.1f}" cy="{up.place(value):.1f}" r="1.2"/>'
-            for value in estimate.launches
+            for value in dots(estimate.launches)
         ]
         label = (
             f"{curve.name}, {estimate.message_bytes} bytes: "
@@ -116,6 +118,14 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
     return (
         f'<g class="curve style{curve.style}" data-name="{escape(curve.name)}">{"".join(parts)}</g>'
     )
+
+
+def dots(launches: Sequence[float]) -> Sequence[float]:
+    """Return the launches to draw: all, or evenly spaced quantiles from the least to the most."""
+    if len(launches) <= MOST_DOTS:
+        return launches
+    ordered = sorted(launches)
+    return [ordered[i * (len(ordered) - 1) // (MOST_DOTS - 1)] for i in range(MOST_DOTS)]
 
 
 def segments(estimates: Sequence[Estimate]) -> list[list[Estimate]]:
@@ -164,7 +174,11 @@ def bandwidth_figure(
     values = [v for curve in curves for e in curve.estimates for v in e.launches]
     # The limit is drawn where it is near; a far limit would flatten what is measured.
     top = max(values) * 1.3
-    near = [(size, value) for size, value in limit if value <= top * 3]
+    near = [
+        (size, value)
+        for size, value in limit
+        if value <= top * 3 and min(sizes) <= size <= max(sizes)
+    ]
     high = max([top, *(value * 1.1 for _, value in near)])
     across = Axis(min(sizes) * 0.85, max(sizes) * 1.15, LEFT, WIDTH - RIGHT)
     up = Axis(min(values) / 1.3, high, HEIGHT - BOTTOM, TOP)

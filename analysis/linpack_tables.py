@@ -220,6 +220,7 @@ def ratio_text(ratio: Ratio | None) -> tuple[str, str]:
     return f"{ratio.value:.3f}", f"{interval.low:.3f} – {interval.high:.3f}" if interval else "–"
 
 
+TITLE = "High Performance Linpack"
 COLUMNS = ("grid", "N", "NB", "implementation", "launches", "GFLOPS", "interval of the median",
            "standard deviation", "seconds", "1x1 GFLOPS", "speedup", "95% interval", "efficiency",
            "of DGEMM", "95% interval ")  # fmt: skip
@@ -270,6 +271,4 @@ def hpl_table(campaign: Campaign) -> TextTable | None:
                 f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
                 "than one process."
             )
-    return TextTable(
-        "High Performance Linpack", COLUMNS, [table_row(row) for row in rows], 4, notes
-    )
+    return TextTable(TITLE, COLUMNS, [table_row(row) for row in rows], 4, notes)

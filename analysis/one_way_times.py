@@ -10,37 +10,42 @@ from analysis.latency_bandwidth import FEWEST_SIZES, LatencyBandwidth, fit
 from analysis.records import ProgramOutput
 from analysis.statistics import median
 
-Times = dict[int, list[float]]  # message size in bytes -> one-way times in seconds, by launch
-
+#: round -> message size in bytes -> time in seconds: what the launches of one round measured.
+Rounds = dict[int, dict[int, float]]
 
 #: The program that passes messages without a library.
 RAW = "echo"
 
 
-def one_way_times(campaign: Campaign, raw: bool = True) -> dict[tuple[str, str], Times]:
-    """Return the one-way times of ping-pongs and echoes by cell and implementation.
-
-    Without `raw` only those of a library's messages.
-    """
-    times: dict[tuple[str, str], Times] = defaultdict(lambda: defaultdict(list))
+def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Rounds]:
+    """Return the one-way times of ping-pongs and echoes by cell and implementation."""
+    times: dict[tuple[str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     for launch in campaign.sound():
         if not isinstance(launch.output, ProgramOutput):
             continue
-        if launch.record.program == RAW and not raw:
-            continue
+        record = launch.record
         for result in launch.output.results:
             if isinstance(result, PingPong) or (
                 isinstance(result, Communication) and result.operation == "echo"
             ):
-                key = launch.record.cell, launch.record.implementation
-                times[key][result.message_bytes].append(result.time_s.median / 2)
+                of_round = times[record.cell, record.implementation][record.round]
+                of_round[result.message_bytes] = result.time_s.median / 2
     return times
+
+
+def medians(rounds: Rounds) -> dict[int, float]:
+    """Return the median over rounds at each message size, in ascending order of size."""
+    by_size: dict[int, list[float]] = defaultdict(list)
+    for times in rounds.values():
+        for size, seconds in times.items():
+            by_size[size].append(seconds)
+    return {size: median(by_size[size]) for size in sorted(by_size)}
 
 
 def lines_of_launches(campaign: Campaign) -> list[tuple[str, str, LatencyBandwidth]]:
     """Return the line of each cell and implementation, through medians over launches."""
     return [
-        (cell, implementation, fit(list(times), [median(values) for values in times.values()]))
-        for (cell, implementation), times in sorted(one_way_times(campaign).items())
-        if len(times) >= FEWEST_SIZES
+        (cell, implementation, fit(list(times), list(times.values())))
+        for (cell, implementation), rounds in sorted(one_way_times(campaign).items())
+        if len(times := medians(rounds)) >= FEWEST_SIZES
     ]

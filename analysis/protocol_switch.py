@@ -15,10 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.campaign import Campaign
-from analysis.one_way_times import one_way_times
-from analysis.statistics import median
-
 # A line has two parameters, so three points are the fewest that can speak against one.
 FEWEST_POINTS = 3
 MOST_LINES = 8
@@ -111,9 +107,8 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[Line]:
     return found
 
 
-def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Switch]:
-    """Return the switches between the lines of `lines_of`, in ascending order."""
-    lines = lines_of(sizes, times)
+def switches_between(lines: Sequence[Line]) -> list[Switch]:
+    """Return the switches between neighbouring lines, in ascending order."""
     found = []
     for one, other in itertools.pairwise(lines):
         middle = (one.last_bytes + other.first_bytes) / 2
@@ -122,17 +117,6 @@ def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Swit
     return found
 
 
-def switches_of(campaign: Campaign) -> list[str]:
-    """Return a sentence for each cell of ping-pongs and implementation, by medians of launches."""
-    sentences = []
-    for (cell, implementation), by_size in sorted(one_way_times(campaign, raw=False).items()):
-        sizes = sorted(by_size)
-        if len(sizes) < 2 * FEWEST_POINTS or sizes[-1] < LEAST_SPAN * LEAST_SPAN * sizes[0]:
-            continue
-        switches = protocol_switches(sizes, [median(by_size[size]) for size in sizes])
-        said = "; ".join(
-            f"between {one.below_bytes:,} and {one.above_bytes:,} bytes (time x {one.jump:.2f})"
-            for one in switches
-        )
-        sentences.append(f"{cell}, {implementation}: {said or 'one line, no switch'}")
-    return sentences
+def protocol_switches(sizes: Sequence[int], times: Sequence[float]) -> list[Switch]:
+    """Return the switches between the lines of `lines_of`."""
+    return switches_between(lines_of(sizes, times))

@@ -22,9 +22,11 @@ from analysis.comparison import (
     percent,
     series_of,
 )
+from analysis.data_tables import data_tables
+from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
-from analysis.linpack_tables import hpl_table
-from analysis.node_rates import cycles_table, node_table
+from analysis.linpack_tables import TITLE as HPL
+from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.ratio_curves import ratio_curve, ratio_figure
@@ -32,7 +34,11 @@ from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis, start_up_times
 from analysis.statistics import Interval, median
 from analysis.stolen_time import stolen_time
+from analysis.text_table import file_name
+from analysis.text_tables import derived_tables, rate_tables
 
+#: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
+MOST_ROWS = 500
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -153,6 +159,11 @@ def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
     ]
 
 
+def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
+    """Return each cell with each of its message sizes."""
+    return [(cell, size) for cell in cells for size in cell.message_sizes()]
+
+
 def start_up_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row for each cell and implementation of StartUp: medians over launches, seconds."""
     parts: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -195,6 +206,8 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     )
     environment.filters.update(prefixed=prefixed, interval=interval_text)
     rounds = {launch.record.round for launch in campaign.launches}
+    rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign)
+    tables = data_tables(comparison, [*rates, *derived], derived_data(campaign))
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
@@ -216,8 +229,13 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
             for cell in cells
             if (figure := ratios(comparison, [cell], f"Ratio over message size, {cell.name}"))
         ],
-        hpl=hpl_table(campaign),
-        node_rates=[t for t in (node_table(campaign), cycles_table(campaign, ROOT)) if t],
+        median_rows=median_rows,
+        most_rows=MOST_ROWS,
+        downloads=downloads_of(tables),
+        file_name=file_name,
+        derived=derived,
+        hpl=next((table for table in rates if table.title == HPL), None),
+        node_rates=[table for table in rates if table.title != HPL],
         start_ups=start_up_rows(comparison),
         profiles=[(one, one.shares(), share_figure(one), matrix_figure(one)) for one in profiles],
         thesis_start_ups=of_the_thesis(ROOT),

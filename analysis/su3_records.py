@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from analysis.record_types import Count, Difference, Positive, Record, Seconds, TimeSummary
+from analysis.record_types import Count, Difference, Positive, Record, Seconds, Times, TimeSummary
 
 FourSides = Annotated[list[Positive], Field(min_length=4, max_length=4)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -121,7 +121,7 @@ class Su3Iterations(Record):
     record: Literal["iterations"]
     operation: Literal["su3"]
     lattice: FourSides
-    time_s: Annotated[list[Seconds], Field(min_length=1)]
+    time_s: Times
 
 
 class Su3Proof(Su3Setting):

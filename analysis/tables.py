@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -55,6 +56,8 @@ ITERATIONS: dict[str, Any] = {
 }  # fmt: skip
 ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes", "application",
                  "graph", "situation")  # fmt: skip
+#: How many iterations become rows at a time: a row takes some 150 bytes until it is written.
+AT_ONCE = 500_000
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 
 
@@ -106,28 +109,52 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
     return rows
 
 
-def iteration_frames(launch: Launch) -> list[pl.DataFrame]:
-    """Return the iterations of a launch, a frame for each result that kept them."""
+def iteration_series(launch: Launch) -> list[dict[str, Any]]:
+    """Return a row for each series of iterations of a launch, with its times as one list."""
     if not isinstance(launch.output, ProgramOutput):
         return []
     return [
-        pl.DataFrame(
-            {
-                "launch": launch.record.launch,
-                **{name: getattr(series, name, None) for name in ITERATION_KEY},
-                "iteration": range(len(series.time_s)),
-                "time_s": series.time_s,
-            },
-            schema=ITERATIONS,
-        )
+        {
+            "launch": launch.record.launch,
+            **{name: getattr(series, name, None) for name in ITERATION_KEY},
+            "time_s": pl.Series(series.time_s, dtype=pl.Float64),
+        }
         for series in launch.output.iterations
     ]
 
 
-def write_table(frame: pl.DataFrame, path: Path) -> None:
+def parts_of(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the series in parts of about AT_ONCE iterations."""
+    part: list[dict[str, Any]] = []
+    count = 0
+    for row in rows:
+        part.append(row)
+        count += len(row["time_s"])
+        if count >= AT_ONCE:
+            yield part
+            part, count = [], 0
+    yield part
+
+
+def iterations_of(campaign: Campaign) -> pl.LazyFrame:
+    """Return a row for each iteration; the rows are made part by part as they are written."""
+    by_series = {name: of for name, of in ITERATIONS.items() if name not in ("iteration", "time_s")}
+    schema = {**by_series, "time_s": pl.List(pl.Float64)}
+    count = pl.int_ranges(0, pl.col("time_s").list.len()).alias("iteration")
+    rows = (row for launch in campaign.launches for row in iteration_series(launch))
+    return pl.concat(
+        pl.LazyFrame(part, schema)
+        .with_columns(count)
+        .explode("iteration", "time_s", empty_as_null=False)
+        .select(*ITERATIONS)
+        for part in parts_of(rows)
+    )
+
+
+def write_table(frame: pl.LazyFrame, path: Path) -> None:
     """Replace a table in one step."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    frame.write_parquet(aside)
+    frame.sink_parquet(aside)
     with aside.open("rb") as file:
         os.fsync(file.fileno())
     aside.rename(path)
@@ -138,14 +165,16 @@ def write_tables(campaign: Campaign) -> dict[str, int]:
     folder = campaign.path / "tables"
     folder.mkdir(exist_ok=True)
     rows = [row for launch in campaign.launches for row in result_rows(launch)]
-    frames = [frame for launch in campaign.launches for frame in iteration_frames(launch)]
     problems = [{"where": p.where, "sentence": p.sentence} for p in campaign.problems]
     tables = {
-        "launches": pl.DataFrame([launch_row(one) for one in campaign.launches], LAUNCHES),
-        "results": pl.DataFrame(rows, RESULTS),
-        "iterations": pl.concat(frames) if frames else pl.DataFrame(schema=ITERATIONS),
-        "problems": pl.DataFrame(problems, PROBLEMS),
+        "launches": pl.LazyFrame([launch_row(one) for one in campaign.launches], LAUNCHES),
+        "results": pl.LazyFrame(rows, RESULTS),
+        "iterations": iterations_of(campaign),
+        "problems": pl.LazyFrame(problems, PROBLEMS),
     }
+    counted = {}
     for name, frame in tables.items():
-        write_table(frame, folder / f"{name}.parquet")
-    return {name: frame.height for name, frame in tables.items()}
+        path = folder / f"{name}.parquet"
+        write_table(frame, path)
+        counted[name] = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    return counted

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+def file_name(title: str) -> str:
+    """Return a title as the name of a file, without an ending."""
+    words = "".join(sign if sign.isalnum() else " " for sign in title.lower())
+    return "-".join(words.split())
+
+
 @dataclass(frozen=True)
 class TextTable:
     """Rows of words; columns from `numbers_from` on are numbers, and the notes stand below."""

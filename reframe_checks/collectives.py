@@ -49,6 +49,10 @@ ATA_SIZES = (40, 400, 1_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_500_
 # NTNU 2008, Tables 5.6 to 5.8: 400x50, 1000x1000 and 8000x8000 doubles; section 3.1.4: reductions.
 NTNU_SMALL, NTNU_MEDIUM, NTNU_LARGE = (n * DOUBLE for n in (400 * 50, 1000 * 1000, 8000 * 8000))
 
+# analysis/guidelines.yaml: all operations in one launch, at sizes that are multiples of each other
+# by the ranks (powers of two), so that one can be held against others that do the same work.
+GUIDED = ("bcast", "scatter", "gather", "allgather", "alltoall", *REDUCTIONS, "reduce-sum")
+
 SUITES: dict[str, Suite] = of_tier(
     quick={
         # SimpleBench (NTNU 2008, appendix A); its sizes are doubles over all ranks.
@@ -64,6 +68,7 @@ SUITES: dict[str, Suite] = of_tier(
         "ntnu-reduce": Suite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2, 20,
                              scrub_bytes=SCRUB),
         "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
+        "guidelines": Suite(GUIDED, (1024, 2048, 4096), 2, 50),
     },
     paper={
         "simplebench-alltoall": Suite(("alltoall",), (64, 65_536, 800_000), 8, 100, BOTH,
@@ -89,6 +94,7 @@ SUITES: dict[str, Suite] = of_tier(
                              scrub_bytes=SCRUB),
         "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 1024, 65_536, 1_000_000), 8,
                         100),
+        "guidelines": Suite(GUIDED, tuple(8 * 2**k for k in range(16)), 8, 100),
     },
 )  # fmt: skip
 

@@ -43,6 +43,7 @@ class Synthetic:
     rounds: int = 3
     noise: float = 0.02
     seed: int = 1
+    iterations: int = 11
     pairs: list[str] = field(default_factory=lambda: list(PAIRS))
     created_utc: str = "2026-01-01T00:00:00.000Z"
     #: What else the manifest says, over what is there.
@@ -110,14 +111,14 @@ class Synthetic:
         of_launch = math.exp(self.noise * random.standard_normal())
         for size in sizes:
             time = 2 * (truth.latency + size / truth.bandwidth) * of_launch
-            times = time * numpy.exp(0.05 * random.standard_normal(11))
+            times = time * numpy.exp(0.05 * random.standard_normal(self.iterations))
             quantiles = numpy.quantile(times, [0, 0.25, 0.5, 0.75, 1])
             names = ("min", "quartile1", "median", "quartile3", "max")
             key = {"operation": "pingpong", "pair": pair, "order": "modified",
                    "message_bytes": size}  # fmt: skip
             summary = dict(zip(names, map(float, quantiles), strict=True))
             records += [
-                {"record": "result", **key, "iterations": 11, "warmup": 1,
+                {"record": "result", **key, "iterations": self.iterations, "warmup": 1,
                  "time_s": {**summary, "mean": float(times.mean())},
                  "verified_bytes": 2 * size, "memory_copy_s": size / 3e10},
                 {"record": "iterations", **key, "time_s": times.tolist()},

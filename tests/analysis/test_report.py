@@ -39,8 +39,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(folder, None, None)
 
 
-def open_page(browser: Browser, report: Path, width: int, dark: bool = False) -> Page:
-    """Open the report; any message on the console or request to elsewhere is an error."""
+def open_page(
+    browser: Browser, report: Path, width: int, dark: bool = False, downloads: bool = False
+) -> Page:
+    """Open the report; any message on the console or request to elsewhere is an error.
+
+    With `downloads` what the page itself has made may be asked for.
+    """
     page = browser.new_page(
         viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
     )
@@ -48,7 +53,8 @@ def open_page(browser: Browser, report: Path, width: int, dark: bool = False) ->
     page.on("pageerror", lambda error: pytest.fail(f"page error: {error}"))
 
     def only_the_file(request) -> None:  # type: ignore[no-untyped-def]
-        assert request.url == report.as_uri(), f"the report asks for {request.url}"
+        own = downloads and request.url.startswith("blob:")
+        assert own or request.url == report.as_uri(), f"the report asks for {request.url}"
 
     page.on("request", only_the_file)
     page.goto(report.as_uri())

@@ -7,8 +7,10 @@ from itertools import product
 import pytest
 
 from analysis.communication_records import Communication
+from analysis.guidelines import Setting, declared, trials_of
 from analysis.plausibility import communication_above_link, time_below_clock_resolution
 from analysis.record_types import Header
+from reframe_checks import collectives
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
 
 ONLY = "OneSided"
@@ -149,3 +151,18 @@ def test_collective_without_data_may_take_no_time() -> None:
     assert time_below_clock_resolution(clock, empty) is None
     barrier = communication(operation="barrier", **nothing)
     assert time_below_clock_resolution(clock, barrier) is not None
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_the_suite_of_guidelines_lets_every_one_be_tested(ranks: int) -> None:
+    suite = collectives.SUITES["guidelines"]
+    sizes = suite.sizes_for(ranks)
+    if ranks > max(sizes) // min(sizes):
+        pytest.skip(f"this tier's sizes are of fewer ranks than {ranks}")
+    setting = Setting("openmpi", ranks, 1, "world", 0)
+    times = {(name, size): {1: 1e-5, 2: 1.1e-5} for name in suite.operations for size in sizes}
+    tested = {one.guideline for one in trials_of(setting, times)}
+    assert tested >= {one.name for one in declared().guidelines}
+    every = declared().every_operation
+    assert {f"{name} is monotone in size" for name in every} <= tested
+    assert {f"{name} of k n bytes <= k x n bytes" for name in every} <= tested

@@ -1,0 +1,142 @@
+"""Commands that give results to other programs and people: files, and curves for the terminal."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analysis.commands.campaigns import (
+    ROOT,
+    BaseOption,
+    CampaignArgument,
+    PagerOption,
+    campaign_of,
+    comparison_of,
+    fail,
+    folder_of,
+)
+
+if TYPE_CHECKING:
+    from analysis.campaign import Campaign
+
+app = typer.Typer()
+
+
+class Format(StrEnum):
+    """What an export is written in."""
+
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    JUNIT = "junit"
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", "-f",
+        help="csv: every table of the report, a file each; markdown: a summary for a merge "
+        "request; latex: the tables; junit: the launches, for continuous integration",
+    ),
+]  # fmt: skip
+
+
+@app.command()
+def export(
+    campaign: CampaignArgument,
+    format_: FormatOption = Format.CSV,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", help="a folder, or - for the output (the campaign's folder)"
+        ),
+    ] = None,
+    base: BaseOption = None,
+) -> None:
+    """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
+    found = campaign_of(campaign)
+    try:
+        files = exported(found, format_, base)
+    except ValueError as error:
+        fail(str(error))
+    if output == "-":
+        for name, text in files.items():
+            # Of several tables in one stream each needs its name.
+            typer.echo(f"# {name}\n{text}" if len(files) > 1 else text, nl=len(files) > 1)
+        return
+    folder = Path(output) if output else folder_of(campaign) / "export"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            aside = folder / f".{name}.{os.getpid()}"
+            aside.write_text(text, newline="")
+            aside.rename(folder / name)
+    except OSError as error:
+        fail(f"{folder} cannot be written: {error}; choose another with --output")
+    for name in files:
+        print(folder / name)
+
+
+def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
+    """Return the files of an export by name; raise ValueError where there is nothing for it."""
+    from analysis.comparison import compare
+    from analysis.data_tables import data_tables
+    from analysis.exports import csv_text, latex
+    from analysis.junit import junit
+    from analysis.markdown_summary import markdown
+    from analysis.model_data import derived_data
+    from analysis.text_tables import derived_tables, rate_tables
+
+    if format_ is Format.JUNIT:
+        if not (found.launches or found.problems):
+            raise ValueError(f"{found.path.name} has no launch; measure with: make run")
+        return {"junit.xml": junit(found)}
+    comparison = compare(found, base)
+    if format_ is Format.MARKDOWN:
+        return {"summary.md": markdown(comparison)}
+    words = [*rate_tables(found, ROOT), *derived_tables(found)]
+    if format_ is Format.LATEX:
+        # For people: the words of models, not their numbers.
+        return {"tables.tex": latex(data_tables(comparison, words), found)}
+    tables = data_tables(comparison, words, derived_data(found))
+    if not tables:
+        raise ValueError(f"{found.path.name} has no launch; measure with: make run")
+    return {f"{table.name}.csv": csv_text(table) for table in tables}
+
+
+@app.command()
+def plot(
+    campaign: CampaignArgument,
+    experiment: Annotated[str, typer.Option("--experiment", "-e", help="such as PointToPoint")],
+    cell: Annotated[str, typer.Option(help="only curves whose name has this in it")] = "",
+    base: BaseOption = None,
+    pager: PagerOption = True,
+) -> None:
+    """Draw curves over message size in the terminal, with a sign for each implementation."""
+    from analysis.comparison import metrics
+    from analysis.terminal import console, paged
+    from analysis.terminal_plot import curves_of, drawing
+
+    comparison = comparison_of(campaign, base)
+    names = list(dict.fromkeys(one.experiment for one in comparison.cells))
+    if experiment not in names:
+        fail(f"{experiment} was not measured; there is: {', '.join(names)}")
+    curves = {title: of for title, of in curves_of(comparison, experiment).items() if cell in title}
+    if not curves:
+        fail(
+            f"{experiment} has no curve over message size"
+            f"{f' with {cell!r} in its name' if cell else ''}; its numbers: "
+            f"python -m analysis table {campaign} --experiment {experiment}"
+        )
+    about = metrics()[experiment]
+    with paged(console(100), pager) as screen:
+        for title, of in curves.items():
+            heading = f"{title}: {about['label']}, medians over launches; both axes logarithmic"
+            # A drawing fits the screen, without the line that the prompt needs.
+            text = drawing(heading, of, about["unit"], screen.width, min(screen.height - 1, 30))
+            screen.print(text, markup=False, highlight=False, overflow="ignore", crop=False)
+            screen.print()

@@ -1,0 +1,66 @@
+"""Commands of models: messages over size, scaling over ranks, guidelines between operations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analysis.commands.campaigns import CampaignArgument, PagerOption, campaign_of, fail
+
+app = typer.Typer()
+
+
+@app.command()
+def models(
+    campaign: CampaignArgument,
+    cell: Annotated[
+        str, typer.Option(help="only cells whose name has this in it, such as `pair=Send/Recv`")
+    ] = "",
+    pager: PagerOption = True,
+) -> None:
+    """Print start-up, bandwidth and n1/2 between protocol switches, and LogGP's parameters."""
+    from analysis.model_tables import model_tables
+    from analysis.terminal import show
+
+    found = campaign_of(campaign)
+    tables = model_tables(found, cell)
+    if not tables:
+        fail(
+            f"{found.path.name} has no sound messages over three sizes or more"
+            f"{f' in a cell with {cell!r} in its name' if cell else ''}; measure some with: "
+            "make run CHECKS='EchoTest|Mpptest|Pairs'"
+        )
+    show(tables, pager)
+
+
+@app.command()
+def scaling(campaign: CampaignArgument, pager: PagerOption = True) -> None:
+    """Print speedup, efficiency, Karp and Flatt's serial part, and bandwidth over ranks."""
+    from analysis.scaling_tables import scaling_tables
+    from analysis.terminal import show
+
+    found = campaign_of(campaign)
+    tables = scaling_tables(found)
+    if not tables:
+        fail(
+            f"{found.path.name} has no program on several numbers of ranks; measure one with: "
+            "make run CHECKS='Linpack|Nas|Su3'"
+        )
+    show(tables, pager)
+
+
+@app.command()
+def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
+    """List where a collective operation is slower than others that do the same work."""
+    from analysis.guidelines import guideline_tables
+    from analysis.terminal import show
+
+    found = campaign_of(campaign)
+    tables = guideline_tables(found)
+    if not tables:
+        fail(
+            f"{found.path.name} has no sound collective operation; measure some with: "
+            "make run CHECKS=Collectives"
+        )
+    show(tables, pager)

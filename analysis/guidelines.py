@@ -1,0 +1,300 @@
+"""Where a library breaks its own promises: self-consistency guidelines between its operations.
+
+Träff, Gropp and Thakur (IEEE TPDS 21(5), 2010): an operation should not take longer than others by
+which a user could do the same. The guidelines are data (guidelines.yaml). A violation is listed
+only where paired rounds show it: one-sided Student's test on the logarithms of the rounds' factors,
+Holm's correction over all tests of the campaign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from analysis.campaign import Campaign
+from analysis.communication_records import Communication
+from analysis.linpack_tables import ratio_text
+from analysis.records import ProgramOutput
+from analysis.statistics import Ratio, holm, paired_ratio
+from analysis.text_table import TextTable
+
+ALPHA = 0.05
+SUMMARY = "Self-consistency guidelines"
+
+
+class Term(BaseModel):
+    """An operation, and its size for the same work as n bytes of another."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    operation: str
+    bytes: Literal["n", "n * ranks", "n / ranks"]
+
+    def size(self, n: int, ranks: int) -> int | None:
+        """Return the size in bytes; None where n cannot be divided."""
+        if self.bytes == "n / ranks":
+            return n // ranks if n % ranks == 0 else None
+        return n * ranks if self.bytes == "n * ranks" else n
+
+
+class Guideline(BaseModel):
+    """An operation takes at most as long as others together."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    operation: str
+    at_most: Annotated[tuple[Term, ...], Field(min_length=1)]
+
+    @property
+    def name(self) -> str:
+        """Return the guideline as it is written."""
+        others = " + ".join(f"{term.operation}({term.bytes})" for term in self.at_most)
+        return f"{self.operation}(n) <= {others}"
+
+
+class BetweenSizes(BaseModel):
+    """Which guidelines hold between sizes of one operation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    monotone: bool
+    split: bool
+
+
+class Guidelines(BaseModel):
+    """All guidelines (guidelines.yaml)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    guidelines: tuple[Guideline, ...]
+    every_operation: tuple[str, ...]
+    between_sizes: BetweenSizes
+
+
+@cache
+def declared() -> Guidelines:
+    """Return the guidelines of guidelines.yaml."""
+    text = Path(__file__).with_name("guidelines.yaml").read_text()
+    return Guidelines.model_validate(yaml.safe_load(text))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What must be the same for operations to be compared: who took part, and from which caches."""
+
+    implementation: str
+    ranks: int
+    nodes: int
+    group: str
+    scrub_bytes: int
+
+    @property
+    def words(self) -> str:
+        """Return the setting without the implementation."""
+        scrubbed = ", caches scrubbed" if self.scrub_bytes else ""
+        return f"{self.ranks} ranks on {self.nodes} node(s), {self.group}{scrubbed}"
+
+
+#: (operation, bytes) -> round -> seconds.
+Times = dict[tuple[str, int], dict[int, float]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An operation over what it should be at most, by rounds; `ratio` above 1 is against it."""
+
+    guideline: str
+    setting: Setting
+    message_bytes: int
+    ratio: Ratio
+    #: One-sided, that the ratio is above 1; None below two rounds.
+    p_value: float | None
+    adjusted_p: float | None = None
+
+    @property
+    def violated(self) -> bool:
+        """Return whether a violation is shown."""
+        return self.adjusted_p is not None and self.adjusted_p < ALPHA
+
+
+def times_in(campaign: Campaign) -> dict[Setting, Times]:
+    """Return the times of collective operations by setting, without oversubscribed launches.
+
+    Where several launches of a round measured the same, their geometric mean is the round's.
+    """
+    found: dict[Setting, dict[tuple[str, int], dict[int, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for launch in campaign.sound():
+        record, output = launch.record, launch.output
+        if record.oversubscribed or not isinstance(output, ProgramOutput):
+            continue
+        scrub = output.header.parameters.get("scrub_bytes", 0)
+        for result in output.results:
+            if not isinstance(result, Communication) or output.header.program != "collective":
+                continue
+            if result.time_s.median > 0:
+                setting = Setting(
+                    record.implementation, result.ranks, record.nodes, result.group, int(scrub)
+                )
+                rounds = found[setting][result.operation, result.message_bytes]
+                rounds[record.round].append(result.time_s.median)
+    return {
+        setting: {
+            key: {number: geometric_mean(values) for number, values in rounds.items()}
+            for key, rounds in times.items()
+        }
+        for setting, times in found.items()
+    }
+
+
+def trial_of(
+    guideline: str, setting: Setting, size: int, left: dict[int, float],
+    right: Sequence[dict[int, float]], factor: float = 1.0,
+) -> Trial | None:  # fmt: skip
+    """Return the test of left <= factor x the sum of right, None where no round has them all."""
+    rounds = sorted(set(left).intersection(*right))
+    if not rounds:
+        return None
+    logs = [math.log(left[r] / (factor * sum(one[r] for one in right))) for r in rounds]
+    ratio = paired_ratio(logs)
+    return Trial(guideline, setting, size, ratio, one_sided(ratio))
+
+
+def one_sided(ratio: Ratio) -> float | None:
+    """Return the p value against a ratio of at most 1, None below two rounds."""
+    if ratio.p_value is None or ratio.interval is None:
+        return None
+    if ratio.interval.low == ratio.interval.high:
+        # A coarse clock gives the same factor in every round: that is a sign, but no noise.
+        return 0.5**ratio.pairs if ratio.value > 1 else 1.0
+    return ratio.p_value / 2 if ratio.value > 1 else 1 - ratio.p_value / 2
+
+
+def trials_of(setting: Setting, times: Times) -> Iterator[Trial]:
+    """Yield the tests that a setting's times allow."""
+    every = declared()
+    for guideline in every.guidelines:
+        for (operation, size), left in sorted(times.items()):
+            # Without data the operations are not the same work: each may do nothing.
+            if operation != guideline.operation or size == 0:
+                continue
+            sizes = [term.size(size, setting.ranks) for term in guideline.at_most]
+            right = [
+                times.get((term.operation, other), {}) if other is not None else {}
+                for term, other in zip(guideline.at_most, sizes, strict=True)
+            ]
+            if one := trial_of(guideline.name, setting, size, left, right):
+                yield one
+    for operation in every.every_operation:
+        measured = sorted(size for name, size in times if name == operation and size > 0)
+        for smaller, larger in pairwise(measured):
+            small, large = times[operation, smaller], times[operation, larger]
+            name = f"{operation} is monotone in size"
+            monotone = trial_of(name, setting, smaller, small, [large])
+            if every.between_sizes.monotone and monotone:
+                yield monotone
+            name = f"{operation} of k n bytes <= k x n bytes"
+            split = trial_of(name, setting, larger, large, [small], larger / smaller)
+            if every.between_sizes.split and larger % smaller == 0 and split:
+                yield split
+
+
+def trials_in(campaign: Campaign) -> list[Trial]:
+    """Return all tests of a campaign, with Holm's correction over them."""
+    tests = [one for key, times in times_in(campaign).items() for one in trials_of(key, times)]
+    told = [one for one in tests if one.p_value is not None]
+    adjusted = holm([one.p_value or 0.0 for one in told])
+    corrected = {id(one): p for one, p in zip(told, adjusted, strict=True)}
+    return [replace(one, adjusted_p=corrected.get(id(one))) for one in tests]
+
+
+def violation_row(one: Trial) -> tuple[str, ...]:
+    """Return a violation in words."""
+    return (
+        one.setting.implementation, one.guideline, one.setting.words, f"{one.message_bytes:,}",
+        str(one.ratio.pairs), *ratio_text(one.ratio), f"{one.adjusted_p:.2g}",
+    )  # fmt: skip
+
+
+def lacking(guideline: Guideline, measured: dict[str, set[int]]) -> str:
+    """Return why a guideline was not tested: the operations that lack, or the sizes that differ."""
+    names = [guideline.operation, *(term.operation for term in guideline.at_most)]
+    missing = [name for name in names if not measured.get(name, set()) - {0}]
+    if missing:
+        return f"not measured: {', '.join(missing)}"
+    return "not measured at sizes of the same work in one setting"
+
+
+def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
+    """Return for each implementation and guideline what came out of its tests."""
+    measured: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for setting, times in times_in(campaign).items():
+        for operation, size in times:
+            measured[setting.implementation][operation].add(size)
+    of: dict[tuple[str, str], list[Trial]] = defaultdict(list)
+    for one in tests:
+        of[one.setting.implementation, one.guideline].append(one)
+    fixed = {guideline.name: guideline for guideline in declared().guidelines}
+    rows: list[tuple[str, ...]] = []
+    for name in sorted(measured):
+        between = sorted({g for n, g in of if n == name} - set(fixed))
+        for guideline in [*fixed, *between]:
+            own = of.get((name, guideline), [])
+            if not own:
+                why = lacking(fixed[guideline], measured[name])
+                rows.append((name, guideline, why, "–", "–", "–", "–"))
+                continue
+            violated = [one for one in own if one.violated]
+            told = [one for one in own if one.adjusted_p is not None]
+            against = [one for one in own if one.ratio.value > 1 and not one.violated]
+            words = "violated" if violated else "no violation shown" if told else "cannot be told"
+            worst = max(own, key=lambda one: one.ratio.value)
+            rows.append((
+                name, guideline, words, str(len(own)), str(len(violated)), str(len(against)),
+                f"{worst.ratio.value:.2f} at {worst.message_bytes:,}",
+            ))  # fmt: skip
+    columns = ("implementation", "guideline", "outcome", "tests", "violations shown",
+               "against, not shown", "largest factor at bytes")  # fmt: skip
+    pairs = [one.ratio.pairs for one in tests]
+    notes = [
+        "Guidelines of Träff, Gropp and Thakur 2010. A factor is the operation's time over what it "
+        "should be at most, the geometric mean over paired rounds. A violation is shown by a "
+        "one-sided p below 5% after Holm's correction over all "
+        f"{len(tests)} tests of the campaign; “against, not shown” are factors above 1 that noise "
+        "explains as well.",
+    ]
+    if pairs and max(pairs) < 6:
+        notes.append(
+            f"At most {max(pairs)} rounds are paired: only violations far above the noise can be "
+            "shown by so few; measure more with: make run ROUNDS=10 "
+            "CHECKS='Collectives.*suite=guidelines'"
+        )
+    return TextTable(SUMMARY, columns, rows, 3, notes)
+
+
+def guideline_tables(campaign: Campaign) -> list[TextTable]:
+    """Return the violations and the summary; nothing without collective operations."""
+    tests = trials_in(campaign)
+    if not times_in(campaign):
+        return []
+    violations = sorted(
+        (one for one in tests if one.violated),
+        key=lambda one: (one.setting.implementation, -one.ratio.value),
+    )
+    columns = ("implementation", "guideline", "setting", "bytes", "rounds", "factor",
+               "95% interval", "adjusted p")  # fmt: skip
+    rows = [violation_row(one) for one in violations]
+    notes = [] if rows else ["No violation is shown."]
+    table = TextTable("Violations of guidelines", columns, rows, 3, notes)
+    return [table, summary_table(campaign, tests)]

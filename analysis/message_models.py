@@ -1,0 +1,166 @@
+"""Models of a message's time over its size: lines between protocol switches, and their intervals.
+
+Between two switches a message takes t(n) = alpha + beta n (Hockney 1994): alpha is the start-up,
+1 / beta the bandwidth that it tends to, n1/2 = alpha / beta the size that reaches half of it. The
+switches are found in medians over launches (analysis/protocol_switch.py); then each round's own
+times are fitted between them, so that a round is one value and intervals are over rounds. All fits
+weigh relative errors: a short message counts as much as a long one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.campaign import Campaign, Launch
+from analysis.communication_records import Communication, PingPong
+from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
+from analysis.one_way_times import RAW, Rounds, medians
+from analysis.protocol_switch import (
+    FEWEST_POINTS,
+    Line,
+    Switch,
+    fit_line,
+    lines_of,
+    switches_between,
+)
+from analysis.records import ProgramOutput
+
+#: What a sweep over sizes is divided into, each part measured by launches of its own.
+RANGE = "message_range"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Times over message size of one cell, series and implementation, in seconds.
+
+    Of a ping-pong they are one-way times, half the median round trip. `borders` has the largest
+    size of each launch where a round's sizes are divided among launches.
+    """
+
+    cell: str
+    series: str
+    implementation: str
+    ranks: int
+    one_way: bool
+    rounds: Rounds
+    borders: frozenset[int]
+
+    @property
+    def name(self) -> str:
+        """Return the cell and what was measured in it."""
+        return f"{self.cell} {self.series}".rstrip()
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A line between two switches: alpha in s, beta in s/B, n1/2 in B, each over launches."""
+
+    line: Line
+    alpha: Mean
+    beta: Mean
+    half_bandwidth: Mean
+
+
+@dataclass(frozen=True)
+class SweepModel:
+    """A sweep's lines, and the switches between them."""
+
+    sweep: Sweep
+    segments: list[Segment]
+    switches: list[Switch]
+
+
+def sweep_name(launch: Launch) -> str:
+    """Return a launch's cell without its range of sizes, which belong to one sweep."""
+    record = launch.record
+    if RANGE not in record.parameters:
+        return record.cell
+    kept = (f"{key}={value}" for key, value in record.parameters.items() if key != RANGE)
+    return " ".join([record.experiment, *kept])
+
+
+def sweeps_of(campaign: Campaign) -> list[Sweep]:
+    """Return the sweeps over message size of a campaign's messages and communications.
+
+    Without launches of more ranks than processors, and without messages of no library.
+    """
+    times: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
+    about: dict[tuple[str, str, str], tuple[int, bool]] = {}
+    borders: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for launch in campaign.sound():
+        record = launch.record
+        if record.oversubscribed or record.program == RAW:
+            continue
+        if not isinstance(launch.output, ProgramOutput):
+            continue
+        for result in launch.output.results:
+            if isinstance(result, PingPong):
+                series, ranks, seconds = "", 2, result.time_s.median / 2
+            # A collective operation without data may do nothing, which is on no line.
+            elif isinstance(result, Communication) and result.message_bytes > 0:
+                series, ranks, seconds = result.series, result.ranks, result.time_s.median
+            else:
+                continue
+            key = (sweep_name(launch), series, record.implementation)
+            times[key][record.round][result.message_bytes] = seconds
+            about[key] = (ranks, isinstance(result, PingPong))
+        if RANGE in record.parameters:
+            sizes = [r.message_bytes for r in launch.output.results if isinstance(r, PingPong)]
+            if sizes:
+                borders[sweep_name(launch), "", record.implementation].add(max(sizes))
+    return [
+        Sweep(*key, *about[key], rounds=dict(rounds), borders=frozenset(borders[key]))
+        for key, rounds in sorted(times.items())
+    ]
+
+
+def line_by_round(rounds: Rounds, line: Line) -> tuple[list[float], list[float]]:
+    """Return alpha (s) and beta (s/B) of each round that has every size of a line."""
+    sizes = [n for n in medians(rounds) if line.first_bytes <= n <= line.last_bytes]
+    fits = [
+        fit_line(np.array(sizes, float), np.array([times[n] for n in sizes]))
+        for times in rounds.values()
+        if all(times.get(n, 0.0) > 0 for n in sizes)
+    ]
+    return [alpha for alpha, _, _ in fits], [beta for _, beta, _ in fits]
+
+
+def model_of(sweep: Sweep) -> SweepModel | None:
+    """Return the lines of a sweep, None where it has too few sizes for any."""
+    times = medians(sweep.rounds)
+    try:
+        lines = lines_of(list(times), list(times.values()))
+    except ValueError:
+        return None
+    segments = []
+    for line in lines:
+        alphas, betas = line_by_round(sweep.rounds, line)
+        if alphas:
+            segments.append(
+                Segment(
+                    line,
+                    mean_of_launches(alphas),
+                    mean_of_launches(betas),
+                    quotient_of_launches(alphas, betas),
+                )
+            )
+    return SweepModel(sweep, segments, switches_between(lines)) if segments else None
+
+
+def models_of(sweeps: list[Sweep]) -> list[SweepModel]:
+    """Return the models of the sweeps that have enough sizes."""
+    return [model for sweep in sweeps if (model := model_of(sweep))]
+
+
+def slopes_by_round(sweep: Sweep, sizes: list[int]) -> Mapping[int, float]:
+    """Return each round's time per byte (s/B) over the sizes, of the rounds that have them all."""
+    found = {}
+    for number, times in sweep.rounds.items():
+        if len(sizes) >= FEWEST_POINTS and all(n in times for n in sizes):
+            seconds = np.array([times[n] for n in sizes])
+            found[number] = fit_line(np.array(sizes, float), seconds)[1]
+    return found

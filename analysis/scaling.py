@@ -1,0 +1,213 @@
+"""How programs scale: speedup, Karp and Flatt's serial part, and powers of the number of ranks.
+
+A launch is one value and rounds are paired, as everywhere: a speedup is the ratio of the launches
+of a round, its interval over rounds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from analysis.campaign import Campaign
+from analysis.communication_records import Communication
+from analysis.launch_means import Mean
+from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
+from analysis.npb_output import NpbRun
+from analysis.records import ProgramOutput
+from analysis.statistics import CONFIDENCE, Interval, Ratio, median
+from analysis.su3_records import Su3
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A program at a number of ranks against itself at the fewest (`base_ranks`).
+
+    `base` is the median of that in `unit`, since a speedup alone says nothing (Hoefler and Belli
+    2015, rule 1).
+    """
+
+    what: str
+    implementation: str
+    ranks: int
+    base_ranks: int
+    base: float
+    unit: str
+    speedup: Ratio
+
+    @property
+    def efficiency(self) -> float:
+        """Return the speedup over the ratio of the numbers of ranks."""
+        return self.speedup.value * self.base_ranks / self.ranks
+
+    @property
+    def serial_part(self) -> float | None:
+        """Return Karp and Flatt's serial part (1990), by the speedup."""
+        return serial_part(self.speedup.value, self.ranks, self.base_ranks)
+
+    @property
+    def serial_interval(self) -> Interval | None:
+        """Return the serial parts at the ends of the speedup's interval."""
+        of = self.speedup.interval
+        if of is None:
+            return None
+        # The faster, the less of it is serial.
+        low = serial_part(of.high, self.ranks, self.base_ranks)
+        high = serial_part(of.low, self.ranks, self.base_ranks)
+        return None if low is None or high is None else Interval(low, high, of.coverage)
+
+
+def serial_part(speedup: float, ranks: int, base_ranks: int = 1) -> float | None:
+    """Return the serial part f of the work that gives a speedup over `base_ranks`.
+
+    Karp and Flatt (CACM 33, 1990): f = (1/S - 1/p) / (1 - 1/p) against one rank. Against p0 ranks
+    it follows from the same T(p) = T(1) (f + (1 - f) / p). Below 0 the speedup is more than linear.
+    None where no serial part explains it: on as many ranks as the base, or slower than a program
+    that is all serial.
+    """
+    if ranks == base_ranks or speedup <= 0:
+        return None
+    bottom = speedup * (1 - 1 / ranks) - (1 - 1 / base_ranks)
+    return (1 / base_ranks - speedup / ranks) / bottom if bottom > 0 else None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A launch of a program; `rate` in work per second, of which `unit` is the name."""
+
+    what: str
+    implementation: str
+    ranks: int
+    round: int
+    rate: float
+    unit: str
+
+
+def scaled_of(measured: Iterable[Measured]) -> list[Scaled]:
+    """Return every program at each number of ranks against its fewest."""
+    rates: dict[tuple[str, str, str], dict[int, Rounds]] = defaultdict(lambda: defaultdict(dict))
+    for one in measured:
+        rates[one.what, one.implementation, one.unit][one.ranks][one.round] = one.rate
+    rows = []
+    for (what, name, unit), by_ranks in sorted(rates.items()):
+        base_ranks = min(by_ranks)
+        base = by_ranks[base_ranks]
+        for ranks in sorted(by_ranks.keys() - {base_ranks}):
+            speedup = ratio_by_rounds(by_ranks[ranks], base)
+            if speedup:
+                of = median(list(base.values()))
+                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup))
+    return rows
+
+
+def hpl_scaled(campaign: Campaign) -> list[Scaled]:
+    """Return HPL's speedups over one process (analysis/linpack_tables.py)."""
+    return [
+        Scaled(
+            f"HPL {row.problem.p}x{row.problem.q} N={row.problem.n} NB={row.problem.nb}",
+            row.implementation, row.problem.ranks, 1, row.base_rate, "FLOP/s", row.speedup,
+        )
+        for row in rows_of(solved_in(campaign))
+        if row.problem.ranks > 1 and row.speedup and row.base_rate
+    ]  # fmt: skip
+
+
+def programs_in(campaign: Campaign) -> list[Measured]:
+    """Return the launches of NAS benchmarks and of su3 with one size of the problem."""
+    found = []
+    for launch in campaign.sound():
+        record, output = launch.record, launch.output
+        if record.oversubscribed:
+            continue
+        if isinstance(output, NpbRun):
+            what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops
+            found.append(
+                Measured(what, record.implementation, record.ranks, record.round, rate, "op/s")
+            )
+        elif isinstance(output, ProgramOutput):
+            for result in output.results:
+                if isinstance(result, Su3):
+                    lattice = "x".join(map(str, result.lattice))
+                    what = f"su3 {record.parameters.get('suite', '')} {lattice}"
+                    rate = 1 / result.time_s.median
+                    found.append(
+                        Measured(
+                            what, record.implementation, record.ranks, record.round, rate,
+                            "trajectories/s",
+                        )
+                    )  # fmt: skip
+    return found
+
+
+@dataclass(frozen=True)
+class Power:
+    """B(p) = scale p^exponent through `counts` numbers of ranks; B in B/s and rank.
+
+    `exponent.launches` is the number of points, of which each is a median over launches.
+    """
+
+    what: str
+    implementation: str
+    counts: tuple[int, ...]
+    exponent: Mean | None
+
+
+def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mean:
+    """Return the exponent of values over numbers of ranks: a line through their logarithms.
+
+    The interval is Student's from the points' distances to the line, so that it has in it both the
+    noise and what no power of p is. Raises ValueError below two numbers of ranks or at values that
+    are not positive; of two there is no interval.
+    """
+    if len(values) < 2 or not all(v > 0 and p > 0 for p, v in values.items()):
+        raise ValueError("an exponent needs positive values at two numbers of ranks at least")
+    x = np.log(np.array(list(values), float))
+    y = np.log(np.array(list(values.values()), float))
+    line = stats.linregress(x, y)
+    count = len(values)
+    if count < 3:
+        return Mean(float(line.slope), None, count)
+    half = float(stats.t.ppf((1 + confidence) / 2, count - 2)) * float(line.stderr)
+    slope = float(line.slope)
+    return Mean(slope, Interval(slope - half, slope + half, confidence), count)
+
+
+def bandwidths_per_rank(campaign: Campaign) -> dict[tuple[str, str], dict[int, list[float]]]:
+    """Return what a rank sends per second (B/s) by series, implementation and number of ranks.
+
+    Of an all-to-all a rank is credited with the block that it sends to itself, as NASA 2003 does.
+    """
+    found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for launch in campaign.sound():
+        if launch.record.oversubscribed or not isinstance(launch.output, ProgramOutput):
+            continue
+        for result in launch.output.results:
+            if not isinstance(result, Communication) or result.time_s.median <= 0:
+                continue
+            seconds = result.time_s.median
+            name = launch.record.implementation
+            if result.operation == "alltoall" and result.group == "world" and result.message_bytes:
+                what = f"ATA, {result.message_bytes} bytes to each"
+                rate = result.message_bytes * result.ranks / seconds
+            elif result.operation == "some-to-some":
+                # The mean size of the drawn messages differs with the number of ranks.
+                what = f"STS, {result.series}"
+                rate = result.moved_bytes / result.ranks / seconds
+            else:
+                continue
+            found[what, name][result.ranks].append(rate)
+    return found
+
+
+def powers_in(campaign: Campaign) -> list[Power]:
+    """Return the exponents of STS and ATA, None where there is one number of ranks only."""
+    powers = []
+    for (what, name), by_ranks in sorted(bandwidths_per_rank(campaign).items()):
+        values = {ranks: median(by_ranks[ranks]) for ranks in sorted(by_ranks)}
+        exponent = power_of(values) if len(values) > 1 else None
+        powers.append(Power(what, name, tuple(values), exponent))
+    return powers

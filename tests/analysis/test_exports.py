@@ -1,0 +1,220 @@
+"""Exports say what the report says; what a cell or a sentence holds stays text in all of them."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from analysis.__main__ import app
+from analysis.campaign import read_campaign
+from analysis.comparison import compare
+from analysis.data_tables import DataTable, data_tables, group_table, median_table
+from analysis.downloads import downloads_of
+from analysis.exports import csv_text, latex_cell, latex_table
+from analysis.junit import junit
+from analysis.markdown_summary import markdown, markdown_cell
+from analysis.model_data import derived_data
+from tests.analysis.synthetic import TWICE, Synthetic
+
+HOSTILE = "=cmd|'/C calc'!A0 \\input{/etc/passwd} <b>&amp; | `x` $x_1^2$ %\n#~ \x00\x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a campaign in which one launch failed, one is suspect, and one cannot be read."""
+    pairs = ["Send/Recv", "Isend/Irecv"]
+    synthetic = Synthetic(tmp_path_factory.mktemp("export") / "c", TWICE, rounds=4, pairs=pairs)
+    path = synthetic.write()
+    for number, outcome in ((7, "failed"), (8, "suspect")):
+        synthetic.launch(number, "alpha-1.0", "PointToPoint",
+                         {"pair": "Send/Recv", "message_range": outcome}, "",
+                         outcome=outcome, sentence=HOSTILE)  # fmt: skip
+    (path / "launches" / "broken").mkdir()
+    return path
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_number_of_a_csv_can_be_traced(folder: Path) -> None:
+    campaign = read_campaign(folder)
+    comparison = compare(campaign)
+    rows = rows_of(csv_text(median_table(comparison, "PointToPoint")))
+    estimates = sum(
+        len(of) for cell in comparison.experiment("PointToPoint") for of in cell.estimates.values()
+    )
+    assert len(rows) == estimates > 0
+    for row in rows:
+        assert row["campaign"] == "c" and row["formula"] and int(row["launches (1)"]) == 4
+        digest = campaign.manifest["images"][row["implementation"]]["sha256"]
+        assert row["image_sha256"] == digest
+    [cell] = [
+        cell
+        for cell in comparison.cells
+        if cell.name == "PointToPoint pair=Send/Recv message_range=short"
+    ]
+    own = [r for r in rows if r["cell"] == cell.name and r["implementation"] == "beta-2.0"]
+    # Numbers are written in full.
+    assert [float(row["median_bandwidth (B/s)"]) for row in own] == [
+        estimate.median for estimate in cell.estimates["beta-2.0"]
+    ]
+
+
+def test_every_column_of_a_number_has_its_unit(folder: Path) -> None:
+    campaign = read_campaign(folder)
+    tables = data_tables(compare(campaign), others=derived_data(campaign))
+    assert "lines-between-protocol-switches" in {table.name for table in tables}
+    for table in tables:
+        for place, name in enumerate(table.columns):
+            values = [row[place] for row in table.rows]
+            if any(isinstance(value, float) for value in values):
+                assert re.search(r" \(.+\)$", name), f"{table.name}: {name}"
+
+
+def test_answers_are_those_of_the_comparison(folder: Path) -> None:
+    comparison = compare(read_campaign(folder))
+    rows = rows_of(csv_text(group_table(comparison)))
+    verdicts = [verdict for group in comparison.groups for verdict in group.verdicts.values()]
+    assert [row["verdict"] for row in rows] == [verdict.words for verdict in verdicts]
+    assert [float(row["ratio (1)"]) for row in rows] == [v.ratio.value for v in verdicts]
+
+
+def test_no_field_is_a_formula() -> None:
+    table = DataTable("t", "t", ("a", "b (s)"), [(HOSTILE, -1.5), ("-2 s", None), ("@x", True)])
+    rows = list(csv.reader(io.StringIO(csv_text(table))))
+    assert rows[1][0].startswith("'=cmd") and rows[1][1] == "-1.5"
+    assert rows[2] == ["-2 s", ""] and rows[3] == ["'@x", "true"]
+    assert not any(ord(sign) < 32 and sign not in "\n\t" for row in rows for sign in row[0])
+
+
+@given(st.text())
+def test_latex_is_escaped_whatever_the_text(text: str) -> None:
+    found = latex_cell(text)
+    # Every command, group and sign with a meaning must be one that the escape wrote.
+    known = (r"\\(textbackslash|textasciicircum|textasciitilde|textasciigrave|textless|textgreater|"
+             r"textbar|textquotedbl|textmu)\{\}|\\[{}$&%#_]|\$\\times\$")  # fmt: skip
+    assert not re.search(r"[\\{}$&%#_^~<>|\n]", re.sub(known, "", found))
+
+
+def test_a_hostile_cell_is_text_in_latex() -> None:
+    columns, row = ("cell", "median (s)"), (HOSTILE, 1.5e-6)
+    text = latex_table(HOSTILE, columns, [row])
+    assert r"\input" not in text and r"\textbackslash{}input\{" in text and "\x1b" not in text
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    assert "{lr}" in text and "1.5e-06" in text
+    # One line is one row: a line's end in a name does not begin another.
+    assert sum(line.endswith(r" \\") for line in text.splitlines()) == 2
+
+
+def test_latex_of_a_campaign_has_balanced_environments(folder: Path) -> None:
+    done = CliRunner().invoke(app, ["export", str(folder), "--format", "latex", "-o", "-"])
+    assert done.exit_code == 0
+    assert done.stdout.count(r"\begin{longtable}") == done.stdout.count(r"\end{longtable}") > 2
+    for table in done.stdout.split(r"\begin{longtable}{")[1:]:
+        columns = len(table.split("}", 1)[0])
+        rows = table.split(r"\toprule")[1].split(r"\bottomrule")[0]
+        body = [line for line in rows.splitlines() if line.endswith(r" \\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {columns}
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_a_markdown_cell_is_one_cell(text: str) -> None:
+    found = markdown_cell(text)
+    assert "\n" not in found and not re.search(r"(?<!\\)(\\\\)*[|<`]", re.sub(r"\\\\", "", found))
+
+
+def test_the_markdown_answers_in_words_and_ranks(folder: Path) -> None:
+    comparison = compare(read_campaign(folder))
+    text = markdown(comparison)
+    assert text.startswith("# Which MPI is faster on local?")
+    assert "beta-2.0 is faster than alpha-1.0" in text
+    ranked = text.split("## Short messages, all pairs")[1].split("##")[0]
+    assert ranked.index("| 1 | beta-2.0") < ranked.index("| 2 | alpha-1.0 | 1.000 | – | base |")
+    left_out = text.split("## Left out")[1]
+    assert "broken" in left_out and "failed: " in left_out and "\x1b" not in text
+
+
+#: JUnit as Ant began it and Jenkins and GitLab read it: element -> (children, attributes needed,
+#: attributes allowed).
+JUNIT = {
+    "testsuites": ({"testsuite"}, set(), {"name", "tests", "failures", "errors", "time"}),
+    "testsuite": (
+        {"testcase"}, {"name", "tests"},
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname"},
+    ),
+    "testcase": ({"failure", "error", "skipped"}, {"name", "classname"},
+                 {"name", "classname", "time"}),
+    "failure": (set(), set(), {"message", "type"}),
+    "error": (set(), set(), {"message", "type"}),
+}  # fmt: skip
+
+
+def test_junit_has_the_usual_structure(folder: Path) -> None:
+    campaign = read_campaign(folder)
+    text = junit(campaign)
+    root = ElementTree.fromstring(text)
+    for element in root.iter():
+        children, needed, allowed = JUNIT[element.tag]
+        assert {child.tag for child in element} <= children
+        assert needed <= set(element.keys()) <= allowed
+    cases = list(root.iter("testcase"))
+    assert len(cases) == len(campaign.launches) + 1 == int(root.get("tests", 0))
+    failures = {failure.get("type"): failure for failure in root.iter("failure")}
+    assert set(failures) == {"failed", "suspect"}
+    assert "=cmd|'/C calc'" in str(failures["failed"].get("message"))
+    assert "\x1b" not in text and "\x00" not in text
+    [error] = root.iter("error")
+    assert "broken" in str(error.text)
+    for suite in root:
+        assert int(suite.get("tests", 0)) == len(list(suite))
+        assert int(suite.get("failures", 0)) == len(list(suite.iter("failure")))
+        # No two cases are called the same, so that a history of them can be kept.
+        names = [(case.get("classname"), case.get("name")) for case in suite]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("format_", "names"),
+    [
+        ("csv", {"answers.csv", "medians-PointToPoint.csv", "ratios-Linpack.csv", "launches.csv",
+                 "left-out.csv", "high-performance-linpack.csv"}),
+        ("markdown", {"summary.md"}), ("latex", {"tables.tex"}), ("junit", {"junit.xml"}),
+    ],
+)  # fmt: skip
+def test_command(folder: Path, tmp_path: Path, format_: str, names: set[str]) -> None:
+    into = tmp_path / "out"
+    done = CliRunner().invoke(app, ["export", str(folder), "--format", format_, "-o", str(into)])
+    assert done.exit_code == 0
+    written = {path.name for path in into.iterdir()}
+    assert names <= written and all((into / name).stat().st_size for name in written)
+    printed = CliRunner().invoke(app, ["export", str(folder), "--format", format_, "-o", "-"])
+    assert printed.exit_code == 0 and printed.stdout
+
+
+def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    for words, sentence in (
+        (["--base", "gamma"], "gamma was not measured"),
+        (["-o", str(in_the_way)], "choose another with --output"),
+    ):
+        done = CliRunner().invoke(app, ["export", str(folder), *words])
+        assert done.exit_code == 1 and sentence in done.stderr
+        assert "Traceback" not in done.output
+
+
+def test_links_keep_to_their_budget() -> None:
+    tables = [
+        DataTable(f"t{size}", "t", ("a", "b"), [(n, hash((size, n))) for n in range(size)])
+        for size in (10, 10_000)
+    ]
+    links = downloads_of(tables, budget=10_000)
+    assert links["t10"].href is not None and links["t10000"].href is None
+    assert links["t10000"].rows == 10_000

@@ -1,0 +1,100 @@
+"""What can be saved from the report, without a network, with scripts and without."""
+
+import base64
+import gzip
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Browser
+
+from analysis import report as report_module
+from analysis.campaign import read_campaign
+from analysis.comparison import compare
+from analysis.data_tables import median_table
+from analysis.exports import csv_text
+from analysis.report import write_report
+from tests.analysis.synthetic import PAIRS, TWICE, Synthetic
+from tests.analysis.test_report import browser, open_page, report  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+def test_tables_are_saved_as_csv(browser: Browser, report: Path) -> None:  # noqa: F811
+    page = open_page(browser, report, 1280, downloads=True)
+    page.locator("#point-to-point summary").first.click()
+    link = page.locator('a.csv[download^="medians-PointToPoint"]')
+    assert link.inner_text() == "medians-PointToPoint.csv"
+    with page.expect_download() as started:
+        link.click()
+    saved = Path(started.value.path()).read_bytes().decode()
+    comparison = compare(read_campaign(report.parent))
+    assert started.value.suggested_filename == "medians-PointToPoint.csv"
+    assert saved == csv_text(median_table(comparison, "PointToPoint"))
+    page.close()
+
+
+def test_tables_are_there_without_scripts(browser: Browser, report: Path) -> None:  # noqa: F811
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    link = page.locator('a.csv[download="answers.csv.gz"]')
+    assert link.is_visible() and link.inner_text() == "answers.csv.gz"
+    href = str(link.get_attribute("href"))
+    text = gzip.decompress(base64.b64decode(href.split("base64,")[1])).decode()
+    assert text.startswith("campaign,group,") and "beta-2.0" in text
+    assert page.locator("button.svg").count() == 0
+    context.close()
+
+
+def test_every_table_has_a_file(browser: Browser, report: Path) -> None:  # noqa: F811
+    page = open_page(browser, report, 1280)
+    names = page.evaluate("[...document.querySelectorAll('a.csv')].map(link => link.textContent)")
+    assert len(set(names)) == len(names)
+    assert {"answers.csv", "ratios-PointToPoint.csv", "medians-Linpack.csv", "launches.csv",
+            "left-out.csv", "high-performance-linpack.csv",
+            "lines-between-protocol-switches.csv"} <= set(names)  # fmt: skip
+    page.close()
+
+
+def test_figures_are_saved_as_drawings_of_their_own(
+    browser: Browser,  # noqa: F811
+    report: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    page = open_page(browser, report, 1280, downloads=True)
+    assert page.locator("button.svg").count() == page.locator("figure").count() >= len(PAIRS)
+    with page.expect_download() as started:
+        page.locator("button.svg").first.press("Enter")
+    assert started.value.suggested_filename == "Send-Recv.svg"
+    path = tmp_path / "alone.svg"
+    started.value.save_as(path)
+    root = ElementTree.fromstring(path.read_text())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    page.close()
+    # By itself it has its colours: the lines are drawn in those of the report.
+    alone = browser.new_page()
+    alone.goto(path.as_uri())
+    stroke = "getComputedStyle(document.querySelector('.line')).stroke"
+    assert alone.evaluate(stroke) not in ("none", "", "rgb(0, 0, 0)")
+    alone.close()
+
+
+def test_a_large_campaign_is_a_small_report(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report_module, "MOST_ROWS", 5)
+    folder = Synthetic(tmp_path / "c", TWICE, rounds=40, iterations=1, pairs=PAIRS[:2]).write()
+    path = write_report(folder, None, None)
+    page = open_page(browser, path, 1280)
+    page.locator("#point-to-point summary").first.click()
+    section = page.locator("#point-to-point details")
+    assert section.locator("tbody tr").count() == 5
+    assert "The first 5 of 16; all are in the file." in section.inner_text()
+    # Forty launches are drawn as quantiles of them.
+    launches = page.locator("figure").first.locator(".launch").count()
+    markers = page.locator("figure").first.locator(".mark").count()
+    assert launches == 25 * markers
+    page.close()
