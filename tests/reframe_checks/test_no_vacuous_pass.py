@@ -49,7 +49,6 @@ def test_sound_launch_passes_and_is_kept(stand_in: StandIn) -> None:
     assert launch["cell"] == "PointToPoint pair=Send/Recv message_range=short"
     assert launch["wall_s"] > 0
     assert set(launch["processors_s"]) == {"busy", "idle", "stolen"}
-    assert sum(launch["processors_s"].values()) > 0
 
 
 @pytest.mark.parametrize(
