@@ -181,10 +181,10 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
         (programs / launcher.name).chmod(0o755)
     for name, wheel in recipe.foreign.items():
         unpack_program(files[wheel.file], name, programs)
+    write_description(recipe, folder / "wyeast" / "build", manifest(recipe, built_utc))
     packed = recipe.implementation.packed
     if packed:
         packing.pack(packed, recipe.implementation.left_out, folder / "wyeast")
-    write_description(recipe, folder / "wyeast" / "build", manifest(recipe, built_utc))
 
 
 def copy_benchmarks(root: Path, folder: Path) -> None:

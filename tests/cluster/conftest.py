@@ -68,7 +68,7 @@ class Campaign:
         """Return what it has kept, in the order of measuring."""
         records = [
             json.loads(path.read_text())
-            for path in self.folder().glob(f"launches/*{experiment}*/launch.json")
+            for path in self.folder().glob(f"launches/round*_{experiment}*/launch.json")
         ]
         records.sort(key=lambda record: record["ended_utc"])
         return [Launch(r["outcome"], r["sentence"] or "", r["launch"]) for r in records]

@@ -53,10 +53,10 @@ def test_every_implementation_over_the_link(cluster: Cluster) -> None:
         "--checks", "PointToPoint.*=Send/Recv|Preflight",
         "--images", ",".join(IMPLEMENTATIONS),
     )  # fmt: skip
-    code = campaign.end(420)
+    campaign.end(420)
     launches = campaign.launches()
-    unsound = [launch for launch in launches if launch.outcome != "sound"]
-    assert not unsound and code == 0, campaign.text
+    # Not the exit code: on a busy machine a rate may be below its reference, and the launch sound.
+    assert all(launch.outcome == "sound" for launch in launches), campaign.text
     assert len(launches) == len(IMPLEMENTATIONS) * (1 + 3)
     for launch in campaign.launches("PointToPoint"):
         bandwidths = median_bandwidths(campaign.folder(), launch.name)
@@ -70,7 +70,7 @@ def test_every_implementation_over_the_link(cluster: Cluster) -> None:
 # One suite of each check of communication; nightly campaigns have them all (docs/experiments.md).
 COMMUNICATION = (
     "Collectives.*suite=simplebench|Pairs.*suite=(lbw|persistent|load)|SomeToSome|"
-    "HaloExchange.*suite=halo|OneSided|EchoTest|RawNetwork|Emulation|"
+    "^HaloExchange.*suite=halo|OneSided|EchoTest|RawNetwork|Emulation|"
     "EagerLimit.*limit=1024|Mpptest.*suite=strided"
 )
 
