@@ -84,9 +84,9 @@ def show(implementation: str, pairs: Pairs) -> None:
         )
 
 
-def lattice_rates(rounds: int) -> list[str]:
-    """Return the lines about su3, in the first of the images."""
-    image = images.verify(ROOT, images.default_implementations(ROOT)[0])
+def lattice_rates(implementation: str, rounds: int) -> list[str]:
+    """Return the lines about su3 in an image."""
+    image = images.verify(ROOT, implementation)
     mpiexec = mpiexec_of(image)
     with tempfile.TemporaryDirectory() as folder:
         place = inside(image, Path(folder))
@@ -106,6 +106,7 @@ def main() -> int:
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
+    parser.add_argument("--images", help="names with commas (those that a plain run measures)")
     options = parser.parse_args()
     rounds = max(2, options.rounds)
     kinds["nas"] = NasRates(options.nas_classes)
@@ -113,8 +114,8 @@ def main() -> int:
         "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
-    measured = [] if options.only == "su3" else images.default_implementations(ROOT)
-    for implementation in measured:
+    named = options.images.split(",") if options.images else images.default_implementations(ROOT)
+    for implementation in [] if options.only == "su3" else named:
         image = images.verify(ROOT, implementation)
         mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
@@ -125,9 +126,13 @@ def main() -> int:
                     most = min(rounds, 3) if name == "nas" else rounds
                     show(implementation, alternate(container, bare, mpiexec, measurement, most))
     if options.only in (None, "su3"):
-        print("\n".join(["", *lattice_rates(rounds)]))
+        print("\n".join(["", *lattice_rates(named[0], rounds)]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except images.ImageError as error:
+        print(f"performance: {error}", file=sys.stderr)
+        sys.exit(1)
