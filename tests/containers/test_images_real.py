@@ -113,9 +113,9 @@ def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
     found = records(done)
     assert found[0]["ranks"] == 2
     assert found[0]["processors"] in ([[0], [1]], [[1], [0]])
-    # LAM's shared memory waits in the kernel, which is too slow to be known as shared memory.
-    transport = ["unknown"] if mpi == LAM else ["shared memory"]
-    assert [record["transport"] for record in found if "transport" in record] == transport
+    [transport] = [record["transport"] for record in found if "transport" in record]
+    # LAM's shared memory waits in the kernel, which may be too slow to be known as shared memory.
+    assert transport == "shared memory" or (transport == "unknown" and mpi == LAM)
     complaints = [line for line in done.stderr.splitlines() if not line.startswith("INFO:")]
     assert complaints == []
 
