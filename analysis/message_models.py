@@ -156,6 +156,20 @@ def models_of(sweeps: list[Sweep]) -> list[SweepModel]:
     return [model for sweep in sweeps if (model := model_of(sweep))]
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """The sweeps of a campaign and their models, fitted once for all tables."""
+
+    sweeps: list[Sweep]
+    models: list[SweepModel]
+
+
+def fitted_in(campaign: Campaign, only: str = "") -> Fitted:
+    """Return the sweeps with `only` in their names, and their models."""
+    sweeps = [sweep for sweep in sweeps_of(campaign) if only in sweep.name]
+    return Fitted(sweeps, models_of(sweeps))
+
+
 def slopes_by_round(sweep: Sweep, sizes: list[int]) -> Mapping[int, float]:
     """Return each round's time per byte (s/B) over the sizes, of the rounds that have them all."""
     found = {}

@@ -9,7 +9,7 @@ from analysis.data_tables import DataTable, digests
 from analysis.guidelines import SUMMARY, trials_in
 from analysis.launch_means import Mean
 from analysis.log_gp import parameters_of
-from analysis.message_models import models_of, sweeps_of
+from analysis.message_models import Fitted
 from analysis.model_tables import PARAMETERS, SEGMENTS
 from analysis.scaling import hpl_scaled, programs_in, scaled_of
 from analysis.scaling_tables import SPEEDUPS
@@ -32,7 +32,7 @@ def with_ends(name: str, unit: str) -> tuple[str, ...]:
     return tuple(f"{name}{which} ({unit})" for which in ("", "_low", "_high"))
 
 
-def segment_data(campaign: Campaign) -> DataTable:
+def segment_data(campaign: Campaign, fitted: Fitted) -> DataTable:
     """Return the lines between switches."""
     digest = digests(campaign)
     columns = ("campaign", "cell", "series", "implementation", "image_sha256", "time",
@@ -48,15 +48,15 @@ def segment_data(campaign: Campaign) -> DataTable:
             *three(one.half_bandwidth),
             "t = alpha + beta n by relative least squares of each round; means over rounds",
         )
-        for model in models_of(sweeps_of(campaign))
+        for model in fitted.models
         for one in model.segments
     ]  # fmt: skip
     return DataTable(file_name(SEGMENTS), SEGMENTS, columns, rows)
 
 
-def parameter_data(campaign: Campaign) -> DataTable:
+def parameter_data(campaign: Campaign, fitted: Fitted) -> DataTable:
     """Return LogGP's parameters, also those that are not told."""
-    digest, sweeps = digests(campaign), sweeps_of(campaign)
+    digest = digests(campaign)
     columns = ("campaign", "implementation", "image_sha256", "parameter", "unit", "rounds (1)",
                *with_ends("value", "unit"), "formula")  # fmt: skip
     rows = [
@@ -65,7 +65,7 @@ def parameter_data(campaign: Campaign) -> DataTable:
             one.unit, one.value.launches if one.value else None,
             *(three(one.value) if one.value else (None, None, None)), one.how,
         )
-        for one in parameters_of(sweeps, models_of(sweeps))
+        for one in parameters_of(fitted.sweeps, fitted.models)
     ]  # fmt: skip
     return DataTable(file_name(PARAMETERS), PARAMETERS, columns, rows)
 
@@ -109,9 +109,9 @@ def guideline_data(campaign: Campaign) -> DataTable:
     return DataTable(file_name(SUMMARY), SUMMARY, columns, rows)
 
 
-def derived_data(campaign: Campaign) -> list[DataTable]:
+def derived_data(campaign: Campaign, fitted: Fitted) -> list[DataTable]:
     """Return the numbers of models, scaling and guidelines."""
     return [
-        segment_data(campaign), parameter_data(campaign), speedup_data(campaign),
-        guideline_data(campaign),
+        segment_data(campaign, fitted), parameter_data(campaign, fitted),
+        speedup_data(campaign), guideline_data(campaign),
     ]  # fmt: skip

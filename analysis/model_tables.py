@@ -9,7 +9,7 @@ from analysis.figures import prefixed
 from analysis.latency_bandwidth import FEWEST_SIZES, LatencyBandwidth, fit
 from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
 from analysis.log_gp import parameters_of
-from analysis.message_models import SweepModel, models_of, sweeps_of
+from analysis.message_models import Fitted, SweepModel
 from analysis.one_way_times import Rounds, medians, one_way_times
 from analysis.text_table import TextTable
 
@@ -135,11 +135,10 @@ def segment_table(models: list[SweepModel]) -> TextTable:
     return TextTable(SEGMENTS, columns, rows, 3, notes)
 
 
-def parameter_table(campaign: Campaign) -> TextTable | None:
+def parameter_table(fitted: Fitted) -> TextTable | None:
     """Return LogGP's parameters of each implementation."""
-    sweeps = sweeps_of(campaign)
     rows: list[tuple[str, ...]] = []
-    for one in parameters_of(sweeps, models_of(sweeps)):
+    for one in parameters_of(fitted.sweeps, fitted.models):
         if one.value is None:
             rows.append((one.implementation, one.name, "–", "–", "–", one.how))
             continue
@@ -159,12 +158,14 @@ def parameter_table(campaign: Campaign) -> TextTable | None:
     return TextTable(PARAMETERS, columns, rows, 2, [note]) if rows else None
 
 
-def model_tables(campaign: Campaign, only: str = "") -> list[TextTable]:
-    """Return the tables of models of the cells that have `only` in their names."""
-    models = models_of([sweep for sweep in sweeps_of(campaign) if only in sweep.name])
+def model_tables(campaign: Campaign, fitted: Fitted, only: str = "") -> list[TextTable]:
+    """Return the tables of models of the cells that have `only` in their names.
+
+    `fitted` are the models of the same cells.
+    """
     line = line_table(campaign, only)
     tables = [line] if line else []
-    if models:
-        tables.append(segment_table(models))
-    parameters = None if only else parameter_table(campaign)
+    if fitted.models:
+        tables.append(segment_table(fitted.models))
+    parameters = None if only else parameter_table(fitted)
     return [*tables, parameters] if tables and parameters else tables

@@ -26,6 +26,7 @@ from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.linpack_tables import TITLE as HPL
+from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
@@ -206,8 +207,9 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     )
     environment.filters.update(prefixed=prefixed, interval=interval_text)
     rounds = {launch.record.round for launch in campaign.launches}
-    rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign)
-    tables = data_tables(comparison, [*rates, *derived], derived_data(campaign))
+    fitted = fitted_in(campaign)
+    rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)
+    tables = data_tables(comparison, [*rates, *derived], derived_data(campaign, fitted))
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )

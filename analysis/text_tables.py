@@ -7,6 +7,7 @@ from pathlib import Path
 from analysis.campaign import Campaign
 from analysis.guidelines import guideline_tables
 from analysis.linpack_tables import hpl_table
+from analysis.message_models import Fitted
 from analysis.model_tables import model_tables
 from analysis.node_rates import cycles_table, node_table
 from analysis.scaling_tables import scaling_tables
@@ -19,12 +20,12 @@ def rate_tables(campaign: Campaign, root: Path) -> list[TextTable]:
     return [table for table in tables if table]
 
 
-def derived_tables(campaign: Campaign) -> list[TextTable]:
+def derived_tables(campaign: Campaign, fitted: Fitted) -> list[TextTable]:
     """Return the tables of models, scaling and guidelines."""
     return [
         table
         for table in (
-            *model_tables(campaign), *scaling_tables(campaign, shares=False),
+            *model_tables(campaign, fitted), *scaling_tables(campaign, shares=False),
             *guideline_tables(campaign),
         )
         if table.rows

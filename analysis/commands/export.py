@@ -88,6 +88,7 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     from analysis.exports import csv_text, latex
     from analysis.junit import junit
     from analysis.markdown_summary import markdown
+    from analysis.message_models import fitted_in
     from analysis.model_data import derived_data
     from analysis.text_tables import derived_tables, rate_tables
 
@@ -98,11 +99,12 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     comparison = compare(found, base)
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}
-    words = [*rate_tables(found, ROOT), *derived_tables(found)]
+    fitted = fitted_in(found)
+    words = [*rate_tables(found, ROOT), *derived_tables(found, fitted)]
     if format_ is Format.LATEX:
         # For people: the words of models, not their numbers.
         return {"tables.tex": latex(data_tables(comparison, words), found)}
-    tables = data_tables(comparison, words, derived_data(found))
+    tables = data_tables(comparison, words, derived_data(found, fitted))
     if not tables:
         raise ValueError(f"{found.path.name} has no launch; measure with: make run")
     return {f"{table.name}.csv": csv_text(table) for table in tables}

@@ -20,11 +20,12 @@ def models(
     pager: PagerOption = True,
 ) -> None:
     """Print start-up, bandwidth and n1/2 between protocol switches, and LogGP's parameters."""
+    from analysis.message_models import fitted_in
     from analysis.model_tables import model_tables
     from analysis.terminal import show
 
     found = campaign_of(campaign)
-    tables = model_tables(found, cell)
+    tables = model_tables(found, fitted_in(found, cell), cell)
     if not tables:
         fail(
             f"{found.path.name} has no sound messages over three sizes or more"

@@ -19,6 +19,7 @@ from analysis.downloads import downloads_of
 from analysis.exports import csv_text, latex_cell, latex_table
 from analysis.junit import junit
 from analysis.markdown_summary import markdown, markdown_cell
+from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
 from tests.analysis.synthetic import TWICE, Synthetic
 
@@ -69,7 +70,7 @@ def test_every_number_of_a_csv_can_be_traced(folder: Path) -> None:
 
 def test_every_column_of_a_number_has_its_unit(folder: Path) -> None:
     campaign = read_campaign(folder)
-    tables = data_tables(compare(campaign), others=derived_data(campaign))
+    tables = data_tables(compare(campaign), others=derived_data(campaign, fitted_in(campaign)))
     assert "lines-between-protocol-switches" in {table.name for table in tables}
     for table in tables:
         for place, name in enumerate(table.columns):
