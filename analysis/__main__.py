@@ -191,13 +191,13 @@ def profile(
     most: Annotated[int, typer.Option(help="how many functions and message sizes of each")] = 8,
 ) -> None:
     """Print where profiled programs spend their time (Kearns 2003, Figure 14 and Table 8)."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from analysis.campaign import read_campaign
     from analysis.figures import prefixed
     from analysis.profile import profiled_cells
+    from analysis.terminal import console
 
     found = read_campaign(folder_of(campaign))
     cells, problems = profiled_cells(found)
@@ -205,7 +205,7 @@ def profile(
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
     if not cells:
         fail(f"{found.path.name} has no sound profile; measure one with: make run CHECKS=Profile")
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    screen = console(160)
     shares = Table(title="Shares of the ranks' time, as in Table 8 of the thesis")
     for name in ("cell", "implementation"):
         shares.add_column(name)
@@ -218,7 +218,7 @@ def profile(
             cell.implementation, str(one.ranks), prefixed(one.wall_s, "s"),
             *(f"{share:.1%}" for share in (one.cpu, one.communication, one.least, one.most)),
         )  # fmt: skip
-    console.print(shares)
+    screen.print(shares)
     for cell in cells:
         calls = Table(title=f"Calls of MPI by time, as in Figure 14: {escape(cell.title)}")
         calls.add_column("function")
@@ -229,14 +229,14 @@ def profile(
                 of.function, str(of.calls), prefixed(of.time_s, "s"), f"{of.share_of_mpi:.1%}",
                 f"{of.share_of_wall:.1%}", prefixed(of.sent_bytes, "B"),
             )  # fmt: skip
-        console.print(calls)
+        screen.print(calls)
         sizes = Table(title=f"Most frequent message sizes: {escape(cell.title)}")
         sizes.add_column("function")
         for name in ("at least bytes", "messages"):
             sizes.add_column(name, justify="right")
         for function, size, count in cell.sizes()[:most]:
             sizes.add_row(function, str(size), str(count))
-        console.print(sizes)
+        screen.print(sizes)
 
 
 @app.command()

@@ -142,24 +142,31 @@ def segments(estimates: Sequence[Estimate]) -> list[list[Estimate]]:
     return runs
 
 
-def draw_axes(across: Axis, up: Axis, label: str, ticks: Sequence[tuple[float, str]]) -> str:
-    """Return grid, tick labels and axis titles; `ticks` are those upwards with their words."""
+Ticks = Sequence[tuple[float, str]]
+
+
+def byte_ticks(across: Axis) -> Ticks:
+    """Return an axis' own ticks as message sizes in words."""
+    return [(tick, prefixed(tick, "B")) for tick in across.ticks()]
+
+
+def draw_axes(across: Axis, up: Axis, sideways: Ticks, upwards: Ticks, title: str) -> str:
+    """Return grid, tick labels and the axes' title; ticks are values with their words."""
     parts = []
     bottom, left = HEIGHT - BOTTOM, LEFT
-    for tick in across.ticks():
+    for tick, words in sideways:
         x = across.place(tick)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>')
-        text = prefixed(tick, "B")
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{text}'
-                     "</text>")  # fmt: skip
-    for tick, words in ticks:
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">'
+                     f"{words}</text>")  # fmt: skip
+    for tick, words in upwards:
         y = up.place(tick)
         parts.append(f'<path class="grid" d="M{left} {y:.1f}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text class="tick" x="{left - 5}" y="{y + 3:.1f}" text-anchor="end">'
                      f"{words}</text>")  # fmt: skip
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">'
-                 f"message size; {escape(label)} upwards, both logarithmic</text>")  # fmt: skip
+                 f"{escape(title)}</text>")  # fmt: skip
     return "".join(parts)
 
 
@@ -191,7 +198,13 @@ def bandwidth_figure(
     parts = [
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img">',
         f"<title>{escape(title)}</title><desc>{escape(text)}</desc>",
-        draw_axes(across, up, "bandwidth", [(tick, prefixed(tick, unit)) for tick in up.ticks()]),
+        draw_axes(
+            across,
+            up,
+            byte_ticks(across),
+            [(tick, prefixed(tick, unit)) for tick in up.ticks()],
+            "message size; bandwidth upwards, both logarithmic",
+        ),
     ]
     if near:
         points = [(across.place(size), up.place(value)) for size, value in near]
@@ -202,9 +215,12 @@ def bandwidth_figure(
     return Markup("".join(parts))
 
 
-def legend_mark(style: int) -> Markup:
-    """Return a legend's sample of line and marker."""
-    mark = marker(style, 14.0, 7.0, "")
+def legend_mark(style: int, shape: int | None = None) -> Markup:
+    """Return a legend's sample of line and marker.
+
+    The marker's shape is the style's own, or `shape`, which tells apart styles of one colour.
+    """
+    mark = marker(style if shape is None else shape, 14.0, 7.0, "")
     return Markup(
         f'<svg class="sample style{style}" viewBox="0 0 28 14" aria-hidden="true">'
         f'<path class="line" d="M0 7H28"/>{mark}</svg>'

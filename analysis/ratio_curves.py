@@ -24,6 +24,7 @@ from analysis.figures import (
     TOP,
     WIDTH,
     Axis,
+    byte_ticks,
     draw_axes,
     marker,
     polyline,
@@ -128,7 +129,13 @@ def ratio_figure(title: str, curves: Sequence[tuple[str, int, list[RatioPoint]]]
     parts = [
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img"><title>{escape(title)}</title>'
         f"<desc>{escape(described(curves))}</desc>",
-        draw_axes(across, up, "ratio", [(tick, f"{tick:g}") for tick in ratio_ticks(up)]),
+        draw_axes(
+            across,
+            up,
+            byte_ticks(across),
+            [(tick, f"{tick:g}") for tick in ratio_ticks(up)],
+            "message size; ratio upwards, both logarithmic",
+        ),
         f'<path class="limit" d="M{LEFT} {up.place(1):.1f}H{WIDTH - RIGHT}"/>',
         *(draw_ratio(name, style, curve, across, up) for name, style, curve in curves),
         "</svg>",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from analysis import figures
 from analysis.figures import (
     BOTTOM,
     HEIGHT,
@@ -16,6 +17,7 @@ from analysis.figures import (
     TOP,
     WIDTH,
     Axis,
+    draw_axes,
     marker,
     polyline,
     prefixed,
@@ -50,10 +52,7 @@ def shape(style: int) -> int:
 
 def legend_mark(style: int) -> Markup:
     """Return a legend's sample of line and marker."""
-    return Markup(
-        f'<svg class="sample style{style % COLOURS}" viewBox="0 0 28 14" aria-hidden="true">'
-        f'<path class="line" d="M0 7H28"/>{marker(shape(style), 14.0, 7.0, "")}</svg>'
-    )
+    return figures.legend_mark(style % COLOURS, shape(style))
 
 
 def plain(value: float) -> str:
@@ -92,22 +91,14 @@ def line_figure(title: str, lines: Sequence[Line], across_name: str) -> Markup:
         f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img">',
         f"<title>{escape(title)}</title><desc>{escape(said)}</desc>",
     ]
-    for tick in ticks(across):
-        x = across.place(tick)
-        parts.append(
-            f'<path class="grid" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/><text class="tick" '
-            f'x="{x:.1f}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">{plain(tick)}</text>'
-        )
-    for tick in ticks(up):
-        y = up.place(tick)
-        parts.append(
-            f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/><text class="tick" '
-            f'x="{LEFT - 5}" y="{y + 3:.1f}" text-anchor="end">{plain(tick)}</text>'
-        )
-    words = escape(across_name.replace("_", " "))
     parts.append(
-        f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" '
-        f'text-anchor="middle">{words}; both axes logarithmic</text>'
+        draw_axes(
+            across,
+            up,
+            [(tick, plain(tick)) for tick in ticks(across)],
+            [(tick, plain(tick)) for tick in ticks(up)],
+            f"{across_name.replace('_', ' ')}; both axes logarithmic",
+        )
     )
     for line in lines:
         placed = [(across.place(point.across), up.place(point.up)) for point in line.points]
