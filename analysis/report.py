@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from dataclasses import asdict
 from pathlib import Path
@@ -37,6 +36,7 @@ from analysis.statistics import Interval, median
 from analysis.stolen_time import stolen_time
 from analysis.text_table import file_name
 from analysis.text_tables import derived_tables, rate_tables
+from analysis.whole_file import write_whole
 
 #: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
 MOST_ROWS = 500
@@ -244,7 +244,5 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
     target = out or path / "report.html"
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
-    aside.write_text(text)
-    aside.rename(target)
+    write_whole(target, text)
     return target

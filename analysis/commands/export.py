@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,6 +57,8 @@ def export(
     base: BaseOption = None,
 ) -> None:
     """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
+    from analysis.whole_file import write_whole
+
     found = campaign_of(campaign)
     try:
         files = exported(found, format_, base)
@@ -72,9 +73,7 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            aside = folder / f".{name}.{os.getpid()}"
-            aside.write_text(text, newline="")
-            aside.rename(folder / name)
+            write_whole(folder / name, text)
     except OSError as error:
         fail(f"{folder} cannot be written: {error}; choose another with --output")
     for name in files:

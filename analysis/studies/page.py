@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
 from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated
 from analysis.text_table import TextTable
+from analysis.whole_file import write_whole
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
@@ -51,13 +51,6 @@ def standing(paper: Paper, measured: Measured | None) -> list[tuple[str, str, st
     ]
 
 
-def write_aside(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text)
-    aside.rename(path)
-
-
 def write_pages(
     paper: Paper, measured: Measured | None, evaluated: list[Evaluated], pages: dict[Path, str]
 ) -> None:
@@ -84,7 +77,7 @@ def write_pages(
             exhibits=shown,
             standing=standing(paper, measured),
         )
-        write_aside(path, text)
+        write_whole(path, text)
 
 
 def exhibit_tables(paper: Paper, measured: Measured | None) -> list[TextTable]:

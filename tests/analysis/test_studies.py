@@ -5,6 +5,7 @@ import math
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy
@@ -41,12 +42,28 @@ from tests.analysis.test_report import INJECTION, browser, luminance, open_page
 __all__ = ["browser"]
 PROJECT = Path(__file__).resolve().parents[2]
 PAPERS = papers(PROJECT)
-EVALUATED = {name: evaluate(read_paper(PROJECT, name)) for name in PAPERS}
-CLAIMS = [one for found in EVALUATED.values() for one in found]
+CLAIMS = [(name, claim.id) for name in PAPERS for claim in read_paper(PROJECT, name).claims]
 
 
 def named(found: list[Evaluated], name: str) -> Evaluated:
     return next(one for one in found if one.claim.id == name)
+
+
+@cache
+def evaluated(name: str) -> list[Evaluated]:
+    """Return a report's claims, evaluated by its own tables when a test first asks."""
+    return evaluate(read_paper(PROJECT, name))
+
+
+@pytest.fixture
+def one(request: pytest.FixtureRequest) -> Evaluated:
+    name, claim = request.param
+    return named(evaluated(name), claim)
+
+
+each_claim = pytest.mark.parametrize(
+    "one", CLAIMS, ids=[claim for _, claim in CLAIMS], indirect=True
+)
 
 
 def significant(value: float) -> float:
@@ -57,7 +74,7 @@ def test_the_five_reports_have_a_study() -> None:
     assert PAPERS == ["iit", "kearns2003", "nas2003", "ntnu2008", "ornl1996"]
 
 
-@pytest.mark.parametrize("one", CLAIMS, ids=lambda one: one.claim.id)
+@each_claim
 def test_computed_values_are_those_of_the_transcription(one: Evaluated) -> None:
     """Another program computed them when the reports were transcribed, from the same CSV files."""
     for name, value in one.claim.computed.items():
@@ -69,7 +86,7 @@ def test_computed_values_are_those_of_the_transcription(one: Evaluated) -> None:
             assert significant(found) == significant(value), name
 
 
-@pytest.mark.parametrize("one", CLAIMS, ids=lambda one: one.claim.id)
+@each_claim
 def test_verdicts_are_those_of_the_transcription(one: Evaluated) -> None:
     """A person judged then which claims the tables bear out, wholly, in part or not at all."""
     verdicts = {finding.verdict for finding in one.report.findings}
@@ -82,7 +99,7 @@ def test_verdicts_are_those_of_the_transcription(one: Evaluated) -> None:
     assert (one.report.verdict == HOLDS) == (one.claim.status == "reproduced")
 
 
-@pytest.mark.parametrize("one", CLAIMS, ids=lambda one: one.claim.id)
+@each_claim
 def test_every_claim_says_what_its_test_needs(one: Evaluated) -> None:
     assert one.here is None and one.needed.sentences
     assert (one.needed.verdict == UNTESTABLE) == isinstance(one.claim.here, str)
@@ -151,7 +168,7 @@ def test_a_campaign_that_repeats_the_report_gives_its_numbers(
     monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: [1, 2])
     monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
     found = Measured(paper, Campaign(Path("none"), {}))
-    for one in EVALUATED[name]:
+    for one in evaluated(name):
         for statement in one.claim.here if isinstance(one.claim.here, list) else []:
             if statement.that is None:
                 continue
@@ -176,7 +193,7 @@ def test_altered_tables_alter_the_verdict(tmp_path: Path) -> None:
         text.replace(",LAM,", ",X,").replace(",MPICH,", ",LAM,").replace(",X,", ",MPICH,")
     )
     name = "kearns-hpl-3"
-    assert named(EVALUATED["kearns2003"], name).report.verdict == HOLDS
+    assert named(evaluated("kearns2003"), name).report.verdict == HOLDS
     assert named(evaluate(read_paper(root, "kearns2003")), name).report.verdict == FAILS
 
 
@@ -471,7 +488,7 @@ def test_intervals_cover_the_truth(scale: str) -> None:
 
 
 def test_a_claim_that_holds_in_part_says_in_how_much() -> None:
-    load = named(EVALUATED["nas2003"], "nas-load-1").report
+    load = named(evaluated("nas2003"), "nas-load-1").report
     assert load.verdict == FAILS and load.sentences[-1] == "3 of 4 statements hold."
 
 
@@ -517,7 +534,7 @@ def test_pages_have_both_numbers_and_all_verdicts(tmp_path: Path) -> None:
 def test_pages_without_a_campaign(name: str, tmp_path: Path) -> None:
     paper = read_paper(PROJECT, name)
     html, text = tmp_path / "study.html", tmp_path / "study.md"
-    write_pages(paper, None, EVALUATED[name], {html: "study.html", text: "study.md"})
+    write_pages(paper, None, evaluated(name), {html: "study.html", text: "study.md"})
     for claim in paper.claims:
         assert f'id="{claim.id}"' in html.read_text() and claim.id in text.read_text()
     for exhibit in paper.study.exhibits:
