@@ -1,6 +1,7 @@
 """`python -m analysis.simulated_nights`: how often nights give a false alarm, and find a slowdown.
 
-A night's level of a cell is a median over rounds; here it is drawn as one number, scattered by
+The noise is that of analysis.simulated_coverage, and `lasting nights`: nights that lean on the one
+before by half, and what is measured again is the same once more. A night's level of a cell is a median over rounds; here it is drawn as one number, scattered by
 `spread` from night to night. What is measured again has noise of its own, and of a `shared` part
 of the variance that of its night: a machine that is busy for hours is busy for all three.
 The same functions decide as for nights that were measured.
@@ -59,7 +60,8 @@ def noise_of(
     own, _ = draw(random, nights * (1 + AGAIN), cells)
     own = own.reshape(nights, 1 + AGAIN, cells)
     drawn = math.sqrt(shared) * common[:, None, :] + math.sqrt(1 - shared) * own
-    return drawn[:, 0], drawn[:, 1:]
+    # Levels are better upwards, and what disturbs makes things slower.
+    return -drawn[:, 0], -drawn[:, 1:]
 
 
 def false_alarms(
