@@ -1,9 +1,9 @@
 """`python -m analysis.simulated_nights`: how often nights give a false alarm, and find a slowdown.
 
-The noise is that of analysis.simulated_coverage, and `lasting nights`: nights that lean on the one
-before by half, and what is measured again is the same once more. A night's level of a cell is a median over rounds; here it is drawn as one number, scattered by
+A night's level of a cell is a median over rounds; here it is drawn as one number, scattered by
 `spread` from night to night. What is measured again has noise of its own, and of a `shared` part
-of the variance that of its night: a machine that is busy for hours is busy for all three.
+of the variance that of its night: a machine that is busy for hours is busy for all three. The noise
+is that of analysis.simulated_coverage, and `lasting nights`: each leans on the one before by half.
 The same functions decide as for nights that were measured.
 """
 
