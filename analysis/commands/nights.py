@@ -86,5 +86,8 @@ def night(
         print(f"{one.outcome}: {one.cell}, {one.implementation}: {one.words}")
     for name, said in judgement.broken.items():
         print(f"broken: {name}: {said}")
+    if judgement.untold:
+        print(f"{judgement.untold} of {len(judgement.rows)} cells and implementations have too few "
+              "nights before them to be told")  # fmt: skip
     print(f"{VERDICTS[judgement.verdict]} {found.path / 'night.md'}")
     raise typer.Exit(code)
