@@ -164,12 +164,12 @@ def said(row: Row, result: Outcome, ratios: Sequence[float]) -> str:
 def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Finding]:
     """Return the references that a night missed in any round, and what became of them."""
     launches = {launch.record.reframe["name"]: launch.record for launch in night.launches}
+    measured_again = [held_references(one.path) for one in again or ()]
     findings = []
     for key, held in held_references(night.path).items():
         if not held.missed or held.check not in launches:
             continue
-        others = [held_references(one.path).get(key) for one in again or ()]
-        medians = [held.median, *(other.median for other in others if other)]
+        medians = [held.median, *(of[key].median for of in measured_again if key in of)]
         result = decided(
             None if again is None else len(medians) - 1,
             held.is_worse(sorted(medians)[len(medians) // 2]),
@@ -211,11 +211,8 @@ def what_broke(night: Campaign) -> tuple[dict[str, str], dict[str, str]]:
         if (own and own[0].experiment == "Preflight") or not sound[name]:
             reason = own[0].sentence if own else None
             broken[name] = reason or "it has no sound launch; see ReFrame's log in the campaign"
-    failed = {
-        problem.where: problem.sentence
-        for problem in night.problems
-        if not any(problem.where.endswith(f"_{name}") for name in broken)
-    }
+    known = {record.launch for record in unsound if record.implementation in broken}
+    failed = {one.where: one.sentence for one in night.problems if one.where not in known}
     return broken, failed
 
 
