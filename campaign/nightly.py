@@ -203,7 +203,9 @@ def wanted_of(options: argparse.Namespace) -> Wanted:
         night = manifest.get("night")
         if not isinstance(night, dict) or night.get("again_of"):
             raise CampaignError(f"{options.resume} is no night; see: ls runs")
-        options.site, options.tier = manifest["site"], manifest["tier"]
+        # What is measured again is measured as the night was.
+        for key in ("site", "tier", "rounds", "time_limit"):
+            setattr(options, key, manifest[key])
         return Wanted(manifest["name"], manifest["checks"], tuple(manifest["images"]), night)
     choice.site_file(ROOT, options.site)
     names, broken = usable(ROOT, options.site, options.images)

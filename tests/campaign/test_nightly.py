@@ -224,3 +224,51 @@ def test_make_nightly_builds_nothing_and_passes_all_on() -> None:
     assert "pip" not in line and "containers.build" not in line
     assert "site_configs.virtual exec" in made("SITE=virtual")
     assert "site_configs.virtual exec" not in made("SITE=virtual", SLURM_JOB_ID="7")
+
+
+def test_an_interrupted_night_is_gone_on_with(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The campaigns' own machinery measures; only ReFrame, images and analysis are played."""
+    campaigns = nightly.campaigns
+    rounds: list[str] = []
+    interrupted = ["nightly-again1"]
+
+    def run_round(root: Path, path: Path, manifest: dict[str, Any], *_: object) -> dict[str, Any]:
+        rounds.append(manifest["name"])
+        if manifest["name"] in interrupted:
+            interrupted.clear()
+            raise KeyboardInterrupt
+        return {"round": 1, "wall_s": 1.0, "reframe_exit_code": 1}
+
+    def say_analysis(command: str, path: str, *words: str) -> int:
+        if command == "night":
+            again = [word for word in words if word.endswith(("again1", "again2"))]
+            verdict = "regression" if len(again) == 2 else "measure again"
+            told = {"verdict": verdict, "findings": [found()], "exit_code": 3}
+            (Path(path) / "night.json").write_text(json.dumps(told))
+        return 6 if command == "night" else 0
+
+    def describe(root: Path, names: list[str]) -> dict[str, Any]:
+        return {name: {"sha256": "0"} for name in names}
+
+    monkeypatch.setattr(campaigns, "run_round", run_round)
+    monkeypatch.setattr(campaigns.provenance, "describe_images", describe)
+    for name in ("input_digests", "machine", "software"):
+        monkeypatch.setattr(campaigns.provenance, name, lambda *_: {})
+    monkeypatch.setattr(campaigns, "load_site", lambda site: {})
+    monkeypatch.setattr(nightly, "say_analysis", say_analysis)
+
+    assert run(monkeypatch, "--rounds", "1") == 130
+    assert "make nightly RESUME=" in capsys.readouterr().err
+    [night] = (root / "runs").glob("*-local-nightly")
+    assert run(monkeypatch, "--resume", night.name) == 3
+    assert rounds == ["nightly", "nightly-again1", "nightly-again1", "nightly-again2"]
+    manifest = json.loads((night / "manifest.json").read_text())
+    assert manifest["night"] == {"broken": {}} and manifest["finished_utc"]
+    assert manifest["commands"] == ["make nightly SITE=local TIER=quick ROUNDS=1"]
+    [again] = (root / "runs").glob("*-again1")
+    manifest = json.loads((again / "manifest.json").read_text())
+    assert manifest["night"] == {"again_of": night.name, "number": 1}
+    assert list(manifest["images"]) == ["alpha-1.0+x"] and manifest["checks"].startswith("^(")
+    assert len(list((root / "runs").iterdir())) == 3
