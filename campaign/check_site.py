@@ -109,7 +109,9 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
         yield Finding(
             f"Slurm's accounting is off, and `scheduler: slurm` of {file} asks it: write `squeue`"
         )
-    asked = re.search(r"(?:--partition[= ]|-p ?|-q ?)([^\s,]+)", " ".join(site.get("access", [])))
+    # Slurm's -q is the quality of service; the others' is the queue.
+    option = r"(?:--partition[= ]|-p ?)" if name in ("slurm", "squeue") else "-q ?"
+    asked = re.search(rf"(?:^|\s){option}([^\s,]+)", " ".join(site.get("access", [])))
     found = find(machine, asked[1] if asked else None)
     if found is None:
         there = find(machine, None)
@@ -124,8 +126,14 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
         ("nodes", found.nodes), ("cores_per_node", found.cores),
         ("memory_bytes_per_node", found.memory_bytes),
     ):  # fmt: skip
-        if most and site[key] > most:
-            yield Finding(f"{file}: `{key}` is {site[key]}, but it is {most} by {found.source}")
+        # Slurm counts memory in whole MiB, of which a node may have a part more.
+        if most and site[key] > most + (look.MIB if key == "memory_bytes_per_node" else 0):
+            # Jobs for more nodes than there are wait for ever. Where nodes differ, `access`
+            # may choose those that have more.
+            yield Finding(
+                f"{file}: `{key}` is {site[key]}, but it is {most} by {found.source}",
+                bad=key == "nodes",
+            )
 
 
 def of_pmi(

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 TIMEOUT_S = 30
@@ -73,27 +73,25 @@ class Nodes:
     nodes: int
     cores: int | None
     memory_bytes: int | None
-    #: Where the numbers come from, and whether the nodes are alike, in words.
+    #: Where the numbers come from, in words.
     source: str
     #: The other partitions or queues.
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...]
+    #: Whether some nodes have more than that.
+    mixed: bool
 
 
-def _of_alike(
-    partition: str, found: list[Kind], source: str,
-    others: tuple[str, ...] = (),
-) -> Nodes | None:  # fmt: skip
-    """Return what all nodes have, from each kind of them."""
+def _least(partition: str, found: list[Kind], source: str, others: tuple[str, ...]) -> Nodes | None:
+    """Return what all nodes have at least, from each kind of them; None where there are none."""
     count = sum(kind[0] for kind in found)
     if not count:
         return None
     cores = [kind[1] for kind in found if kind[1]]
     memory = [kind[2] for kind in found if kind[2]]
-    if len({kind[1:] for kind in found}) > 1:
-        source += ", whose nodes are not alike: this is the least of them"
     return Nodes(
-        partition, count, min(cores, default=None), min(memory, default=None), source, others
-    )
+        partition, count, min(cores, default=None), min(memory, default=None), source, others,
+        mixed=len({kind[1:] for kind in found}) > 1,
+    )  # fmt: skip
 
 
 def slurm_nodes(machine: Machine, partition: str | None = None) -> Nodes | None:
@@ -114,15 +112,14 @@ def slurm_nodes(machine: Machine, partition: str | None = None) -> Nodes | None:
         # Processors are threads where Slurm counts them; a rank gets a core.
         physical = sockets * cores if 0 < sockets * cores <= processors else processors
         kinds.append((count, physical or None, memory * MIB or None))
-    found = _of_alike(
+    found = _least(
         chosen, kinds, f"sinfo, partition {chosen}", tuple(n for n in names if n != chosen)
     )
     # The most that a job of this partition may have: `1-4`, `1-infinite`, or `4`.
     most = next((_number(row[8].rpartition("-")[2]) for row in rows if row[0] == chosen), 0)
     if found and 0 < most < found.nodes:
-        return Nodes(chosen, most, found.cores, found.memory_bytes,
-                     f"{found.source}, which allows a job {most} of its {found.nodes} nodes",
-                     found.others)  # fmt: skip
+        allowed = f"{found.source}, which allows a job {most} of its {found.nodes} nodes"
+        return replace(found, nodes=most, source=allowed)
     return found
 
 
@@ -153,7 +150,7 @@ def pbs_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     if chosen is None or (queue and queue not in queues):
         return None
     others = tuple(name for name in queues if name != chosen)
-    return _of_alike(chosen, kinds, "pbsnodes, of all queues together", others)
+    return _least(chosen, kinds, "pbsnodes, of all queues together", others)
 
 
 def lsf_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
@@ -171,7 +168,7 @@ def lsf_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     if chosen is None or (queue and queue not in queues):
         return None
     others = tuple(name for name in queues if name != chosen)
-    return _of_alike(chosen, kinds, "lshosts, of all queues together", others)
+    return _least(chosen, kinds, "lshosts, of all queues together", others)
 
 
 #: How nodes are found, by ReFrame's name of the scheduler.

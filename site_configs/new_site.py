@@ -115,6 +115,8 @@ def node_lines(scheduler: str, nodes: Nodes | None, machine: Machine) -> list[Li
     here = f"{TO_DO}that of a compute node; nobody could be asked, so it is that of {WHERE}."
     cores, memory = (nodes.cores, nodes.memory_bytes) if nodes else (None, None)
     source = f"{GUESS}{nodes.source}." if nodes else ""
+    least = source.removesuffix(".") + "; nodes differ, and this is the least of them."
+    per_node = least if nodes and nodes.mixed else source
     one = "the image's own launcher reaches one node only"
     known = nodes.nodes if nodes else None
     if scheduler not in ("slurm", "squeue"):
@@ -126,9 +128,9 @@ def node_lines(scheduler: str, nodes: Nodes | None, machine: Machine) -> list[Li
     peak = round(flops_here / cores_here * (cores or cores_here))
     return [
         count,
-        Line("cores_per_node", cores or cores_here, source if cores else here),
+        Line("cores_per_node", cores or cores_here, per_node if cores else here),
         Line("memory_bytes_per_node", memory or processor.detected_memory(),
-             source if memory else here),
+             per_node if memory else here),
         Line("peak_flops_per_node", peak,
              "An upper limit that no HPL rate can pass: cores x vector width x clock, generously.\n"
              f"{GUESS}by the processor of {WHERE}; correct it where compute nodes have another."),

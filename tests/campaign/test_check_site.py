@@ -1,8 +1,10 @@
 """What a site is told to fix, before a job and after the preflights."""
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +34,21 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def fixes(root: Path, here: Machine, **changes: Any) -> list[str]:
+def findings(root: Path, here: Machine, **changes: Any) -> list[check_site.Finding]:
     site = {**SITE, **changes}
-    found = [*check_site.of_scheduler(site, here), *check_site.of_pmi(root, site, IMAGES, here)]
+    return [*check_site.of_scheduler(site, here), *check_site.of_pmi(root, site, IMAGES, here)]
+
+
+def fixes(root: Path, here: Machine, **changes: Any) -> list[str]:
+    found = findings(root, here, **changes)
     assert all(finding.bad for finding in found)
     return [finding.sentence for finding in found]
 
 
 def test_a_right_site_has_nothing_to_fix(root: Path) -> None:
     assert fixes(root, machine(root, SLURM)) == []
+    # No partition is asked for: the default one.
+    assert fixes(root, machine(root, SLURM), access=["--qos=high", "-q low"]) == []
     queue = {"scheduler": "pbs", "launch": "mpiexec", "access": ["-q long"], "cores_per_node": 36}
     memory = {"memory_bytes_per_node": 100 << 30}
     assert fixes(root, machine(root / "pbs", PBS), nodes=1, **queue, **memory) == []
@@ -53,11 +61,9 @@ def test_a_right_site_has_nothing_to_fix(root: Path) -> None:
             {"access": ["--partition=gpu"]},
             "no partition or queue `gpu`, which `access` of site_con",
         ),
-        ({"access": ["-p gpu"]}, "there are: batch, debug"),
+        ({"access": ["--qos=high", "-q low", "-p gpu"]}, "there are: batch, debug"),
         ({"nodes": 43}, "site_configs/mine/site.yaml: `nodes` is 43, but it is 42 by sinfo"),
         ({"access": ["--partition=debug"]}, "`nodes` is 4, but it is 2 by sinfo, partition debug"),
-        ({"cores_per_node": 65}, "`cores_per_node` is 65, but it is 64"),
-        ({"memory_bytes_per_node": 300 << 30}, "`memory_bytes_per_node` is 322122547200, but it"),
         ({"scheduler": "lsf", "launch": "mpiexec"}, "bsub, bjobs, bkill: not on PATH"),
     ],
 )
@@ -66,6 +72,18 @@ def test_what_the_scheduler_does_not_have(
 ) -> None:
     [said] = fixes(root, machine(root, SLURM), **changes)
     assert sentence in said
+
+
+@pytest.mark.parametrize(
+    ("key", "most", "more"),
+    [("cores_per_node", 64, 65), ("memory_bytes_per_node", 257001 << 20, 300 << 30)],
+)
+def test_a_node_that_may_have_more_stops_nothing(
+    root: Path, key: str, most: int, more: int
+) -> None:
+    assert findings(root, machine(root, SLURM), **{key: most}) == []
+    [finding] = findings(root, machine(root, SLURM), **{key: more})
+    assert f"`{key}` is {more}, but it is" in finding.sentence and not finding.bad
 
 
 def test_accounting_that_is_off(root: Path) -> None:
@@ -130,6 +148,24 @@ def test_every_image_has_an_outcome(root: Path) -> None:
     started = {row[0]: row[1] for row in table.rows}
     assert started["openmpi-5.0.11"] == "srun --mpi=pmix"
     assert started["lam-7.1.4"] == "srun, and its own launcher"
+
+
+def look_only(root: Path, apptainer: str) -> subprocess.CompletedProcess[str]:
+    here = machine(root, {"apptainer": apptainer})
+    return subprocess.run(
+        [sys.executable, "-m", "campaign.check_site", "--site=local", "--look"],
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(PROJECT), "PATH": f"{here.path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+
+
+def test_looking_starts_no_job(root: Path) -> None:
+    good = look_only(root, "echo apptainer version 1.4.5")
+    assert good.returncode == 0 and good.stderr == ""
+    assert good.stdout == "site local: nothing that can be looked at stands in the way\n"
+    bad = look_only(root, "echo FATAL: no user namespaces >&2; exit 255")
+    assert bad.returncode == 1 and bad.stdout.startswith("fix: ")
+    assert bad.stderr == "check-site: no job was started; fix the above and try again\n"
 
 
 @pytest.mark.real

@@ -28,7 +28,7 @@ def test_a_slurm_partition_is_its_smallest_node(tmp_path: Path) -> None:
     # 64 processors are 2 x 32 cores in the first kind of nodes, 128 are threads in the second.
     assert (found.partition, found.nodes, found.cores) == ("batch", 42, 64)
     assert found.memory_bytes == 257000 * MIB and found.others == ("debug",)
-    assert "not alike" in found.source
+    assert found.mixed
     debug = look.slurm_nodes(machine(tmp_path, SLURM), "debug")
     assert debug and debug.nodes == 2 and "allows a job 2 of its 4 nodes" in debug.source
     assert look.slurm_nodes(machine(tmp_path, SLURM), "gpu") is None

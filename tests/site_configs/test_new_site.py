@@ -45,7 +45,8 @@ def test_a_slurm_cluster_is_described(tmp_path: Path) -> None:
         "cores_per_node": 64, "memory_bytes_per_node": 257000 << 20, "peak_flops_per_node": 0,
         "link_bytes_per_s": 12_500_000_000,
     }  # fmt: skip
-    assert "guess: sinfo, partition batch" in comments_above(text, "nodes")
+    assert comments_above(text, "nodes") == "guess: sinfo, partition batch."
+    assert "this is the least of them" in comments_above(text, "cores_per_node")
     assert "There are also: debug" in comments_above(text, "access")
     assert "has pmi2, pmix" in comments_above(text, "launch")
     assert "mlx5_0, 100 Gb/sec (4X EDR)" in comments_above(text, "link_bytes_per_s")
