@@ -122,7 +122,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout without campaigns, in which a night would be measured."""
     site = tmp_path / "site_configs" / "local"
     site.mkdir(parents=True)
-    (site / "site.yaml").write_text("implementations: [alpha-1.0]\n")
+    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
+    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(nightly, "ROOT", tmp_path)
     monkeypatch.setattr(nightly.campaigns, "ROOT", tmp_path)
@@ -156,6 +157,15 @@ def test_the_verdict_is_the_exit_code_and_jobs_do_not_inherit_a_job(
     monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
     monkeypatch.setattr(nightly, "course", fake)
     assert run(monkeypatch) == 3
+
+
+def test_a_wrong_site_file_is_a_sentence(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "site_configs" / "local" / "site.yaml").write_text("nodes: many\n")
+    assert run(monkeypatch) == 1
+    said = capsys.readouterr().err
+    assert "site_configs/local/site.yaml" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize(
