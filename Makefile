@@ -14,6 +14,11 @@ ESTIMATE ?=
 HOST_MPI ?=
 PREFIX ?=
 NAME ?=
+EMAIL ?=
+REGISTRY ?=
+LOCK ?=
+KEY ?=
+DRY_RUN ?=
 BUILDER ?=
 IMPLEMENTATIONS ?=
 NODES ?=
@@ -29,7 +34,8 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report \
+.PHONY: help setup apptainer images image push pull new-key sign verify bill \
+    reproducibility spack spack-lock spack-mirror run study performance report \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -64,6 +70,28 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
+
+push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry push --registry '$(REGISTRY)' --images '$(IMAGES)' $(if $(DRY_RUN),--dry-run)
+
+pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOCK=<file>|registry, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry pull --registry '$(REGISTRY)' --images '$(IMAGES)' \
+	    --lock '$(LOCK)' $(if $(DRY_RUN),--dry-run)
+
+new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
+	@$(PYTHON) -m containers.trust new-key --name '$(NAME)' --email '$(EMAIL)'
+
+sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
+	@$(PYTHON) -m containers.trust sign --images '$(IMAGES)' --key '$(KEY)' $(if $(DRY_RUN),--dry-run)
+
+verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
+	@$(PYTHON) -m containers.trust verify --images '$(IMAGES)' --key '$(KEY)'
+
+bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAGES=a,b)
+	@$(PYTHON) -m containers.bill_of_materials --images '$(IMAGES)'
+
+reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
+	@$(PYTHON) -m containers.reproducibility --images '$(IMAGES)'
 
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
@@ -118,8 +146,8 @@ lint: .wyeast/venv/.for-test ## style and types of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
 
 # A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
-# and a browser for the report.
-TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind
+# a browser for the report, and a registry with keys and certificates for images that travel.
+TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

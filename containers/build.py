@@ -279,6 +279,13 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
             for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
         for recipe in stale():
+            name = recipe.implementation.name
+            pulled_from = images.load_lock(root)["images"].get(name, {}).get("pulled_from")
+            if pulled_from and not force:
+                progress.say(
+                    f"{name}, pulled from {pulled_from}, is not here or is of other inputs than "
+                    "this checkout's, so it is built anew"
+                )
             build_image(recipe, progress)
 
 
