@@ -75,7 +75,9 @@ def read_lock(text: str, where: str) -> dict[str, Entry]:
     for name, entry in entries.items():
         check_name(name)
         if entry.file != f"{name}.sif":
-            raise RegistryError(f"{where} is not a lock of images: {name} has the file {entry.file}")
+            raise RegistryError(
+                f"{where} is not a lock of images: {name} has the file {entry.file}"
+            )
     return entries
 
 

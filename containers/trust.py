@@ -200,7 +200,9 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Path:
     """
     policy = site.get(POLICY_KEY, POLICIES[0])
     if policy not in POLICIES:
-        raise TrustError(f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}")
+        raise TrustError(
+            f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
+        )
     path = images.verify(root, name)
     if policy == "signed":
         status = path.stat()

@@ -98,9 +98,7 @@ def test_without_a_lock_the_registry_is_taken_at_its_word_only_when_told(
     assert images.verify(receiver, NAME).is_file()
 
 
-def test_an_image_of_other_inputs_says_so(
-    sender: Path, receiver: Path, registry: Registry
-) -> None:
+def test_an_image_of_other_inputs_says_so(sender: Path, receiver: Path, registry: Registry) -> None:
     with (receiver / "benchmarks" / "Makefile").open("a") as file:
         file.write("# changed\n")
     done = pull(receiver, registry, "--lock", str(sender / images.LOCK))

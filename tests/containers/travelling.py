@@ -77,9 +77,7 @@ def environment(root: Path, **more: str) -> dict[str, str]:
     }
 
 
-def run(
-    root: Path, module: str, *arguments: str, **more: str
-) -> subprocess.CompletedProcess[str]:
+def run(root: Path, module: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", f"containers.{module}", *arguments],
         env=environment(root, **more), capture_output=True, text=True,
@@ -88,9 +86,7 @@ def run(
 
 
 def make(*command: str, stdin: str | None = None) -> str:
-    return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, check=True
-    ).stdout
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
 
 @dataclass(frozen=True)
