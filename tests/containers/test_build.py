@@ -128,7 +128,7 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
         base.path(checkout / ".wyeast").write_bytes(b"a base")
     before = (checkout / images.LOCK).read_bytes()
 
-    def fail(command: list[str], what: str, log: Path, scratch: Path) -> None:
+    def fail(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:
         assert (scratch / "staging" / "mpi" / "bin" / "mpiexec").stat().st_mode & 0o111
         assert (scratch / "staging" / "sources" / "hpcc-1.5.0" / "hpl").is_dir()
         log.write_text("write failed: No space left on device\n")
