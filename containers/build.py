@@ -7,9 +7,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,15 +30,11 @@ from containers import (
 from containers.apptainer import CallError, apptainer_command, call, exec_options, provide
 from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
-from containers.locking import Held, exclusive
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.table import TABLE, Packed, TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
-
-
-class BuildError(Exception):
-    """A build cannot be done; the text is a sentence with the next step."""
 
 
 class Progress:
@@ -93,25 +88,6 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
         return bool((images.folder(recipe.root) / entry["file"]).stat().st_size == entry["bytes"])
     except OSError:
         return False
-
-
-@contextmanager
-def only_build(root: Path) -> Iterator[None]:
-    """Keep a second build out; raises BuildError where one is under way."""
-    remains = root / ".wyeast" / "build"
-    try:
-        with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
-            # What an interrupted build has left; nobody else is at work here.
-            shutil.rmtree(remains, ignore_errors=True)
-            try:
-                yield
-            finally:
-                shutil.rmtree(remains, ignore_errors=True)
-    except Held as holder:
-        raise BuildError(
-            f"another build is under way (process {holder}); wait for it to end, then run this "
-            "one again"
-        ) from None
 
 
 def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from containers import build, images, spack_environment
 from containers.apptainer import CallError, apptainer_command, call
-from containers.build import BuildError, only_build
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError, sha256_of
 from containers.table import TableError

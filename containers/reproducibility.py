@@ -12,8 +12,8 @@ from pathlib import Path
 
 from containers import apt, build, images, programs, spack_environment
 from containers.apptainer import CallError, apptainer_command, call, provide
-from containers.build import BuildError, only_build
 from containers.commands import StepError
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError, sha256_of
 from containers.table import TableError

@@ -22,7 +22,7 @@ from typing import Any
 
 from containers import images
 from containers.apptainer import CallError, apptainer_command, call
-from containers.build import BuildError, only_build
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
 

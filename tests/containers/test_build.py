@@ -12,6 +12,7 @@ import pytest
 
 from containers import bases, build, images, sources, staging
 from containers.commands import StepError
+from containers.locking import only_build
 from containers.table import load_table
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -101,7 +102,7 @@ def test_a_cut_or_missing_image_is_out_of_date(checkout: Path) -> None:
 
 
 def test_a_second_build_is_kept_out(checkout: Path) -> None:
-    with build.only_build(checkout):
+    with only_build(checkout):
         done = run(checkout, "--force")
     assert done.returncode == 1
     assert f"another build is under way (process {os.getpid()})" in done.stderr
