@@ -37,6 +37,11 @@ from containers.table import TABLE, Packed, TableError, load_table
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 
+# Apptainer would take the time at which it writes the labels. Of the last stage; with --force this
+# replaces its own.
+DATED = "\n%labels\n    org.label-schema.build-date {}\n"
+
+
 class Progress:
     """Lines on standard output, each with the seconds since the start."""
 
@@ -187,16 +192,15 @@ def make_image(
             arguments["interface"] = recipe.implementation.interface
             arguments["prefix"] = recipe.implementation.prefix
             arguments["flags"] = staging.FLAGS
-        # Apptainer would take the time at which it writes the labels.
-        with (scratch / "staging" / "wyeast" / "build" / "labels").open("a") as file:
-            file.write(f"org.label-schema.build-date {built_utc}\n")
+        definition = scratch / recipe.definition().name
+        definition.write_text(recipe.definition().read_text() + DATED.format(built_utc))
         epoch = int(datetime.fromisoformat(built_utc).timestamp())
         run_logged(
             [str(apptainer_command()), "build", "--fakeroot", "--force",
              "--mksquashfs-args", staging.SQUASHFS,
              *(f"--bind={bind}" for bind in binds),
              *(f"--build-arg={key}={value}" for key, value in arguments.items()),
-             str(target), str(recipe.definition())],
+             str(target), str(definition)],
             name,
             log,
             scratch,

@@ -110,9 +110,13 @@ def transfer(*arguments: str | Path) -> None:
         call(*arguments)
     except CallError as error:
         said = str(error)
-        cure = "check the address and the network"
+        cure = "check the address and the network, and run this again"
         if "UNAUTHORIZED" in said.upper() or "denied" in said:
             cure = "log in: apptainer registry login --username NAME oras://HOST"
+        elif "checksum" in said:
+            cure = (
+                "the registry's file was changed or is damaged, and is not installed: push it again"
+            )
         elif "x509" in said or "tls:" in said:
             cure = "name the file of your site's certificate authority in SSL_CERT_FILE"
         raise RegistryError(f"{said}; {cure}") from None

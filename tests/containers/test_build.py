@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -132,6 +133,8 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
     def fail(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:
         assert (scratch / "staging" / "mpi" / "bin" / "mpiexec").stat().st_mode & 0o111
         assert (scratch / "staging" / "sources" / "hpcc-1.5.0" / "hpl").is_dir()
+        assert "org.label-schema.build-date 20" in Path(command[-1]).read_text()
+        assert int(variables["SOURCE_DATE_EPOCH"]) <= time.time()
         log.write_text("write failed: No space left on device\n")
         raise StepError("the build failed", log)
 
