@@ -113,7 +113,7 @@ def transfer(*arguments: str | Path) -> None:
         cure = "check the address and the network, and run this again"
         if "UNAUTHORIZED" in said.upper() or "denied" in said:
             cure = "log in: apptainer registry login --username NAME oras://HOST"
-        elif "checksum" in said:
+        elif "verifying sha256 checksum" in said:
             cure = (
                 "the registry's file was changed or is damaged, and is not installed: push it again"
             )
