@@ -115,6 +115,23 @@ def test_a_name_that_is_not_in_the_table(checkout: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {**images.entry_of(checkout, NAME), "pulled_from": "oras://somewhere"}
+    built: list[str] = []
+    monkeypatch.setattr(build, "provide", lambda: None)
+    monkeypatch.setattr(
+        build, "build_image", lambda recipe, progress: built.append(recipe.implementation.name)
+    )
+    images.write_entry(checkout, NAME, entry)
+    build.build(checkout, [NAME], "mmdebstrap", force=False)
+    assert built == [] and "up to date" in capsys.readouterr().out
+    images.write_entry(checkout, NAME, {**entry, "inputs_sha256": "0" * 64})
+    build.build(checkout, [NAME], "mmdebstrap", force=False)
+    assert built == [NAME] and "pulled from oras://somewhere" in capsys.readouterr().out
+
+
 def test_a_failed_build_leaves_the_old_image_and_no_litter(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
