@@ -47,7 +47,8 @@ def checkout(tmp_path: Path, folder: Path) -> Path:
 
 
 def print_of(folder: Path, owner: str) -> str:
-    listing = make("gpg", "--with-colons", "--show-keys", str(folder / f"{owner}.asc"))
+    gpg = ["gpg", "--homedir", str(folder / "gpg"), "--with-colons", "--show-keys"]
+    listing = make(*gpg, str(folder / f"{owner}.asc"))
     return next(line.split(":")[9] for line in listing.splitlines() if line.startswith("fpr"))
 
 
