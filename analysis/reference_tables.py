@@ -104,9 +104,9 @@ def difference_table(
     notes = [
         "fails beyond: a launch that is worse fails its check; said beyond: one that is better "
         "gets a warning.",
-        f"A launch without a change is beyond a limit with a chance of {CHANCE:g}: of {count} "
-        f"references one fails or more in {percent(1 - (1 - CHANCE) ** count)} of rounds. "
-        "docs/method.md says under which noise.",
+        f"A launch without a change fails with a chance of {CHANCE:g} if noise is normal: of "
+        f"{count} references one fails or more in {percent(1 - (1 - CHANCE) ** count)} of rounds. "
+        "docs/method.md has other noise.",
     ]
     loose = sum(wide(metric) for cell in new for metric in cell.metrics.values())
     if loose:

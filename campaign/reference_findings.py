@@ -28,7 +28,7 @@ def findings(campaign: Path, site: str) -> list[str]:
             return [f"{path} cannot be read ({error!r}), so nothing is said of references"]
     again = f"make calibrate SITE={site}"
     sentences = [
-        f"stale references judged nothing in {count} launches of {what}; calibrate again: {again}"
+        f"stale references judged nothing in {many(count)} of {what}; calibrate again: {again}"
         for what, count in stale.items()
     ]
     for kind, ending in (("worse", ""), ("better", f"; if that is to stay: {again}")):

@@ -61,7 +61,11 @@ def calibrate(
     folder = folder_of_site(sites, site)
     try:
         names = [name.strip() for name in campaigns.split(",") if name.strip()]
-        chosen = [find_campaign(runs.parent, name) for name in dict.fromkeys(names)]
+        chosen = [
+            runs / name if (runs / name / "manifest.json").is_file()
+            else find_campaign(runs.parent, name)
+            for name in dict.fromkeys(names)
+        ]  # fmt: skip
         chosen = chosen or calibrating_campaigns(runs, site)
         print(f"campaigns: {', '.join(path.name for path in chosen)}")
         proposal = propose(chosen, site, rounds)

@@ -56,15 +56,15 @@ def ask(root: Path, command: str, *options: str) -> tuple[int, str]:
 def test_a_launch_without_a_change_fails_as_rarely_as_stated(campaigns: int, launches: int) -> None:
     """The limit of a hundredth, which a short simulation can tell, and the one in effect."""
     trials = 100_000
-    one_in_100 = false_failures("normal", campaigns, launches, 0.0, trials, chance=0.01)
+    one_in_100, _ = false_failures("normal", campaigns, launches, 0.0, trials, chance=0.01)
     assert 0.007 < one_in_100 < 0.01 + 4 * math.sqrt(0.01 / trials)
-    in_effect = false_failures("normal", campaigns, launches, 0.0, trials)
+    in_effect, _ = false_failures("normal", campaigns, launches, 0.0, trials)
     assert in_effect < CHANCE + 4 * math.sqrt(CHANCE / trials)
 
 
 def test_days_that_differ_are_in_the_limit() -> None:
     """Half of the variance is between days: five campaigns hold the rate within four times."""
-    assert false_failures("normal", 5, 5, 0.5, 100_000) < 4 * CHANCE
+    assert false_failures("normal", 5, 5, 0.5, 100_000)[0] < 4 * CHANCE
     pooled = [[launch for day in days for launch in day] for days in [[[0.0, 0.1], [1.0, 1.1]]]]
     assert limits_of([[0.0, 0.1], [1.0, 1.1]]).half > 3 * limits_of(pooled).half
 
@@ -183,6 +183,33 @@ def test_proposed_shown_accepted_and_nothing_left(root: Path) -> None:
     assert code == 0 and "there is nothing to accept" in text
     assert not (site / references.PROPOSED).exists()
     assert (site / references.ACCEPTED).read_bytes() == accepted
+
+
+def test_metric_that_gets_no_reference_again_is_shown_as_lost(root: Path) -> None:
+    measure(root, 1)
+    ask(root, "calibrate")
+    ask(root, "accept-references")
+    newer = measure(root, 2)
+    for path in (newer / "launches").glob("*/metrics.json"):
+        data = json.loads(path.read_text())
+        data["metrics"].pop("latency", None)
+        path.write_text(json.dumps(data))
+    code, text = ask(root, "calibrate", "--campaigns", newer.name)
+    assert code == 0
+    lost = [line for line in text.splitlines() if "latency" in line]
+    assert len(lost) == 6 and all(line.count("none") == 4 for line in lost)
+
+
+def test_spread_of_days_widens_the_limits(root: Path) -> None:
+    """Campaigns that differ by more than their launches do have limits beyond all of them."""
+    days = [measure(root, day, rounds=3, noise_of_campaign=0.1) for day in range(1, 6)]
+    found = {one.key: one for one in propose(days, "local").references}
+    rate = found["quick", "Linpack grid=1x2 n=4000 nb=192", "alpha-1.0"].metrics["rate"]
+    _, lower, upper, _ = rate.reference
+    assert upper is None and lower is not None and lower < -0.2
+    one_day = {one.key: one for one in propose(days[:1], "local", 3).references}
+    narrow = one_day["quick", "Linpack grid=1x2 n=4000 nb=192", "alpha-1.0"].metrics
+    assert rate.launches == 15 and narrow["rate"].launches == 3
 
 
 def test_what_was_not_measured_again_stays(root: Path) -> None:
