@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def measure(root: Path, day: int, rounds: int = 6, **more: object) -> Path:
+def measure(root: Path, day: int, rounds: int = 4, **more: object) -> Path:
     """Write a campaign of some day."""
     folder = root / "runs" / f"202601{day:02d}T000000Z-local-quick"
     return Synthetic(
@@ -55,7 +55,7 @@ def ask(root: Path, command: str, *options: str) -> tuple[int, str]:
 )  # fmt: skip
 def test_a_launch_without_a_change_fails_as_rarely_as_stated(campaigns: int, launches: int) -> None:
     """The limit of a hundredth, which a short simulation can tell, and the one in effect."""
-    trials = 100_000
+    trials = 50_000
     one_in_100, _ = false_failures("normal", campaigns, launches, 0.0, trials, chance=0.01)
     assert 0.007 < one_in_100 < 0.01 + 4 * math.sqrt(0.01 / trials)
     in_effect, _ = false_failures("normal", campaigns, launches, 0.0, trials)
@@ -111,7 +111,7 @@ def test_only_the_worse_direction_has_a_threshold() -> None:
 
 
 def test_proposal_is_of_each_implementation_and_says_where_from(root: Path) -> None:
-    paths = [measure(root, 1), measure(root, 2)]
+    paths = [measure(root, 1, rounds=6), measure(root, 2, rounds=6)]
     found = {one.key: one for one in propose(paths, "local").references}
     assert len(found) == 2 * (3 + 2)
     alpha = found["quick", CELL, "alpha-1.0"]
