@@ -26,10 +26,15 @@ Metrics = dict[str, tuple[float, str]]
 
 @dataclass
 class Proposal:
-    """References, and in sentences what there is none of."""
+    """References, and in sentences what there is none of.
+
+    `looked_at` counts the metrics that had launches enough, with those that scatter too much: what
+    is proposed of few launches are those that happened to scatter little.
+    """
 
     references: list[CellReference] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    looked_at: int = 0
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,8 @@ def metric_reference(
     )  # fmt: skip
 
 
-def cell_reference(launches: list[Measured], fewest: int) -> tuple[CellReference | None, list[str]]:
-    """Return the references of one cell and implementation, and why metrics have none.
+def add_cell(proposal: Proposal, launches: list[Measured], fewest: int) -> None:
+    """Add the references of one cell and implementation, or why its metrics have none.
 
     Raises CampaignError where its launches are not alike.
     """
@@ -179,7 +184,6 @@ def cell_reference(launches: list[Measured], fewest: int) -> tuple[CellReference
             "make calibrate CAMPAIGNS=a,b"
         )
     found: dict[str, MetricReference] = {}
-    left_out = []
     units = {name: unit for one in launches for name, (_, unit) in one.metrics.items()}
     for name, unit in units.items():
         if better_of(unit) is None:
@@ -191,26 +195,35 @@ def cell_reference(launches: list[Measured], fewest: int) -> tuple[CellReference
         count = sum(map(len, by_campaign.values()))
         of = f"{first.cell}, {first.implementation}, {name}"
         if count < max(2, fewest):
-            left_out.append(f"{of}: {count} of {max(2, fewest)} launches at least")
+            proposal.left_out.append(f"{of}: {count} of {max(2, fewest)} launches at least")
             continue
+        proposal.looked_at += 1
         reference = metric_reference(list(by_campaign.values()), unit, margin_of(first.experiment))
         if reference is None:
-            left_out.append(
+            proposal.left_out.append(
                 f"{of}: {count} launches of {len(by_campaign)} campaigns spread so much that the "
                 f"limit would be a factor of {FARTHEST:g} away: measure more"
             )
         else:
             found[name] = reference
     if not found:
-        return None, left_out
-    return CellReference(
-        tier=first.tier, experiment=first.experiment, cell=first.cell,
-        implementation=first.implementation, image_sha256=first.image_sha256, ranks=first.ranks,
-        nodes=first.nodes, cpu_model=models.pop(),
-        measured_utc=max(str(one.manifest["finished_utc"]) for one in launches),
-        campaigns=sorted({one.campaign for one in launches}),
-        rounds=len({(one.campaign, one.record.round) for one in launches}), metrics=found,
-    ), left_out  # fmt: skip
+        return
+    proposal.references.append(
+        CellReference(
+            tier=first.tier,
+            experiment=first.experiment,
+            cell=first.cell,
+            implementation=first.implementation,
+            image_sha256=first.image_sha256,
+            ranks=first.ranks,
+            nodes=first.nodes,
+            cpu_model=models.pop(),
+            measured_utc=max(str(one.manifest["finished_utc"]) for one in launches),
+            campaigns=sorted({one.campaign for one in launches}),
+            rounds=len({(one.campaign, one.record.round) for one in launches}),
+            metrics=found,
+        )
+    )
 
 
 def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES) -> Proposal:
@@ -229,8 +242,5 @@ def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES)
             cells[record.tier, record.cell, record.implementation].append(one)
     proposal = Proposal()
     for _, launches in sorted(cells.items()):
-        reference, left_out = cell_reference(launches, fewest)
-        proposal.left_out += left_out
-        if reference:
-            proposal.references.append(reference)
+        add_cell(proposal, launches, fewest)
     return proposal

@@ -75,8 +75,12 @@ def difference_table(
     old: Mapping[tuple[str, str, str], CellReference],
     new: list[CellReference],
     by_hand: Mapping[str, Any],
+    looked_at: int | None = None,
 ) -> TextTable:
-    """Return what accepting the new references changes, a row for each metric."""
+    """Return what accepting the new references changes, a row for each metric.
+
+    `looked_at` is how many metrics the proposal was chosen from, where that is known.
+    """
     rows: list[tuple[str, ...]] = []
     for cell, name, had in changes(old, new):
         if name not in cell.metrics and had:
@@ -104,10 +108,14 @@ def difference_table(
     notes = [
         "fails beyond: a launch that is worse fails its check; said beyond: one that is better "
         "gets a warning.",
-        f"A launch without a change fails with a chance of {CHANCE:g} if noise is normal: of "
-        f"{count} references one fails or more in {percent(1 - (1 - CHANCE) ** count)} of rounds. "
-        "docs/method.md has other noise.",
     ]
+    if looked_at:
+        notes.append(
+            f"Of {looked_at} metrics that were looked at, {count} have references; launches "
+            "without a change fail by one or more in "
+            f"{percent(1 - (1 - CHANCE) ** looked_at)} of rounds if noise is normal. "
+            "docs/method.md has other noise."
+        )
     loose = sum(wide(metric) for cell in new for metric in cell.metrics.values())
     if loose:
         notes.append(

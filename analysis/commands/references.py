@@ -27,7 +27,7 @@ def folder_of_site(sites: Path, site: str) -> Path:
     return sites / site
 
 
-def show_difference(folder: Path, new: list[CellReference]) -> int:
+def show_difference(folder: Path, new: list[CellReference], looked_at: int | None = None) -> int:
     """Print what accepting changes; return the number of changes."""
     from analysis.reference_tables import changes, difference_table, handwritten
     from analysis.references import ACCEPTED, load, merged
@@ -35,7 +35,7 @@ def show_difference(folder: Path, new: list[CellReference]) -> int:
 
     old = merged(load(folder / ACCEPTED), [])
     if changes(old, new):
-        show(difference_table(folder.name, old, new, handwritten(folder)))
+        show(difference_table(folder.name, old, new, handwritten(folder), looked_at))
     return len(changes(old, new))
 
 
@@ -84,7 +84,7 @@ def calibrate(
                 "one campaign: what differs from day to day is in no threshold, so a launch of "
                 "another day may fail without a change; calibrate from five campaigns where you can"
             )
-        changed = show_difference(folder, proposal.references)
+        changed = show_difference(folder, proposal.references, proposal.looked_at)
         proposed = folder / PROPOSED
         if not changed:
             proposed.unlink(missing_ok=True)

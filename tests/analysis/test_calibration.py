@@ -112,8 +112,9 @@ def test_only_the_worse_direction_has_a_threshold() -> None:
 
 def test_proposal_is_of_each_implementation_and_says_where_from(root: Path) -> None:
     paths = [measure(root, 1, rounds=6), measure(root, 2, rounds=6)]
-    found = {one.key: one for one in propose(paths, "local").references}
-    assert len(found) == 2 * (3 + 2)
+    proposal = propose(paths, "local")
+    found = {one.key: one for one in proposal.references}
+    assert len(found) == 2 * (3 + 2) and proposal.looked_at == 2 * (2 * 3 + 2)
     alpha = found["quick", CELL, "alpha-1.0"]
     assert alpha.campaigns == [path.name for path in paths] and alpha.rounds == 12
     assert alpha.image_sha256 == f"{1:064x}" and alpha.measured_utc == "2026-01-01T01:00:00.000Z"
@@ -167,6 +168,8 @@ def test_proposed_shown_accepted_and_nothing_left(root: Path) -> None:
     measure(root, 1)
     code, text = ask(root, "calibrate")
     assert code == 0 and "one campaign: what differs from day to day" in text
+    assert "Of 16 metrics that were looked at, 16 have references" in text
+    assert "fail by one or more in 0.16% of rounds" in text
     assert "by hand 11.8 MB/s" in text and "make accept-references SITE=local" in text
     again = (site / references.PROPOSED).read_bytes()
     assert ask(root, "calibrate")[0] == 0 and (site / references.PROPOSED).read_bytes() == again
