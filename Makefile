@@ -13,9 +13,10 @@ STUDY ?=
 ESTIMATE ?=
 HOST_MPI ?=
 CAMPAIGNS ?=
-DRY_RUN ?=
 PREFIX ?=
 NAME ?=
+SCHEDULER ?=
+DRY_RUN ?=
 BUILDER ?=
 IMPLEMENTATIONS ?=
 NODES ?=
@@ -31,8 +32,8 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report \
-    calibrate accept-references \
+.PHONY: help setup apptainer images image spack spack-lock spack-mirror new-site check-site \
+    run study performance report calibrate accept-references \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -67,6 +68,15 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
+
+new-site: .wyeast/venv/.for-run ## write a site folder of what this machine says (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+	@. ./activate && $(PYTHON) -m site_configs.new_site '$(NAME)' \
+	    $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(DRY_RUN),--dry-run)
+
+# What needs no job is looked at before images are built, which takes minutes.
+CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.check_site --site $(SITE) $(if $(IMAGES),--images $(IMAGES))
+check-site: setup ## prove a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
+	@. ./activate && $(CHECK_SITE) --look && $(MAKE) --no-print-directory images && $(CHECK_SITE)
 
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \

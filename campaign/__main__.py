@@ -22,12 +22,13 @@ from containers.installed import PrefixError
 from containers.table import HOST
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
+from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def arguments() -> argparse.Namespace:
-    """Return the parsed command line."""
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line, or other words that are parsed like it."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign",
         description="Measure every cell with every implementation, a number of rounds, in random "
@@ -54,7 +55,7 @@ def arguments() -> argparse.Namespace:
         "--estimate", action="store_true",
         help="say how long it will take by the last campaign like it, and measure nothing",
     )  # fmt: skip
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
@@ -255,7 +256,7 @@ def main() -> int:
             campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
             passed = measure(campaign, manifest)
             passed = report(campaign, manifest.get("study")) and passed
-    except (CampaignError, images.ImageError, PrefixError) as error:
+    except (CampaignError, SiteError, images.ImageError, PrefixError) as error:
         print(f"campaign: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
