@@ -19,6 +19,7 @@ SCHEDULER ?=
 DRY_RUN ?=
 BUILDER ?=
 IMPLEMENTATIONS ?=
+KEEP_NIGHTS ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -33,7 +34,7 @@ export PYTHONPATH := $(CURDIR)
 
 
 .PHONY: help setup apptainer images image spack spack-lock spack-mirror new-site check-site \
-    run study performance report calibrate accept-references \
+    run nightly study performance report calibrate accept-references \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -83,6 +84,15 @@ run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHE
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
 	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(STUDY),--study '$(STUDY)')
+
+# Of nothing else: a night updates nothing. A job of the cluster's is inside it already.
+nightly: ## measure a night, measure again what is worse, decide (as run; KEEP_NIGHTS, RESUME, DRY_RUN)
+	@[ -x $(PYTHON) ] || { echo "nightly: nothing is installed; first: make images SITE=$(SITE)" >&2; exit 1; }
+	@. ./activate && $(if $(SLURM_JOB_ID),,$(SUBMIT)) $(PYTHON) -m campaign.nightly --site $(SITE) \
+	    --tier $(TIER) --rounds $(ROUNDS) $(if $(IMAGES),--images $(IMAGES)) \
+	    $(if $(CHECKS),--checks '$(CHECKS)') $(if $(NAME),--name '$(NAME)') \
+	    $(if $(RESUME),--resume $(RESUME)) $(if $(KEEP_NIGHTS),--keep-nights $(KEEP_NIGHTS)) \
+	    $(if $(DRY_RUN),--dry-run)
 
 study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES)
 	@images=$$($(PYTHON) -m campaign.choice --study '$(PAPER)') && \

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,10 @@ def alike(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
-    """Make the folder and the manifest of a new campaign."""
+def new_campaign(
+    options: argparse.Namespace, facts: Mapping[str, Any] | None = None
+) -> tuple[Path, dict[str, Any]]:
+    """Make the folder and the manifest of a new campaign; `facts` are put into the manifest."""
     if options.rounds < 1:
         raise CampaignError(f"ROUNDS={options.rounds}: a campaign has at least one round")
     if options.tier not in TIERS:
@@ -119,6 +122,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "software": provenance.software(ROOT),
         "commands": [command_of(options)],
         "rounds_done": [],
+        **(facts or {}),
     }
     try:
         campaign.mkdir(parents=True)
