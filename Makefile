@@ -16,6 +16,10 @@ CAMPAIGNS ?=
 PREFIX ?=
 NAME ?=
 SCHEDULER ?=
+EMAIL ?=
+REGISTRY ?=
+LOCK ?=
+KEY ?=
 DRY_RUN ?=
 BUILDER ?=
 IMPLEMENTATIONS ?=
@@ -33,8 +37,8 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror new-site check-site \
-    run nightly study performance report calibrate accept-references \
+.PHONY: help setup apptainer images image push pull new-key sign verify bill reproducibility \
+    spack spack-lock spack-mirror new-site check-site run nightly study performance report \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -79,6 +83,28 @@ CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.check_site --site $(SITE) $(if $(IM
 check-site: setup ## prove a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
 	@. ./activate && $(CHECK_SITE) --look && $(MAKE) --no-print-directory images && $(CHECK_SITE)
 
+push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry push --registry '$(REGISTRY)' --images '$(IMAGES)' $(if $(DRY_RUN),--dry-run)
+
+pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOCK=<file>|registry, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry pull --registry '$(REGISTRY)' --images '$(IMAGES)' \
+	    --lock '$(LOCK)' $(if $(DRY_RUN),--dry-run)
+
+new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
+	@$(PYTHON) -m containers.trust new-key --name '$(NAME)' --email '$(EMAIL)'
+
+sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
+	@$(PYTHON) -m containers.trust sign --images '$(IMAGES)' --key '$(KEY)' $(if $(DRY_RUN),--dry-run)
+
+verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
+	@$(PYTHON) -m containers.trust verify --images '$(IMAGES)' --key '$(KEY)'
+
+bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAGES=a,b)
+	@$(PYTHON) -m containers.bill_of_materials --images '$(IMAGES)'
+
+reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
+	@$(PYTHON) -m containers.reproducibility --images '$(IMAGES)'
+
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
@@ -121,6 +147,7 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
 
+.PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from campaigns of SITE (CAMPAIGNS=a,b, ROUNDS: the fewest)
 	@$(PYTHON) -m analysis calibrate '$(SITE)' --rounds $(ROUNDS) \
 	    $(if $(CAMPAIGNS),--campaigns '$(CAMPAIGNS)')
@@ -148,8 +175,8 @@ lint: .wyeast/venv/.for-test ## style and types of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
 
 # A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
-# and a browser for the report.
-TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind
+# a browser for the report, and a registry with keys and certificates for images that travel.
+TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

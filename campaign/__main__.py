@@ -114,7 +114,7 @@ def new_campaign(
         "study": options.study,
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
-        "images": provenance.describe_images(ROOT, implementations),
+        "images": provenance.describe_images(ROOT, implementations, load_site(options.site)),
         **bound,
         "site_data": load_site(options.site),
         "inputs": provenance.input_digests(ROOT, options.site),
@@ -170,7 +170,8 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
     if "host_mpi" in manifest:
         host_mpi.bind_again(ROOT, manifest["host_mpi"], list(manifest["images"]), options.site)
-    for name, now in provenance.describe_images(ROOT, list(manifest["images"])).items():
+    site = load_site(manifest["site"])
+    for name, now in provenance.describe_images(ROOT, list(manifest["images"]), site).items():
         if now["sha256"] != manifest["images"][name]["sha256"]:
             raise CampaignError(
                 f"the image {name} is another than the one that {campaign.name} began with; "

@@ -116,8 +116,14 @@ KEYS: dict[str, Key] = {
     ),
     "hpl_block_size": Key("a whole number from 1", _whole),
     "link_bytes_per_s": Key("a number of B/s above 0, or null", _or(None, _positive), True),
+    # What `make cluster-up` found on each of its links, for the record.
+    "measured_links_bit_per_s": Key(
+        "a list of bit/s above 0",
+        lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
+    ),
     "shared_page_cache": Key("true or false", lambda value: isinstance(value, bool)),
     "processors": _detected("a whole number from 1", _whole, needed=False),
+    "image_policy": _one_of(("known", "signed"), needed=False),
     "overrides": Key("a path seen from the checkout", _text),
 }  # fmt: skip
 
