@@ -12,6 +12,7 @@ PAPER ?=
 STUDY ?=
 ESTIMATE ?=
 HOST_MPI ?=
+CAMPAIGNS ?=
 PREFIX ?=
 NAME ?=
 SCHEDULER ?=
@@ -145,6 +146,14 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
+
+.PHONY: calibrate accept-references
+calibrate: .wyeast/venv/.for-run ## propose references from campaigns of SITE (CAMPAIGNS=a,b, ROUNDS: the fewest)
+	@$(PYTHON) -m analysis calibrate '$(SITE)' --rounds $(ROUNDS) \
+	    $(if $(CAMPAIGNS),--campaigns '$(CAMPAIGNS)')
+
+accept-references: .wyeast/venv/.for-run ## put the proposed references of SITE in effect (DRY_RUN=1 shows them)
+	@$(PYTHON) -m analysis accept-references '$(SITE)' $(if $(DRY_RUN),--dry-run)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual

@@ -32,12 +32,32 @@ ALPHA = 0.05
 
 
 @cache
-def metrics() -> dict[str, dict[str, Any]]:
-    """Return what is compared in each experiment (metrics.yaml)."""
+def declared() -> dict[str, dict[str, Any]]:
+    """Return metrics.yaml."""
     text = (Path(__file__).parent / "metrics.yaml").read_text()
     data: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    default = data.pop("default")
-    return {experiment: default | metric for experiment, metric in data.items()}
+    return data
+
+
+@cache
+def metrics() -> dict[str, dict[str, Any]]:
+    """Return what is compared in each experiment (metrics.yaml)."""
+    return {
+        experiment: declared()["default"] | {"better": better_of(metric["unit"])} | metric
+        for experiment, metric in declared().items()
+        if experiment not in ("default", "better")
+    }
+
+
+def better_of(unit: str) -> str | None:
+    """Return whether `higher` or `lower` is better in a unit; None where neither is."""
+    found: str | None = declared()["better"].get(unit)
+    return found
+
+
+def margin_of(experiment: str) -> float:
+    """Return how far from 1 a ratio of an experiment may be to be called equivalent."""
+    return float(metrics().get(experiment, declared()["default"])["margin"])
 
 
 def direction(experiment: str) -> int:

@@ -22,6 +22,7 @@ import typer
 
 from analysis.change_points import change_points
 from analysis.ratio_curves import simultaneous_band
+from analysis.reference_limits import CHANCE, half_width
 from analysis.statistics import (
     holm_of_exclusive,
     independent_ratio,
@@ -223,6 +224,50 @@ def pooled_coverage(
     return shares[0], shares[1]
 
 
+def false_failures(
+    noise: str,
+    campaigns: int,
+    launches: int,
+    shared: float,
+    trials: int,
+    chance: float = CHANCE,
+    seed: int = 9,
+) -> tuple[float, float]:
+    """Return how often a launch without a change fails its reference, and the limit's distance.
+
+    `shared` is the part of the variance that the launches of a campaign have in common; `launches`
+    is how many each has. The new launch is of another campaign, but of the same if there is one.
+    The distance is the median over trials, in deviations of a launch.
+    """
+    random, draw = np.random.default_rng(seed), NOISES[noise]
+    beyond, distances, at_once = 0, [], 100_000
+    for start in range(0, trials, at_once):
+        count = min(at_once, trials - start)
+        days = draw(random, count, campaigns + 1)[0] * math.sqrt(shared)
+        own = draw(random, count, campaigns * launches + 1)[0] * math.sqrt(1 - shared)
+        new = own[:, -1] + days[:, 0 if campaigns == 1 else campaigns]
+        seen = own[:, :-1].reshape(count, campaigns, launches) + days[:, :campaigns, None]
+        means = seen.mean(axis=2)
+        within = seen.var(axis=2, ddof=1).mean(axis=1)
+        between = means.var(axis=1, ddof=1) if campaigns > 1 else np.zeros(count)
+        half = half_width(between, within, campaigns, campaigns * launches, chance)
+        beyond += int((new - means.mean(axis=1) > half).sum())
+        distances.append(float(np.median(half)))
+    return beyond / trials, float(np.median(distances))
+
+
+def references_table(trials: int) -> Iterator[str]:
+    """Yield the rows of a table: how often a launch without a change fails its reference."""
+    noises = ("normal", "lognormal", "bursts")
+    yield f"| campaigns | of launches | in common | {' | '.join(noises)} | distance, normal |"
+    yield "|" + "---|" * (len(noises) + 4)
+    for campaigns, launches in ((1, 3), (1, 10), (3, 5), (5, 5), (10, 5)):
+        for shared in (0.0, 0.5) if campaigns > 1 else (0.0,):
+            found = [false_failures(name, campaigns, launches, shared, trials) for name in noises]
+            rates = " | ".join(f"{10_000 * rate:.1f}" for rate, _ in found)
+            yield f"| {campaigns} | {launches} | {shared:.0%} | {rates} | {found[0][1]:.1f} |"
+
+
 def table(trials: int) -> Iterator[tuple[str, str, str, float]]:
     """Yield what is asked, the noise, how many, and the share of trials in which it is so."""
     for noise in NOISES:
@@ -260,10 +305,17 @@ def table(trials: int) -> Iterator[tuple[str, str, str, float]]:
 
 def main(
     trials: Annotated[int, typer.Option(help="simulated campaigns of most rows")] = 4000,
+    references: Annotated[
+        bool, typer.Option("--references", help="only how often, in 10,000, references fail")
+    ] = False,
 ) -> None:
     """Print how often intervals and verdicts are right under noise with a known truth."""
     if trials < 1:
         raise typer.BadParameter("at least one is needed", param_hint="--trials")
+    if references:
+        for row in references_table(trials):
+            print(row, flush=True)
+        return
     print("| what | noise | of | share |\n|---|---|---|---|")
     for what, noise, of, share in table(trials):
         print(f"| {what} | {noise} | {of} | {share:.1%} |", flush=True)

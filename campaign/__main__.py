@@ -16,6 +16,7 @@ from typing import Any
 from campaign import choice, estimate, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
+from campaign.reference_findings import findings
 from campaign.rounds import only_campaign, run_round
 from containers import host_mpi, images
 from containers.installed import PrefixError
@@ -201,6 +202,8 @@ def measure(campaign: Path, manifest: dict[str, Any]) -> bool:
     manifest["finished_utc"] = folder.utc_now()
     folder.write_json(campaign / "manifest.json", manifest)
     say_overhead(campaign, manifest, progress)
+    for sentence in findings(campaign, manifest["site"]):
+        progress.say(sentence)
     return all(entry["reframe_exit_code"] == 0 for entry in manifest["rounds_done"])
 
 

@@ -15,10 +15,11 @@ from containers import images, trust
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
 from reframe_checks.mixins.launching import CannotStart, Start, World, start_ranks
 from reframe_checks.mixins.recording import Recorded, Suspect
+from reframe_checks.mixins.referenced import Referenced
 from reframe_checks.mixins.tiers import TIER
 
 
-class Experiment(rfm.RunOnlyRegressionTest, Recorded):
+class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
     """Ranks of one program of an image, started, judged and kept in the same way for all."""
 
     #: The image, verified once a session.
@@ -62,14 +63,6 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
             f"{self.implementation()} is an image of {found}, and {type(self).__name__} measures "
             f"{self.interface}",
         )
-
-    @run_after("init")
-    def look_up_references(self) -> None:
-        """Take the references of the site that the checks run on."""
-        references = ROOT / "site_configs" / self.current_system.name / "references.yaml"
-        # A host that matches no site has none; valid_systems then excludes it.
-        if references.exists():
-            self.reference = {"$ref": str(references)}
 
     @run_after("init")
     def tag_tier(self) -> None:

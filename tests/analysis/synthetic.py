@@ -46,6 +46,10 @@ class Synthetic:
     iterations: int = 11
     pairs: list[str] = field(default_factory=lambda: list(PAIRS))
     created_utc: str = "2026-01-01T00:00:00.000Z"
+    #: The digest of the first implementation's image; the next ones follow.
+    first_image: int = 1
+    #: How much campaigns differ, beyond their launches' own noise.
+    noise_of_campaign: float = 0.0
     #: What else the manifest says, over what is there.
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -53,8 +57,8 @@ class Synthetic:
         random = numpy.random.default_rng(self.seed)
         (self.folder / "launches").mkdir(parents=True)
         images = {
-            name: {"sha256": f"{index:064x}", "labels": {}, "manifest": None}
-            for index, name in enumerate(self.truths, 1)
+            name: {"sha256": self.digest(name), "labels": {}, "manifest": None}
+            for name in self.truths
         }
         manifest = {
             "schema": "wyeast-campaign-1", "campaign": self.folder.name, "name": "synthetic",
@@ -76,8 +80,13 @@ class Synthetic:
                     self.linpack(random, number, name, truth, grid)
         return self.folder
 
+    def digest(self, name: str) -> str:
+        """Return the digest of an implementation's image."""
+        return f"{self.first_image + list(self.truths).index(name):064x}"
+
     def launch(self, number: int, name: str, experiment: str, parameters: dict[str, Any],
-               stdout: str, **more: Any) -> Path:  # fmt: skip
+               stdout: str, metrics: dict[str, tuple[float, str]] | None = None,
+               **more: Any) -> Path:  # fmt: skip
         cell = " ".join([experiment, *(f"{key}={value}" for key, value in parameters.items())])
         folder = f"round{number:03d}_{cell}_{name}".replace(" ", "_").replace("/", "_")
         path = self.folder / "launches" / folder
@@ -86,7 +95,7 @@ class Synthetic:
             "schema": "wyeast-launch-1", "launch": folder, "round": number, "position": 1,
             "experiment": experiment, "parameters": parameters, "cell": cell,
             "implementation": name,
-            "image_sha256": f"{list(self.truths).index(name) + 1:064x}",
+            "image_sha256": self.digest(name),
             "program": "xhpl" if experiment == "Linpack" else "pingpong",
             "output_format": "hpl" if experiment == "Linpack" else "wyeast-records-1",
             "ranks": 2, "nodes": 1, "site": "local", "partition": "local:default",
@@ -97,6 +106,15 @@ class Synthetic:
         (path / "launch.json").write_text(json.dumps(record))
         (path / "stdout").write_text(stdout)
         (path / "stderr").write_text("")
+        reported = {
+            metric: {"value": value, "unit": unit, "reference": None, "by": None, "finding": None}
+            for metric, (value, unit) in (metrics or {}).items()
+        }
+        if reported:
+            (path / "metrics.json").write_text(json.dumps({
+                "schema": "wyeast-metrics-1", "cell": cell, "implementation": name, "stale": None,
+                "metrics": reported,
+            }))  # fmt: skip
         return path
 
     def point_to_point(self, random: numpy.random.Generator, number: int, name: str, truth: Truth,
@@ -108,11 +126,13 @@ class Synthetic:
             "clock_tick_s": 1e-9, "clock_resolution_s": 2e-8, "started_utc": "2026",
             "parameters": {},
         }]  # fmt: skip
-        of_launch = math.exp(self.noise * random.standard_normal())
+        of_launch = self.of_campaign() * math.exp(self.noise * random.standard_normal())
+        medians = []
         for size in sizes:
             time = 2 * (truth.latency + size / truth.bandwidth) * of_launch
             times = time * numpy.exp(0.05 * random.standard_normal(self.iterations))
             quantiles = numpy.quantile(times, [0, 0.25, 0.5, 0.75, 1])
+            medians.append(float(quantiles[2]))
             names = ("min", "quartile1", "median", "quartile3", "max")
             key = {"operation": "pingpong", "pair": pair, "order": "modified",
                    "message_bytes": size}  # fmt: skip
@@ -126,17 +146,27 @@ class Synthetic:
         records.append({"record": "end", "results": len(sizes)})
         text = "".join(json.dumps(record) + "\n" for record in records)
         parameters = {"pair": pair, "message_range": message_range}
-        return self.launch(number, name, "PointToPoint", parameters, text)
+        metrics = {
+            "bandwidth": (2 * sizes[-1] / medians[-1], "B/s"), "latency": (medians[0] / 2, "s"),
+        }  # fmt: skip
+        return self.launch(number, name, "PointToPoint", parameters, text, metrics)
+
+    def of_campaign(self) -> float:
+        """Return by what times of this campaign are multiplied."""
+        random = numpy.random.default_rng(self.seed)
+        return math.exp(self.noise_of_campaign * random.standard_normal())
 
     def linpack(self, random: numpy.random.Generator, number: int, name: str, truth: Truth,
                 grid: str) -> Path:  # fmt: skip
         ranks = int(grid[-1])
-        rate = truth.linpack * ranks * math.exp(self.noise * random.standard_normal())
+        noise = math.exp(self.noise * random.standard_normal())
+        rate = truth.linpack * ranks * noise / self.of_campaign()
         time = (2 / 3 * 4000**3 + 1.5 * 4000**2) / rate
         text = HPL.format(n=4000, q=ranks, time=time, gflops=rate / 1e9)
         return self.launch(
-            number, name, "Linpack", {"grid": grid, "n": 4000, "nb": 192}, text, ranks=ranks
-        )
+            number, name, "Linpack", {"grid": grid, "n": 4000, "nb": 192}, text,
+            {"rate": (rate, "FLOP/s")}, ranks=ranks,
+        )  # fmt: skip
 
 
 TWICE = {

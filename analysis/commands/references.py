@@ -1,0 +1,127 @@
+"""Commands that propose a site's references from its campaigns, and that accept them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analysis.commands.campaigns import ROOT, fail
+
+if TYPE_CHECKING:
+    from analysis.references import CellReference
+
+app = typer.Typer()
+SiteArgument = Annotated[str, typer.Argument(help="a folder of site_configs/")]
+SitesOption = Annotated[Path, typer.Option(help="the folder of sites")]
+SHOWN = 5
+
+
+def folder_of_site(sites: Path, site: str) -> Path:
+    """Return a site's folder, or end with a sentence."""
+    if not (sites / site / "site.yaml").is_file():
+        known = ", ".join(sorted(path.parent.name for path in sites.glob("*/site.yaml")))
+        fail(f"site {site} is unknown; {sites} has {known or 'none'}")
+    return sites / site
+
+
+def show_difference(folder: Path, new: list[CellReference], looked_at: int | None = None) -> int:
+    """Print what accepting changes; return the number of changes."""
+    from analysis.reference_tables import changes, difference_table, handwritten
+    from analysis.references import ACCEPTED, load, merged
+    from analysis.terminal import show
+
+    old = merged(load(folder / ACCEPTED), [])
+    if changes(old, new):
+        show(difference_table(folder.name, old, new, handwritten(folder), looked_at))
+    return len(changes(old, new))
+
+
+@app.command()
+def calibrate(
+    site: SiteArgument,
+    campaigns: Annotated[
+        str,
+        typer.Option(help="campaigns of runs/, by comma (the newest and those with its images)"),
+    ] = "",
+    rounds: Annotated[int, typer.Option(help="the fewest launches that give a reference")] = 3,
+    every: Annotated[
+        bool, typer.Option("--every", help="name every metric that gets no reference")
+    ] = False,
+    runs: Annotated[Path, typer.Option(help="the folder of campaigns")] = ROOT / "runs",
+    sites: SitesOption = ROOT / "site_configs",
+) -> None:
+    """Propose a site's references from campaigns: values, thresholds, and where from."""
+    from analysis.calibration import calibrating_campaigns, propose
+    from analysis.campaign import CampaignError, find_campaign
+    from analysis.references import PROPOSED, ReferencesError, write
+
+    folder = folder_of_site(sites, site)
+    try:
+        names = [name.strip() for name in campaigns.split(",") if name.strip()]
+        chosen = [
+            runs / name if (runs / name / "manifest.json").is_file()
+            else find_campaign(runs.parent, name)
+            for name in dict.fromkeys(names)
+        ]  # fmt: skip
+        chosen = chosen or calibrating_campaigns(runs, site)
+        print(f"campaigns: {', '.join(path.name for path in chosen)}")
+        proposal = propose(chosen, site, rounds)
+        for sentence in proposal.left_out[: None if every else SHOWN]:
+            print(f"no reference: {sentence}", file=sys.stderr)
+        if len(proposal.left_out) > SHOWN and not every:
+            more = len(proposal.left_out) - SHOWN
+            print(f"no reference: {more} more metrics (--every names them)", file=sys.stderr)
+        if not proposal.references:
+            fail(
+                f"these campaigns give no reference: measure at least {max(2, rounds)} rounds, "
+                f"better ten: make run SITE={site} ROUNDS=10"
+            )
+        if len(chosen) == 1:
+            print(
+                "one campaign: what differs from day to day is in no threshold, so a launch of "
+                "another day may fail without a change; calibrate from five campaigns where you can"
+            )
+        changed = show_difference(folder, proposal.references, proposal.looked_at)
+        proposed = folder / PROPOSED
+        if not changed:
+            proposed.unlink(missing_ok=True)
+            print("The references are those already; there is nothing to accept.")
+            return
+        write(proposed, proposal.references)
+    except (CampaignError, ReferencesError) as error:
+        fail(str(error))
+    print(f"proposed: {proposed} ({changed} changes); accept: make accept-references SITE={site}")
+
+
+@app.command()
+def accept_references(
+    site: SiteArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show it, and change nothing")] = False,
+    sites: SitesOption = ROOT / "site_configs",
+) -> None:
+    """Put the proposed references of a site in effect; those of other cells stay."""
+    from analysis.campaign import CampaignError
+    from analysis.references import ACCEPTED, PROPOSED, ReferencesError, load, merged, write
+
+    folder = folder_of_site(sites, site)
+    try:
+        new = load(folder / PROPOSED)
+        if not new:
+            print(
+                f"There is nothing to accept for site {site}; references are proposed by: "
+                f"make calibrate SITE={site}"
+            )
+            return
+        changed = show_difference(folder, new)
+        if dry_run:
+            print(f"{changed} changes; nothing was changed")
+            return
+        every = merged(load(folder / ACCEPTED), new)
+        write(folder / ACCEPTED, every.values())
+        (folder / PROPOSED).unlink()
+    except (CampaignError, ReferencesError) as error:
+        fail(str(error))
+    print(f"accepted: {folder / ACCEPTED} ({changed} changes, {len(every)} cells in all)")

@@ -1,0 +1,46 @@
+"""What a campaign's launches were against their references, in sentences for its end."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from analysis.references import METRICS_FILE
+
+SHOWN = 10
+
+
+def findings(campaign: Path, site: str) -> list[str]:
+    """Return sentences about stale references and launches that were worse or better."""
+    stale: Counter[str] = Counter()
+    found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
+    for path in sorted((campaign / "launches").glob(f"*/{METRICS_FILE}")):
+        try:
+            data = json.loads(path.read_text())
+            if data["stale"]:
+                stale[f"{data['implementation']}, {data['stale']}"] += 1
+            for name, one in data["metrics"].items():
+                kind = (one["finding"] or "").split(" ")[0]
+                if kind in found:
+                    found[kind][f"{data['cell']}, {data['implementation']}, {name}"] += 1
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return [f"{path} cannot be read ({error!r}), so nothing is said of references"]
+    again = f"make calibrate SITE={site}"
+    sentences = [
+        f"stale references judged nothing in {many(count)} of {what}; calibrate again: {again}"
+        for what, count in stale.items()
+    ]
+    for kind, ending in (("worse", ""), ("better", f"; if that is to stay: {again}")):
+        counted = found[kind].most_common()
+        if not counted:
+            continue
+        shown = "; ".join(f"{what} ({many(count)})" for what, count in counted[:SHOWN])
+        more = f"; and {len(counted) - SHOWN} more" if len(counted) > SHOWN else ""
+        sentences.append(f"{kind} than the reference: {shown}{more}{ending}")
+    return sentences
+
+
+def many(count: int) -> str:
+    """Return a number of launches in words."""
+    return "1 launch" if count == 1 else f"{count} launches"

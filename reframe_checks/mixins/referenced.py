@@ -1,0 +1,138 @@
+"""A check whose metrics are held against calibrated references, before the hand-written ones."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_after, run_before
+from reframe.core.exceptions import SanityError
+from reframe.core.logging import getlogger
+
+from analysis import references
+from analysis.references import METRICS_FILE, METRICS_SCHEMA
+from campaign import folder, provenance
+from reframe_checks.mixins.recording import CAMPAIGN
+
+SITES = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2])) / "site_configs"
+#: A reference as ReFrame has it: value, lower and upper threshold as shares, unit.
+Bounds = tuple[float, float | None, float | None, str]
+
+
+class Referenced(rfm.RegressionTestPlugin):
+    """What a launch reports fails in the worse direction, and is said in the better one.
+
+    A calibrated reference goes before the hand-written one of its metric. A stale one judges
+    nothing: the hand-written one does, if there is any, and the check says so.
+    """
+
+    #: Whether the metrics are held against calibrated references, and kept.
+    is_calibrated = True
+
+    @run_after("init")
+    def look_up_references(self) -> None:
+        """Take the hand-written references of the site that the checks run on."""
+        by_hand = SITES / self.current_system.name / "references.yaml"
+        # A host that matches no site has none; valid_systems then excludes it.
+        if by_hand.exists():
+            self.reference = {"$ref": str(by_hand)}
+
+    def bounds_by_hand(self) -> dict[str, dict[str, Bounds]]:
+        """Return the hand-written references of this check by ReFrame's scope."""
+        found = self.reference
+        if not getattr(found, "index", None):
+            return {scope: dict(of) for scope, of in found.data.items()}
+        try:
+            return {self.current_partition.fullname: dict(found[self])}
+        except KeyError:
+            return {}
+
+    def calibrated(self) -> references.CellReference | None:
+        """Return the calibrated references of this cell and image, stale or not."""
+        try:
+            known = references.accepted(SITES / self.current_system.name)
+        except references.ReferencesError as error:
+            raise SanityError(str(error)) from None
+        return known.get((self.tier, self.cell(), self.implementation()))
+
+    def reported(self) -> dict[str, tuple[float, str]]:
+        """Return what the check reports, with units; without what cannot be evaluated."""
+        found = {}
+        for name, expression in self.perf_variables.items():
+            # ReFrame evaluates them again and says which cannot be.
+            try:
+                found[name] = (float(sn.evaluate(expression)), str(expression.unit))
+            except Exception:
+                continue
+        return found
+
+    @run_before("performance", always_last=True)
+    def hold_against_references(self) -> None:
+        """Set the bounds that are in effect, say what is stale or better, keep what was found."""
+        if self.is_dry_run() or not self.is_calibrated:
+            return
+        metrics, cell = self.reported(), self.calibrated()
+        by_hand, partition = self.bounds_by_hand(), self.current_partition.fullname
+        here = references.Here(
+            self.image.sha256, self.num_tasks, self.nodes, provenance.of_processor("model name")
+        )
+        stale = cell.stale(here) if cell else None
+        bounds = by_hand | {partition: dict(by_hand.get(partition, {}))}
+        kept: dict[str, dict[str, Any]] = {}
+        for name, (value, unit) in metrics.items():
+            of = cell.metrics.get(name) if cell else None
+            scopes = (partition, self.current_system.name, "*")
+            hand = next((by_hand[s][name] for s in scopes if name in by_hand.get(s, {})), None)
+            # An expected failure of ReFrame's has its bounds inside.
+            hand = getattr(hand, "data", hand)
+            if of and not stale:
+                bounds[partition][name] = of.reference
+            elif of and hand is None:
+                # Judged by nothing; ReFrame's own report has the number beside it even so.
+                bounds[partition][name] = (of.reference[0], None, None, unit)
+            in_effect = of.reference if of and not stale else hand
+            kept[name] = {
+                "value": value,
+                "unit": unit,
+                "reference": in_effect,
+                "by": "calibration" if of and not stale else "hand" if hand else None,
+                "finding": finding(value, in_effect, None if stale else of),
+            }
+        self.reference = bounds
+        self.say_and_keep(kept, stale)
+
+    def say_and_keep(self, kept: dict[str, dict[str, Any]], stale: str | None) -> None:
+        """Print what is stale and what is better; write all to the launch's folder."""
+        again = f"calibrate again: make calibrate SITE={self.current_system.name}"
+        about = f"{self.cell()}, {self.implementation()}"
+        if stale:
+            getlogger().warning(f"{about}: stale references judge nothing: {stale}; {again}")
+        for name, one in kept.items():
+            if one["finding"] and one["finding"].startswith("better"):
+                getlogger().warning(f"{about}: {name} is {one['finding']}: {again}?")
+        if not CAMPAIGN:
+            return
+        launch = Path(CAMPAIGN) / "launches" / self.launch_name()
+        # Nothing that was measured is overwritten: a launch has its first judgement.
+        if launch.is_dir() and not (launch / METRICS_FILE).exists():
+            folder.write_json(
+                launch / METRICS_FILE,
+                {"schema": METRICS_SCHEMA, "cell": self.cell(), "stale": stale,
+                 "implementation": self.implementation(), "metrics": kept},
+            )  # fmt: skip
+
+
+def finding(
+    value: float, bounds: Bounds | None, calibrated: references.MetricReference | None
+) -> str | None:
+    """Return in words what a value is against its reference; None where it is as expected."""
+    if bounds is None:
+        return None
+    expected, lower, upper, *_ = bounds
+    if (lower is not None and value < expected * (1 + lower)) or (
+        upper is not None and value > expected * (1 + upper)
+    ):
+        return f"worse than the reference allows: {value / expected:.3f} times {expected:g}"
+    better = calibrated.better_by(value) if calibrated else None
+    return None if better is None else f"better than the reference by {better:.1%}"
