@@ -42,6 +42,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         except images.ImageError as error:
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
+        self.signature = images.signature_status(ROOT, self.implementation)
         self.executable = "apptainer"
         self.executable_opts = ["inspect", "--json", "--labels", str(self.path)]
 
