@@ -12,6 +12,14 @@ PAPER ?=
 STUDY ?=
 ESTIMATE ?=
 HOST_MPI ?=
+BUNDLE ?=
+OUT ?=
+WITH_IMAGES ?=
+CREATOR ?=
+KEEP_IMAGES ?=
+AGAIN ?=
+MOST_BYTES ?=
+DRY_RUN ?=
 PREFIX ?=
 NAME ?=
 BUILDER ?=
@@ -29,7 +37,7 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report \
+.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -97,6 +105,17 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 
 report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
+
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
+	@$(PYTHON) -m campaign.bundle.make '$(or $(CAMPAIGN),latest)' $(if $(OUT),--out '$(OUT)') \
+	    $(if $(WITH_IMAGES),--with-images) $(if $(CREATOR),--creator '$(CREATOR)') \
+	    $(if $(DRY_RUN),--dry-run)
+
+rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, DRY_RUN=1)
+	@. ./activate && $(PYTHON) -m campaign.bundle.rerun '$(BUNDLE)' --site '$(SITE)' \
+	    $(if $(KEEP_IMAGES),--keep-images) $(if $(AGAIN),--again) $(if $(DRY_RUN),--dry-run) \
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(MOST_BYTES),--most-bytes $(MOST_BYTES)) \
+	    -- $(SUBMIT)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual

@@ -59,7 +59,7 @@ class Suspect:
         if before is None or after is None:
             return UNKNOWN
         if self.difference.rule.full is not None:
-            return min(1.0, abs(after - before) / self.difference.rule.full)
+            return min(1.0, abs(float(after) - float(before)) / self.difference.rule.full)
         numbers = [value for value in (before, after) if type(value) in (int, float)]
         if len(numbers) == 2 and min(numbers) > 0:
             return min(1.0, abs(math.log(after / before)) / math.log(2))
