@@ -79,8 +79,7 @@ def in_words(before: Any, after: Any) -> str:
     words = [str(value).split() for value in (before, after)]
     if min(map(len, words)) > 5:
         only = [
-            [word for word in one if word not in other]
-            for one, other in (words, reversed(words))
+            [word for word in one if word not in other] for one, other in (words, reversed(words))
         ]
         if any(only):
             return " and ".join(

@@ -144,4 +144,3 @@ def keep(campaign: Path, text: str) -> dict[str, Any]:
     except OSError as error:
         raise folder.CampaignError(f"{path} cannot be written: {error.strerror}") from None
     return {"facts": f"{FOLDER}/{path.name}", **conditions(text)}
-

@@ -186,7 +186,7 @@ def read_sums(path: Path) -> tuple[str, dict[str, str]]:
 
 def opened(path: Path, most: int) -> tarfile.TarFile:
     """Return an archive for reading from its beginning to its end."""
-    return tarfile.open(fileobj=Bounded(gzip.open(path), most), mode="r:")  # type: ignore[arg-type,call-overload,no-any-return]
+    return tarfile.open(fileobj=Bounded(gzip.open(path), most), mode="r:")  # type: ignore[call-overload,no-any-return]
 
 
 def _sums_at(archive: tarfile.TarFile) -> tuple[str, dict[str, str]]:

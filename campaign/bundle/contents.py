@@ -73,7 +73,9 @@ def of_campaign(folder: Path) -> dict[str, Member]:
         if any(part.startswith(".") for part in name.parts) or str(name) == IMPORTED:
             continue
         if path.is_symlink():
-            raise BundleError(f"{path} is a link; a bundle holds plain files: put its content there")
+            raise BundleError(
+                f"{path} is a link; a bundle holds plain files: put its content there"
+            )
         if path.is_file():
             found[f"campaign/{name.as_posix()}"] = Member(path)
     return found
@@ -134,7 +136,9 @@ def add_images(root: Path, bundle: Bundle) -> None:
             raise BundleError(str(error)) from None
         path = images.folder(root) / str(entry.get("file") or f"{implementation}.sif")
         if not path.is_file():
-            raise BundleError(f"{path} is missing; make the bundle without images, or bring it here")
+            raise BundleError(
+                f"{path} is missing; make the bundle without images, or bring it here"
+            )
         if sha256_of(path) != image["sha256"] or entry.get("sha256") != image["sha256"]:
             raise BundleError(
                 f"{path} is another image than the one that was measured "

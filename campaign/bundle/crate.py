@@ -79,9 +79,7 @@ def zenodo(manifest: Mapping[str, Any], creator: str) -> dict[str, Any]:
     }
 
 
-def metadata(
-    manifest: Mapping[str, Any], sizes: Mapping[str, int], creator: str
-) -> dict[str, Any]:
+def metadata(manifest: Mapping[str, Any], sizes: Mapping[str, int], creator: str) -> dict[str, Any]:
     """Return ro-crate-metadata.json; `sizes` are the other files' in bytes, by name."""
     folders = [name for name in FOLDERS if any(file.startswith(name) for file in sizes)]
     named = [name for name in sizes if not name.startswith(BY_FOLDER)]

@@ -18,7 +18,7 @@ SECRETS = {
 }
 #: What may be meant.
 HINTS = {
-    "what may be a password or token": rb"(?i)\b(?:password|passwd|secret|api[_-]?key|[a-z_]*token)"
+    "what may be a password or token": rb"(?i)\b(?:password|secret|api[_-]?key|[a-z_]*token)"
     rb"[\"']?\s*[=:]\s*[\"']?[^\s\"',;]{8,}",
     "an address with a password": rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",
     "a home folder": rb"/(?:home|users|Users)/[\w.-]+",

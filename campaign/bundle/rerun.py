@@ -48,10 +48,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--most-bytes", type=int, default=MOST_BYTES, help="of the bundle unpacked (%(default)s)"
     )
-    parser.add_argument(
-        "submit", nargs="*", help="after --: the words that start a command on the site"
-    )
-    return parser.parse_args(words)
+    parser.epilog = "What stands after -- are the words that start a command on the site."
+    words = sys.argv[1:] if words is None else words
+    end = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:end])
+    options.submit = words[end + 1 :]
+    return options
 
 
 def definition_differences(manifest: dict[str, Any]) -> list[str]:
@@ -96,7 +98,9 @@ def put_image(unpacked: Path, sums: dict[str, str], implementation: str, digest:
         entry = dict(lock["images"][implementation])
         labels = {str(key): str(value) for key, value in entry["labels"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise BundleError(f"the bundle's images/images.lock does not have {implementation}") from None
+        raise BundleError(
+            f"the bundle's images/images.lock does not have {implementation}"
+        ) from None
     if not PLAIN.fullmatch(implementation) or {sums[name], entry.get("sha256")} != {digest}:
         raise BundleError(f"{name} of the bundle is not the image that was measured ({digest})")
     target = images.folder(ROOT) / f"{implementation}.sif"
@@ -244,8 +248,7 @@ def prepare_images(
     Raises BundleError where an image here is another one and nobody said to measure with it.
     """
     digests = {
-        images.split_variant(name)[0]: image["sha256"]
-        for name, image in manifest["images"].items()
+        images.split_variant(name)[0]: image["sha256"] for name, image in manifest["images"].items()
     }
     for implementation, here in image_differences(manifest).items():
         digest = digests[implementation]
