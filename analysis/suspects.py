@@ -2,8 +2,9 @@
 
 The score of a suspect is the product of how much its kind is known to move results (`moves` of
 comparability.yaml), how much it changed (a number fully from a doubling on, a condition of the
-launches from `full` on; a word or digest always fully; what one campaign does not know by half), and the share of what moved that it can
-concern: a suspect of one image does not explain what moved in another.
+launches from `full` on; a word or digest always fully; what one campaign does not know by half),
+and the share of what moved that it can concern: a suspect of one image does not explain what moved
+in another. Of equals the one that concerns fewer cells comes first: more would have moved.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from analysis.comparability import Difference, launch_differences, rules
 RULE = (
     "Order: how much a change of the kind is known to move results (1 to 4, "
     "analysis/comparability.yaml) x how much it changed x the share of what moved that it can "
-    "concern. A suspect is no proof: measure again with that alone changed."
+    "concern; of equals first what concerns least else. A suspect is no proof: measure again with that alone changed."
 )
 UNKNOWN = 0.5
 
@@ -137,7 +138,13 @@ def explain(
     ]
     found += of_launches(before, after, pairs)
     order = [rule.name for rule in rules()]
-    found.sort(key=lambda one: (-one.score(moved), order.index(one.difference.rule.name)))
+    found.sort(
+        key=lambda one: (
+            -one.score(moved),
+            sum(map(one.concerns, rows)),
+            order.index(one.difference.rule.name),
+        )
+    )
     return Explanation(found, comparison, nothing, moved)
 
 

@@ -78,12 +78,12 @@ def facts(text: str) -> dict[str, Any]:
     processor = parts.get("/proc/cpuinfo", [])
     network: dict[str, dict[str, str | None]] = {}
     for path in parts:
-        if found := re.fullmatch(r"/sys/class/net/([^/]+)/operstate", path):
-            if not found[1].startswith(PASSING_INTERFACES):
-                network[found[1]] = {
-                    "state": first(path),
-                    "speed_mbit_per_s": first(f"/sys/class/net/{found[1]}/speed"),
-                }
+        found = re.fullmatch(r"/sys/class/net/([^/]+)/operstate", path)
+        if found and not found[1].startswith(PASSING_INTERFACES):
+            network[found[1]] = {
+                "state": first(path),
+                "speed_mbit_per_s": first(f"/sys/class/net/{found[1]}/speed"),
+            }
     return {
         "hostname": first("/proc/sys/kernel/hostname"),
         "kernel": first("/proc/sys/kernel/osrelease"),

@@ -1,1 +1,1 @@
-"""Campaigns that travel: packed with what they were measured by, checked, and repeated elsewhere."""
+"""Campaigns that travel: packed with what measured them, verified, and repeated."""

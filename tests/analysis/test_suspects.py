@@ -1,4 +1,4 @@
-"""`why A B`: what differs is ordered by a stated rule, and nothing is made up where nothing does."""
+"""`why A B`: what differs is ordered by a stated rule, and where nothing does that is said."""
 
 import json
 from pathlib import Path
@@ -63,9 +63,12 @@ def test_the_image_that_moved_is_suspected_before_the_other(before: Path, after:
     assert {row.verdict.implementation for row in found.moved} == {"alpha-1.0"}
     assert [one.difference.where for one in found.suspects] == ["alpha-1.0", "beta-2.0"]
     assert [one.score(found.moved) for one in found.suspects] == [3.0, 0.0]
+    # What concerns all would have moved all.
+    change(after, ("machine/kernel", "6.1.0"))
+    assert names(explained(before, after)) == ["image", "kernel", "image"]
     # The other way round the other one is first.
     again = explained(after, before)
-    assert [one.difference.where for one in again.suspects] == ["alpha-1.0", "beta-2.0"]
+    assert [one.difference.where for one in again.suspects] == ["alpha-1.0", "", "beta-2.0"]
 
 
 def test_what_changed_more_is_suspected_more(before: Path, after: Path) -> None:

@@ -170,7 +170,7 @@ def test_names_of_users_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_crate_keeps_the_rules_of_ro_crate(here: Checkout, tmp_path: Path) -> None:
-    """What RO-Crate 1.1 demands with MUST, and that all it names is there and all there is named."""
+    """Check what RO-Crate 1.1 demands; all it names is there, and all there is named."""
     folder = unpacked(made(here, "--with-images", "--creator", "A. Person"), tmp_path)
     crate = json.loads((folder / "ro-crate-metadata.json").read_text())
     assert crate["@context"] == "https://w3id.org/ro/crate/1.1/context"
