@@ -29,7 +29,8 @@ from analysis.comparability import Difference, launch_differences, rules
 RULE = (
     "Order: how much a change of the kind is known to move results (1 to 4, "
     "analysis/comparability.yaml) x how much it changed x the share of what moved that it can "
-    "concern; of equals first what concerns least else. A suspect is no proof: measure again with that alone changed."
+    "concern; of equals first what concerns least else. A suspect is no proof: measure again with "
+    "that alone changed."
 )
 UNKNOWN = 0.5
 
