@@ -14,7 +14,8 @@ import re
 import shutil
 import tarfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -173,13 +174,19 @@ def parse_sums(text: bytes) -> dict[str, str]:
 
 def read_sums(path: Path) -> tuple[str, dict[str, str]]:
     """Return an archive's folder and the digests that it begins with; raises BundleError."""
+    with refusals_of(path), opened(path, MOST_BYTES_OF_SUMS + 2**20) as archive:
+        return _sums_at(archive)
+
+
+@contextmanager
+def refusals_of(path: Path) -> Iterator[None]:
+    """Have whatever is wrong with an archive be a BundleError that names it."""
     try:
-        with opened(path, MOST_BYTES_OF_SUMS + 2**20) as archive:
-            return _sums_at(archive)
+        yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BundleError(f"{path} is no bundle, or a damaged one ({error})") from None
     except OSError as error:
-        raise BundleError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise BundleError(f"{path} cannot be unpacked: {error.strerror or error}") from None
     except BundleError as error:
         raise BundleError(f"{path}: {error}") from None
 
@@ -208,7 +215,7 @@ def unpack(path: Path, folder: Path, most: int = MOST_BYTES) -> tuple[str, dict[
     folder is then to be thrown away.
     """
     room = min(most, shutil.disk_usage(folder).free)
-    try:
+    with refusals_of(path):
         # Headers take room in the stream, too: up to a few blocks of 512 bytes for a file.
         with opened(path, most + MOST_BYTES_OF_SUMS + 4096 * MOST_FILES) as archive:
             top, sums = _sums_at(archive)
@@ -229,14 +236,8 @@ def unpack(path: Path, folder: Path, most: int = MOST_BYTES) -> tuple[str, dict[
                     raise BundleError(f"{name} in it is not in its {SUMS}, or there twice")
                 missing.remove(name)
                 _take(archive, info, folder / top / name, sums[name])
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BundleError(f"{path} is no bundle, or a damaged one ({error})") from None
-    except OSError as error:
-        raise BundleError(f"{path} cannot be unpacked: {error.strerror or error}") from None
-    except BundleError as error:
-        raise BundleError(f"{path}: {error}") from None
-    if missing:
-        raise BundleError(f"{path} is not whole: {len(missing)} files are missing, {min(missing)}")
+        if missing:
+            raise BundleError(f"it is not whole: {len(missing)} files are missing, {min(missing)}")
     return top, sums
 
 

@@ -108,6 +108,7 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
             bundle.notes.append(
                 f"{name} is not in the bundle: neither the commit nor the working file is the one "
                 f"that was used ({digest[:12]}…)"
+                + ("; the manifest has the images' digests and labels" * (name == images.LOCK))
             )
         said[name] = {"sha256": digest, "from": origin}
     wanted = [*DEFINITIONS, f"site_configs/{manifest['site']}/"]
