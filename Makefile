@@ -19,11 +19,17 @@ CREATOR ?=
 KEEP_IMAGES ?=
 AGAIN ?=
 MOST_BYTES ?=
-DRY_RUN ?=
 PREFIX ?=
 NAME ?=
+SCHEDULER ?=
+EMAIL ?=
+REGISTRY ?=
+LOCK ?=
+KEY ?=
+DRY_RUN ?=
 BUILDER ?=
 IMPLEMENTATIONS ?=
+KEEP_NIGHTS ?=
 NODES ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
@@ -37,7 +43,8 @@ export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
 
-.PHONY: help setup apptainer images image spack spack-lock spack-mirror run study performance report bundle rerun \
+.PHONY: help setup apptainer images image push pull new-key sign verify bill reproducibility \
+    spack spack-lock spack-mirror new-site check-site run nightly study performance report bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -73,11 +80,51 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
 
+new-site: .wyeast/venv/.for-run ## write a site folder of what this machine says (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+	@. ./activate && $(PYTHON) -m site_configs.new_site '$(NAME)' \
+	    $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(DRY_RUN),--dry-run)
+
+# What needs no job is looked at before images are built, which takes minutes.
+CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.check_site --site $(SITE) $(if $(IMAGES),--images $(IMAGES))
+check-site: setup ## prove a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
+	@. ./activate && $(CHECK_SITE) --look && $(MAKE) --no-print-directory images && $(CHECK_SITE)
+
+push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry push --registry '$(REGISTRY)' --images '$(IMAGES)' $(if $(DRY_RUN),--dry-run)
+
+pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOCK=<file>|registry, DRY_RUN=1)
+	@$(PYTHON) -m containers.registry pull --registry '$(REGISTRY)' --images '$(IMAGES)' \
+	    --lock '$(LOCK)' $(if $(DRY_RUN),--dry-run)
+
+new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
+	@$(PYTHON) -m containers.trust new-key --name '$(NAME)' --email '$(EMAIL)'
+
+sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
+	@$(PYTHON) -m containers.trust sign --images '$(IMAGES)' --key '$(KEY)' $(if $(DRY_RUN),--dry-run)
+
+verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
+	@$(PYTHON) -m containers.trust verify --images '$(IMAGES)' --key '$(KEY)'
+
+bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAGES=a,b)
+	@$(PYTHON) -m containers.bill_of_materials --images '$(IMAGES)'
+
+reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
+	@$(PYTHON) -m containers.reproducibility --images '$(IMAGES)'
+
 run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
 	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(STUDY),--study '$(STUDY)')
+
+# Of nothing else: a night updates nothing. A job of the cluster's is inside it already.
+nightly: ## measure a night, measure again what is worse, decide (as run; KEEP_NIGHTS, RESUME, DRY_RUN)
+	@[ -x $(PYTHON) ] || { echo "nightly: nothing is installed; first: make images SITE=$(SITE)" >&2; exit 1; }
+	@. ./activate && $(if $(SLURM_JOB_ID),,$(SUBMIT)) $(PYTHON) -m campaign.nightly --site $(SITE) \
+	    --tier $(TIER) --rounds $(ROUNDS) $(if $(IMAGES),--images $(IMAGES)) \
+	    $(if $(CHECKS),--checks '$(CHECKS)') $(if $(NAME),--name '$(NAME)') \
+	    $(if $(RESUME),--resume $(RESUME)) $(if $(KEEP_NIGHTS),--keep-nights $(KEEP_NIGHTS)) \
+	    $(if $(DRY_RUN),--dry-run)
 
 study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES)
 	@images=$$($(PYTHON) -m campaign.choice --study '$(PAPER)') && \
@@ -137,8 +184,8 @@ lint: .wyeast/venv/.for-test ## style and types of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
 
 # A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
-# and a browser for the report.
-TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind
+# a browser for the report, and a registry with keys and certificates for images that travel.
+TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands import export, history, models, precision, study
+from analysis.commands import export, history, models, nights, precision, study
 from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for family in (precision, history, models, study, export):
+for family in (precision, history, nights, models, study, export):
     app.add_typer(family.app)
 
 

@@ -227,6 +227,11 @@ def read_campaign(path: Path) -> Campaign:
     """Read a campaign; what cannot be read is listed in `problems`, the rest is kept."""
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
+    if removed := campaign.manifest.get("raw_removed_utc"):
+        campaign.problems.append(
+            Problem(path.name, f"its raw output was removed {removed} by the retention of nights; "
+                    "its tables and report are there")
+        )  # fmt: skip
     for folder in sorted((path / "launches").glob("*")):
         if folder.name.startswith("."):
             # A launch in flight when the campaign was killed: never whole, never counted.

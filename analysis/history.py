@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,17 +116,26 @@ def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
     return sorted(names)
 
 
-def against_history(campaign: Campaign, frame: pl.DataFrame) -> list[Row]:
+def against_history(
+    campaign: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] = ()
+) -> list[Row]:
     """Return a campaign held against the earlier ones of its series, since their last change.
 
     The new median is one draw of what earlier campaigns' medians are drawn from: Student's
     prediction interval, whose spread is that between campaigns, which two campaigns cannot show.
     Rows of fewer than three earlier campaigns cannot be told.
+    Where campaigns of `again` have a series too, the median of the medians of all of them counts:
+    it scatters less than one draw does, so what is shown of one is shown of it.
     Raises CampaignError where the campaign's own time cannot be read.
     """
-    mine = pl.DataFrame(rows_of(campaign), {name: frame.schema[name] for name in frame.columns
-                        if name not in ("folder", "stamp", "sentence")})  # fmt: skip
-    mine = mine.filter(pl.col("cell").is_not_null())
+    mine = _own_rows(campaign, frame)
+    others = [_own_rows(one, frame) for one in again]
+    measured_again = {
+        tuple(row[name] for name in SERIES): [row["level"]]
+        for row in mine.iter_rows(named=True)
+    }  # fmt: skip
+    for row in (row for one in others for row in one.iter_rows(named=True)):
+        measured_again.get(tuple(row[name] for name in SERIES), []).append(row["level"])
     earlier = frame.filter(pl.col("campaign") != campaign.manifest["campaign"])
     rows = []
     for row in mine.iter_rows(named=True):
@@ -134,16 +143,31 @@ def against_history(campaign: Campaign, frame: pl.DataFrame) -> list[Row]:
             *(pl.col(name) == row[name] for name in SERIES),
             pl.col("created_utc") < row["created_utc"],
         )
-        levels = before["level"].to_numpy()
-        changes = change_points(levels, ALPHA / mine.height)
-        levels = levels[changes[-1].place if changes else 0 :]
+        level = float(np.median(measured_again[tuple(row[name] for name in SERIES)]))
         margin = metrics()[row["experiment"]]["margin"]
         sign = direction(row["experiment"])
-        ratio = predicted_ratio(sign * row["level"], sign * levels, margin)
+        ratio = against_earlier(sign * level, sign * before["level"].to_numpy(), margin,
+                                mine.height)  # fmt: skip
         verdict = Verdict(row["implementation"], "earlier campaigns", ratio, margin)
         rows.append(Row(row["cell"], row["experiment"], verdict))
     correct([row.verdict for row in rows])
     return rows
+
+
+def _own_rows(campaign: Campaign, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a campaign that has them, in the columns of a history."""
+    rows = pl.DataFrame(rows_of(campaign), {name: frame.schema[name] for name in frame.columns
+                        if name not in ("folder", "stamp", "sentence")})  # fmt: skip
+    return rows.filter(pl.col("cell").is_not_null())
+
+
+def against_earlier(level: float, earlier: np.ndarray, margin: float, series: int) -> Ratio:
+    """Return the ratio of a level to the earlier ones of its series since their last change.
+
+    Levels are logarithms, better upwards; `series` is how many are looked at together.
+    """
+    changes = change_points(earlier, ALPHA / series)
+    return predicted_ratio(level, earlier[changes[-1].place if changes else 0 :], margin)
 
 
 def predicted_ratio(level: float, before: np.ndarray, margin: float) -> Ratio:

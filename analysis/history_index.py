@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.campaign import Campaign, CampaignError, is_imported, read_campaign
+from analysis.campaign import Campaign, CampaignError, is_imported, read_campaign, read_manifest
 from analysis.comparison import measured_cells
 
 FILE = ".history.index"
+#: Of a campaign, where its rows are kept when its raw output is removed.
+KEPT = "tables/history.parquet"
 #: Changes whenever the rows of an unchanged campaign would: part of every stamp.
-VERSION = 1
+VERSION = 2
 #: A first reading of many campaigns is kept so often that little is lost when it is stopped.
 KEPT_EVERY = 500
 
@@ -111,14 +113,52 @@ def words_of(sizes: list[int]) -> str:
     return f"{len(sizes)} sizes, {sizes[0]} to {sizes[-1]} B, {checksum:08x}"
 
 
+def keep_rows(campaign: Campaign) -> None:
+    """Write a campaign's rows beside its tables, for when its raw output has been removed.
+
+    Raises CampaignError where its time cannot be read, and OSError.
+    """
+    path = campaign.path / KEPT
+    path.parent.mkdir(exist_ok=True)
+    buffer = io.BytesIO()
+    stamp = {"stamp": f"{VERSION} {metrics_digest()}"}
+    pl.DataFrame([row | stamp for row in rows_of(campaign)], COLUMNS).write_parquet(buffer)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_bytes(buffer.getvalue())
+    aside.rename(path)
+
+
+def kept_rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows that were kept of a campaign without raw output; raises CampaignError."""
+    try:
+        rows = pl.read_parquet(folder / KEPT).to_dicts()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise CampaignError(f"{folder / KEPT} cannot be read: {error}") from None
+    if any(row["stamp"] != f"{VERSION} {metrics_digest()}" for row in rows):
+        raise CampaignError(
+            "its raw output was removed by the retention of nights, and what was kept of it is by "
+            "other metrics than those of today"
+        )
+    return [{k: v for k, v in row.items() if k not in ("folder", "stamp")} for row in rows]
+
+
 def summarise(folder: Path) -> list[dict[str, Any]]:
-    """Return a campaign's rows, or one with the sentence that says what is wrong with it."""
+    """Return a campaign's rows, or one with the sentence that says what is wrong with it.
+
+    What a night measured again was chosen for being slow: it is in no history.
+    """
     try:
         if not (folder / "manifest.json").exists():
             raise CampaignError(f"{folder} has no manifest.json: no campaign, or one cut short")
         if is_imported(folder):
             # Another machine's, whose site may have the name of one here.
             return [{}]
+        manifest = read_manifest(folder)
+        night = manifest.get("night")
+        if isinstance(night, dict) and night.get("again_of"):
+            return [{"campaign": manifest["campaign"]}]
+        if manifest.get("raw_removed_utc"):
+            return kept_rows(folder)
         return rows_of(read_campaign(folder))
     except (CampaignError, OSError, ValueError, ArithmeticError) as error:
         return [{"sentence": " ".join(str(error).split())}]

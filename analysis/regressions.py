@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from analysis.campaign_comparison import Row
-from analysis.comparison import Verdict, correct, percent
+from analysis.comparison import ALPHA, Verdict, correct, percent
 from analysis.report import interval_text
+from analysis.whole_file import write_whole
 
 Outcome = Literal["regression", "none shown", "cannot be told"]
 
@@ -37,25 +38,25 @@ class Tested:
         )
 
 
-def tested(rows: Sequence[Row], margin: float | None) -> list[Tested]:
+def tested(rows: Sequence[Row], margin: float | None, level: float = ALPHA) -> list[Tested]:
     """Return what is worse: by more than the margin, and shown after Holm's correction over all.
 
-    `margin` None is each metric's own (metrics.yaml).
+    `margin` None is each metric's own (metrics.yaml); `level` is the chance of any false one.
     """
     correct([row.verdict for row in rows])
     return [
-        Tested(row, outcome(row.verdict, allowed), allowed)
+        Tested(row, outcome(row.verdict, allowed, level), allowed)
         for row in rows
         for allowed in [row.verdict.margin if margin is None else margin]
     ]
 
 
-def outcome(verdict: Verdict, margin: float) -> Outcome:
+def outcome(verdict: Verdict, margin: float, level: float = ALPHA) -> Outcome:
     """Return what a verdict whose ratio is above 1 where the new one is better says."""
     if verdict.adjusted_p is None:
         return "cannot be told"
     worse = verdict.ratio.value < 1 / (1 + margin)
-    return "regression" if verdict.is_different and worse else "none shown"
+    return "regression" if verdict.adjusted_p < level and worse else "none shown"
 
 
 def without_control(text: str) -> str:
@@ -65,23 +66,49 @@ def without_control(text: str) -> str:
 
 def write_junit(path: Path, name: str, found: Sequence[Tested]) -> None:
     """Write a JUnit file: a case for each cell and implementation; raises OSError."""
-    failures = sum(one.outcome == "regression" for one in found)
-    skipped = sum(one.outcome == "cannot be told" for one in found)
-    suite = ElementTree.Element(
-        "testsuite", name=without_control(name), tests=str(len(found)), failures=str(failures),
-        skipped=str(skipped), errors="0",
+    write_cases(
+        path, name,
+        [
+            Case(one.row.cell, f"{one.row.experiment}.{one.row.verdict.implementation}",
+                 TAGS[one.outcome], one.sentence)
+            for one in found
+        ],
     )  # fmt: skip
-    for one in found:
-        words = without_control(one.sentence)
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=f"{one.row.experiment}.{one.row.verdict.implementation}",
-            name=without_control(one.row.cell),
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case of a JUnit file: passed with words, or failed, broken or skipped with them."""
+
+    name: str
+    group: str
+    tag: Literal["failure", "error", "skipped", "system-out"]
+    words: str
+
+
+TAGS: dict[Outcome, Literal["failure", "skipped", "system-out"]] = {
+    "regression": "failure", "cannot be told": "skipped", "none shown": "system-out",
+}  # fmt: skip
+
+
+def write_cases(path: Path, name: str, cases: Sequence[Case]) -> None:
+    """Write cases as a JUnit file; raises OSError."""
+    counted = {tag: str(sum(case.tag == tag for case in cases))
+               for tag in ("failure", "skipped", "error")}  # fmt: skip
+    suite = ElementTree.Element(
+        "testsuite", name=without_control(name), tests=str(len(cases)),
+        failures=counted["failure"], skipped=counted["skipped"], errors=counted["error"],
+    )  # fmt: skip
+    for case in cases:
+        words = without_control(case.words)
+        element = ElementTree.SubElement(
+            suite, "testcase", classname=without_control(case.group),
+            name=without_control(case.name),
         )  # fmt: skip
-        if one.outcome == "regression":
-            ElementTree.SubElement(case, "failure", message=words)
-        elif one.outcome == "cannot be told":
-            ElementTree.SubElement(case, "skipped", message=words)
+        if case.tag == "system-out":
+            ElementTree.SubElement(element, case.tag).text = words
         else:
-            ElementTree.SubElement(case, "system-out").text = words
+            ElementTree.SubElement(element, case.tag, message=words)
     ElementTree.indent(suite)
-    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    text = ElementTree.tostring(suite, encoding="unicode")
+    write_whole(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,13 @@ from containers.installed import PrefixError
 from containers.table import HOST
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
+from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def arguments() -> argparse.Namespace:
-    """Return the parsed command line."""
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line, or other words that are parsed like it."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign",
         description="Measure every cell with every implementation, a number of rounds, in random "
@@ -59,7 +61,7 @@ def arguments() -> argparse.Namespace:
         "--estimate", action="store_true",
         help="say how long it will take by the last campaign like it, and measure nothing",
     )  # fmt: skip
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
@@ -91,8 +93,10 @@ def alike(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
-    """Make the folder and the manifest of a new campaign."""
+def new_campaign(
+    options: argparse.Namespace, facts: Mapping[str, Any] | None = None
+) -> tuple[Path, dict[str, Any]]:
+    """Make the folder and the manifest of a new campaign; `facts` are put into the manifest."""
     if options.rounds < 1:
         raise CampaignError(f"ROUNDS={options.rounds}: a campaign has at least one round")
     if options.tier not in TIERS:
@@ -116,7 +120,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
-        "images": provenance.describe_images(ROOT, implementations),
+        "images": provenance.describe_images(ROOT, implementations, load_site(options.site)),
         **bound,
         "site_data": load_site(options.site),
         "inputs": provenance.input_digests(ROOT, options.site),
@@ -124,6 +128,7 @@ def new_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         "software": provenance.software(ROOT),
         "commands": [command_of(options)],
         "rounds_done": [],
+        **(facts or {}),
     }
     try:
         campaign.mkdir(parents=True)
@@ -180,7 +185,8 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
         raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
     if "host_mpi" in manifest:
         host_mpi.bind_again(ROOT, manifest["host_mpi"], list(manifest["images"]), options.site)
-    for name, now in provenance.describe_images(ROOT, list(manifest["images"])).items():
+    site = load_site(manifest["site"])
+    for name, now in provenance.describe_images(ROOT, list(manifest["images"]), site).items():
         if now["sha256"] != manifest["images"][name]["sha256"]:
             raise CampaignError(
                 f"the image {name} is another than the one that {campaign.name} began with; "
@@ -295,7 +301,7 @@ def main() -> int:
             campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
             passed = measure(campaign, manifest)
             passed = report(campaign, manifest.get("study")) and passed
-    except (CampaignError, images.ImageError, PrefixError) as error:
+    except (CampaignError, SiteError, images.ImageError, PrefixError) as error:
         print(f"campaign: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -5,12 +5,11 @@ import os
 import sys
 from pathlib import Path
 
-import yaml
-
 from analysis.studies.declaration import Study, StudyError
 from analysis.studies.reading import papers, read_paper
 from campaign.folder import CampaignError
 from containers import images
+from site_configs.site_file import SiteError, read_site
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -27,9 +26,12 @@ def site_file(root: Path, site: str) -> Path:
 def wanted(root: Path, site: str) -> list[str]:
     """Return the implementations that a site's data names, else those that are built by default.
 
-    Raises CampaignError for a site that there is none of.
+    Raises CampaignError for a site that there is none of, or whose data are not as they must be.
     """
-    names = yaml.safe_load(site_file(root, site).read_text()).get("implementations")
+    try:
+        names = read_site(site_file(root, site), root).get("implementations")
+    except SiteError as error:
+        raise CampaignError(str(error)) from None
     return [str(name) for name in names] if names else images.default_implementations(root)
 
 

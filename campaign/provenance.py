@@ -6,12 +6,13 @@ import hashlib
 import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from campaign import node_facts
-from containers import images
+from containers import images, trust
 from containers.apptainer import apptainer_command, exec_options
 
 # Everything that decides what is measured and that is not inside an image.
@@ -69,14 +70,17 @@ def software(root: Path) -> dict[str, Any]:
     }
 
 
-def describe_images(root: Path, implementations: list[str]) -> dict[str, Any]:
+def describe_images(
+    root: Path, implementations: list[str], site: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return digest, signature, labels and inner manifest of each image, after verifying it.
 
-    Raises containers.images.ImageError for an image that is missing or not the locked one.
+    Raises containers.images.ImageError for an image that is missing, not the locked one, or not
+    what the site's data allow.
     """
     described = {}
     for implementation in implementations:
-        path = images.verify(root, implementation)
+        path = trust.admit(root, implementation, site)
         manifest = said_by(
             str(apptainer_command()),
             "exec",
@@ -87,7 +91,7 @@ def describe_images(root: Path, implementations: list[str]) -> dict[str, Any]:
         )
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
-            "signature": images.signature_status(root, implementation),
+            "signature": trust.signature_status(root, implementation, site),
             "labels": images.labels(path),
             "manifest": json.loads(manifest) if manifest else None,
         }

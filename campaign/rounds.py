@@ -22,6 +22,10 @@ from reframe_checks.mixins.tiers import VALIDATION
 PR_SET_PDEATHSIG = 1
 
 
+class SiteIsBusy(CampaignError):
+    """Another campaign has the site; the text is a sentence."""
+
+
 @contextmanager
 def only_campaign(root: Path, site: str) -> Iterator[None]:
     """Hold the site for one campaign: two at once would measure each other."""
@@ -30,7 +34,7 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
         with exclusive(path, f"process {os.getpid()} since {folder.utc_now()}"):
             yield
     except Held as holder:
-        raise CampaignError(
+        raise SiteIsBusy(
             f"another campaign is measuring on site {site} ({holder}), and two at once would "
             "measure each other; wait until it has ended"
         ) from None

@@ -73,6 +73,26 @@ def exec_options() -> list[str]:
     return ["--userns", *options] if os.geteuid() == 0 else options
 
 
+class CallError(Exception):
+    """Apptainer has failed; the text is what it said at last."""
+
+
+def call(*arguments: str | Path, **environment: str) -> str:
+    """Run Apptainer without a terminal and return its standard output.
+
+    The variables are added to the caller's. Raises CallError.
+    """
+    done = subprocess.run(
+        [apptainer_command(), *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        env={**os.environ, "APPTAINER_QUIET": "1", **environment},
+    )  # fmt: skip
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise CallError((lines or ["it said nothing"])[-1].removeprefix("FATAL:").strip())
+    return done.stdout
+
+
 def provide(say: bool = True) -> Path:
     """Provide Apptainer and the programs around it, and return its path.
 

@@ -5,22 +5,21 @@ import errno
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from containers import (
     apt,
+    bill_of_materials,
     images,
     installed,
     packing,
+    sif_header,
     sources,
     spack,
     spack_environment,
@@ -28,18 +27,19 @@ from containers import (
     spack_mirror,
     staging,
 )
-from containers.apptainer import apptainer_command, exec_options, provide
+from containers.apptainer import CallError, apptainer_command, call, exec_options, provide
 from containers.bases import Base, Bootstrap, bases_of, make_base
 from containers.commands import StepError, run_logged
-from containers.locking import Held, exclusive
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.table import TABLE, Packed, TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 
-class BuildError(Exception):
-    """A build cannot be done; the text is a sentence with the next step."""
+# Apptainer would take the time at which it writes the labels. Of the last stage; with --force this
+# replaces its own.
+DATED = "\n%labels\n    org.label-schema.build-date {}\n"
 
 
 class Progress:
@@ -95,25 +95,6 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
         return False
 
 
-@contextmanager
-def only_build(root: Path) -> Iterator[None]:
-    """Keep a second build out; raises BuildError where one is under way."""
-    remains = root / ".wyeast" / "build"
-    try:
-        with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
-            # What an interrupted build has left; nobody else is at work here.
-            shutil.rmtree(remains, ignore_errors=True)
-            try:
-                yield
-            finally:
-                shutil.rmtree(remains, ignore_errors=True)
-    except Held as holder:
-        raise BuildError(
-            f"another build is under way (process {holder}); wait for it to end, then run this "
-            "one again"
-        ) from None
-
-
 def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:
     """Make the bases that are not there, side by side: each keeps one core busy."""
     lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
@@ -140,6 +121,39 @@ def log_path(root: Path, name: str) -> Path:
 def build_image(recipe: staging.Recipe, progress: Progress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
+    built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    target = images.folder(root) / f"{name}.sif"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".new-{target.name}")
+    try:
+        labels, bill = make_image(recipe, aside, root / ".wyeast" / "build" / name, built_utc,
+                                  progress)  # fmt: skip
+        size = aside.stat().st_size
+        entry = {
+            "file": target.name,
+            "sha256": sources.sha256_of(aside),
+            "bytes": size,
+            "inputs_sha256": recipe.inputs_sha256(),
+            "built_utc": built_utc,
+            "labels": labels,
+        }
+        aside.rename(target)
+        images.write_entry(root, name, entry)
+        bill_of_materials.write(target, bill)
+    finally:
+        aside.unlink(missing_ok=True)
+    progress.say(f"{name} is built, {size / 1e6:.0f} MB")
+
+
+def make_image(
+    recipe: staging.Recipe, target: Path, scratch: Path, built_utc: str, progress: Progress
+) -> tuple[dict[str, str], str]:
+    """Make an image's file, with all that is temporary in `scratch`.
+
+    Of the same inputs and the same `built_utc` it is the same file, wherever the folders are.
+    Returns the image's labels and its bill of materials. Raises the errors of this package.
+    """
+    root, name = recipe.root, recipe.implementation.name
     state = root / ".wyeast"
     # First of all: without it there is nothing to wait for.
     found = spack.provide(root) if isinstance(recipe, spack_image.SpackRecipe) else None
@@ -150,23 +164,20 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
         for source in recipe.files()
     }
     ensure_bases(recipe.bases, root, progress)
-    build_base, run_base = (base.path(state) for base in recipe.bases)
     inputs = recipe.inputs_sha256()
-    built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    target = images.folder(root) / f"{name}.sif"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".new-{target.name}")
-    (state / "build").mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=state / "build", prefix=f"{name}-"))
     log = log_path(root, name)
     progress.say(f"building {name}")
     try:
+        # The arguments stand in the image, so there is nothing of this machine in them.
         arguments: dict[str, Any] = {
-            "build_base": build_base,
-            "run_base": run_base,
-            "staging": scratch / "staging",
-            "jobs": len(os.sched_getaffinity(0)),
+            "build_base": "build-base",
+            "run_base": "run-base",
+            "staging": "staging",
+            "jobs": "$(nproc)",
         }
+        scratch.mkdir(parents=True)
+        for base, argument in zip(recipe.bases, ("build_base", "run_base"), strict=True):
+            (scratch / arguments[argument]).symlink_to(base.path(state))
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
             assert found is not None, "it was provided above"
@@ -181,32 +192,30 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
             arguments["interface"] = recipe.implementation.interface
             arguments["prefix"] = recipe.implementation.prefix
             arguments["flags"] = staging.FLAGS
+        definition = scratch / recipe.definition().name
+        definition.write_text(recipe.definition().read_text() + DATED.format(built_utc))
+        epoch = int(datetime.fromisoformat(built_utc).timestamp())
         run_logged(
             [str(apptainer_command()), "build", "--fakeroot", "--force",
              "--mksquashfs-args", staging.SQUASHFS,
              *(f"--bind={bind}" for bind in binds),
              *(f"--build-arg={key}={value}" for key, value in arguments.items()),
-             str(aside), str(recipe.definition())],
+             str(target), str(definition)],
             name,
             log,
             scratch,
+            SOURCE_DATE_EPOCH=str(epoch),
         )  # fmt: skip
-        labels = check_content(aside, recipe, inputs, log)
-        size = aside.stat().st_size
-        entry = {
-            "file": target.name,
-            "sha256": sources.sha256_of(aside),
-            "bytes": size,
-            "inputs_sha256": inputs,
-            "built_utc": built_utc,
-            "labels": labels,
-        }
-        aside.rename(target)
-        images.write_entry(root, name, entry)
+        labels = check_content(target, recipe, inputs, log)
+        bill = bill_of_materials.read_bill(target)
+        try:
+            bill_of_materials.put_inside(target, bill, scratch)
+            sif_header.settle(target, inputs, epoch)
+        except (CallError, sif_header.SifError) as error:
+            raise StepError(f"{name}: the new image cannot be completed ({error})", log) from None
     finally:
-        aside.unlink(missing_ok=True)
         shutil.rmtree(scratch, ignore_errors=True)
-    progress.say(f"{name} is built, {size / 1e6:.0f} MB")
+    return labels, bill
 
 
 def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -> dict[str, str]:
@@ -214,25 +223,12 @@ def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -
 
     Raises StepError for an image that cannot be opened or does not say what it is.
     """
-    command = str(apptainer_command())
     try:
-        inspected = subprocess.run(
-            [command, "inspect", "--json", "--labels", str(image)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        inner = subprocess.run(
-            [command, "exec", *exec_options(), str(image), "cat", "/opt/wyeast/manifest.json"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        labels = dict(json.loads(inspected.stdout)["data"]["attributes"]["labels"])
-        manifest = json.loads(inner.stdout)
-    except subprocess.CalledProcessError as error:
-        with log.open("a") as file:
-            file.write(error.stderr)
-        raise StepError(
-            f"the new image of {recipe.implementation.name} does not open", log
-        ) from None
-    except (ValueError, KeyError) as error:
+        labels = images.labels_inside(image)
+        manifest = json.loads(
+            call("exec", *exec_options(), image, "cat", bill_of_materials.MANIFEST)
+        )
+    except (CallError, ValueError, images.ImageError) as error:
         raise StepError(f"the new image does not say what it is ({error})", log) from None
     wanted = recipe.implementation.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
@@ -279,6 +275,13 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
             for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
         for recipe in stale():
+            name = recipe.implementation.name
+            pulled_from = images.load_lock(root)["images"].get(name, {}).get("pulled_from")
+            if pulled_from and not force:
+                progress.say(
+                    f"{name}, pulled from {pulled_from}, is not here or is of other inputs than "
+                    "this checkout's, so it is built anew"
+                )
             build_image(recipe, progress)
 
 

@@ -19,8 +19,11 @@ class StepError(Exception):
         super().__init__("\n".join([f"{sentence}; its log ends so:", *tail, f"log: {log}"]))
 
 
-def run_logged(command: list[str], what: str, log: Path, scratch: Path) -> None:
-    """Run Apptainer with its temporary files in `scratch`; raises StepError."""
+def run_logged(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:
+    """Run Apptainer in `scratch`, where its temporary files are, too; raises StepError.
+
+    The variables are added to the caller's.
+    """
     state = log.parent.parent
     environment = {
         **os.environ,
@@ -28,12 +31,14 @@ def run_logged(command: list[str], what: str, log: Path, scratch: Path) -> None:
         "APPTAINER_QUIET": "false",
         "APPTAINER_TMPDIR": str(scratch),
         "APPTAINER_CACHEDIR": str(scratch / "cache"),
+        **variables,
     }
     with log.open("ab") as output:
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
-        )
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment,
+            cwd=scratch,
+        )  # fmt: skip
     if done.returncode:
         raise StepError(f"{what}: the build failed with status {done.returncode}", log)

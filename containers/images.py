@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from containers.apptainer import CallError, call
+
 LOCK = "containers/images.lock"
 SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
@@ -17,8 +19,6 @@ INTERFACE_LABEL = "org.wyeast.interface"
 #: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
 #: containers.host_mpi finds them.
 HOST_MPI = "WYEAST_HOST_MPI"
-#: What records say of the signature of an image where nobody looked at it.
-NOT_VERIFIED = "not verified"
 
 
 class ImageError(Exception):
@@ -177,14 +177,6 @@ def verify(root: Path, name: str) -> Path:
     return path
 
 
-def signature_status(root: Path, name: str) -> str:
-    """Return what is known of the signature of an image, for the records of what ran.
-
-    Nothing here verifies signatures: the digest in images.lock is what an image is known by.
-    """
-    return NOT_VERIFIED
-
-
 @cache
 def _sha256(path: Path, size: int, modified_ns: int, inode: int) -> str:
     # Once a process and file state: checks of one campaign ask many times.
@@ -201,6 +193,20 @@ def available(root: Path) -> list[str]:
     )
 
 
+def chosen(root: Path, words: str) -> list[str]:
+    """Return the implementations that `words` names by comma, or all that are available.
+
+    Variants of one implementation have one image. Raises ImageError where that is none.
+    """
+    named = [word.strip() for word in words.split(",") if word.strip()]
+    if named and named != ["all"]:
+        return list(dict.fromkeys(split_variant(name)[0] for name in named))
+    found = available(root)
+    if not found:
+        raise ImageError(f"no image is here yet; build them: {BUILD_COMMAND}")
+    return found
+
+
 def default_implementations(root: Path) -> list[str]:
     """Return the implementations that the table calls default; raises ImageError."""
     from containers.table import TableError, load_table
@@ -209,6 +215,15 @@ def default_implementations(root: Path) -> list[str]:
         return load_table(root).defaults()
     except TableError as error:
         raise ImageError(str(error)) from None
+
+
+def labels_inside(path: Path) -> dict[str, str]:
+    """Return the labels that a SIF file itself has; raises ImageError where it has none."""
+    try:
+        data = json.loads(call("inspect", "--json", "--labels", path))
+        return dict(data["data"]["attributes"]["labels"])
+    except (CallError, ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{path} does not say what it is: {error}") from None
 
 
 def labels(path: Path) -> dict[str, str]:

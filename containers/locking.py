@@ -1,6 +1,8 @@
-"""A lock file: one at a time, and who it is."""
+"""One at a time: a lock file that says who it is, and the one for whoever changes images."""
 
 import fcntl
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +10,10 @@ from pathlib import Path
 
 class Held(Exception):
     """Another process holds the lock; the text is what it wrote of itself."""
+
+
+class BuildError(Exception):
+    """A build cannot be done; the text is a sentence with the next step."""
 
 
 @contextmanager
@@ -27,3 +33,22 @@ def exclusive(path: Path, note: str) -> Iterator[None]:
         file.write(note)
         file.flush()
         yield
+
+
+@contextmanager
+def only_build(root: Path) -> Iterator[None]:
+    """Keep a second build out; raises BuildError where one is under way."""
+    remains = root / ".wyeast" / "build"
+    try:
+        with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
+            # What an interrupted build has left; nobody else is at work here.
+            shutil.rmtree(remains, ignore_errors=True)
+            try:
+                yield
+            finally:
+                shutil.rmtree(remains, ignore_errors=True)
+    except Held as holder:
+        raise BuildError(
+            f"another build is under way (process {holder}); wait for it to end, then run this "
+            "one again"
+        ) from None

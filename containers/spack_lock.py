@@ -9,8 +9,9 @@ from pathlib import Path
 from containers import apt, spack, spack_environment
 from containers.apptainer import provide as provide_apptainer
 from containers.bases import bases_of
-from containers.build import BuildError, Progress, ensure_bases, only_build
+from containers.build import Progress, ensure_bases
 from containers.commands import StepError
+from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError, load_sources
 from containers.spack_environment import SpackError

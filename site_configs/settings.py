@@ -5,12 +5,13 @@ A site is a folder with `site.yaml` (data) and `references.yaml`. This file is R
 """
 
 import os
-import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
+from site_configs.processor import detected_memory, detected_processor
+from site_configs.site_file import SiteError, check_references, read_site
 
 SITES = Path(__file__).resolve().parent
 PROJECT = SITES.parent
@@ -21,33 +22,14 @@ STATE = PROJECT / ".wyeast" / "reframe" / CURRENT
 # ReFrame opens its log here before it makes the folder.
 STATE.mkdir(parents=True, exist_ok=True)
 
-# Double-precision operations per cycle and core: two fused multiply-add units of that width.
-VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
-TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
-
-
-def detected_processor() -> tuple[int, float]:
-    """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
-    text = Path("/proc/cpuinfo").read_text()
-    cores = len(os.sched_getaffinity(0))
-    clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
-    flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
-    operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
-    clock = max(clocks, default=3e9)
-    return cores, cores * operations * clock * TURBO_ALLOWANCE
-
-
-def detected_memory() -> int:
-    """Return this machine's memory in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
 
 def load_site(name: str) -> dict[str, Any]:
-    """Return a site's data with its overrides and every `detect` replaced by what is found here."""
-    site: dict[str, Any] = yaml.safe_load((SITES / name / "site.yaml").read_text())
-    overrides = PROJECT / site.get("overrides", "")
-    if overrides.is_file():
-        site |= yaml.safe_load(overrides.read_text())
+    """Return a site's data with its overrides and every `detect` replaced by what is found here.
+
+    Raises SiteError for files, the references' included, that are not as they must be.
+    """
+    site = read_site(SITES / name / "site.yaml", PROJECT)
+    check_references(SITES / name / "references.yaml", PROJECT, name, site["partition"])
     detectors: dict[str, Callable[[], float]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
@@ -95,7 +77,21 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
 # `local` matches every host, so it goes last.
 NAMES = sorted((path.parent.name for path in SITES.glob("*/site.yaml")), key=lambda n: n == "local")
 
-DATA = {name: load_site(name) for name in NAMES}
+
+def load_all(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return every site's data; leave out a wrong one, with a word, unless it is the one in use."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = load_site(name)
+        except SiteError as error:
+            if name == CURRENT:
+                sys.exit(str(error))
+            print(f"site {name} is left out: {error}", file=sys.stderr)
+    return found
+
+
+DATA = load_all(NAMES)
 
 # Launches are short. Processes of this machine are looked at often at first, but never so often
 # that the looking shows; a scheduler is asked by a command, so it is asked at most twice a second.

@@ -95,7 +95,7 @@ static void send_and_await(partner *with)
         if (count >= 0) {
             /* The echo of the first attempt may still be on its way, and looks like the next. */
             if (attempt > 1 && !with->numbered)
-                drain(with, (int)(LOST_AFTER_S * 1000));
+                drain(with, QUIET_AFTER_LOSS_S * 1000);
             return;
         }
         with->sent_again++;

@@ -11,6 +11,9 @@
 
 /* After so long without an echo a datagram counts as lost. */
 #define LOST_AFTER_S 0.5
+/* After a loss nothing may come for so long, where a late echo would be taken for the next one. It is
+ * far longer than what is late by: a machine of many guests stops one for half a second. */
+#define QUIET_AFTER_LOSS_S 2
 
 /* Of all echoes, in percent: a launch that lost more tells of losses, not of the network. */
 #define MOST_LOST_PERCENT 1

@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 
 from analysis.plausibility import time_below_clock_resolution
 from analysis.records import ProgramOutput, read_program_output
-from containers import images
+from containers import images, trust
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
 from reframe_checks.mixins.launching import CannotStart, Start, World, start_ranks
 from reframe_checks.mixins.recording import Recorded, Suspect
@@ -135,7 +135,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded):
         try:
             start = self.start_of([self.program, *self.program_arguments])
             # Again, though the fixture did: an image can be replaced during a campaign.
-            path = images.verify(ROOT, self.implementation())
+            path = trust.admit(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         self.container_platform = "Apptainer"

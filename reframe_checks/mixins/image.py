@@ -11,7 +11,7 @@ from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from campaign import choice
-from containers import images
+from containers import images, trust
 from containers.apptainer import exec_options
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -36,13 +36,14 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def open_image(self) -> None:
-        """Refuse an image that is missing or not the one that was locked."""
+        """Refuse an image that is missing, not the locked one, or not what the site allows."""
         try:
-            self.path = images.verify(ROOT, self.implementation)
+            site = self.current_partition.extras["site"]
+            self.path = trust.admit(ROOT, self.implementation, site)
+            self.signature = trust.signature_status(ROOT, self.implementation, site)
         except images.ImageError as error:
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
-        self.signature = images.signature_status(ROOT, self.implementation)
         self.executable = "apptainer"
         self.executable_opts = ["inspect", "--json", "--labels", str(self.path)]
 

@@ -13,14 +13,15 @@ import yaml
 
 from containers import apt
 from containers.locking import Held, exclusive
-from site_configs.virtual import box, filesystem, slurm
+from site_configs.virtual import box, filesystem, scrontab, slurm
 from site_configs.virtual.description import Cluster, ClusterError, describe
 
 FAULTS = {
     "stop-node": "end a node with all its processes, as a power failure does",
     "start-node": "start a node that was stopped",
     "cut-link": "cut the link to a node",
-    "mend-link": "mend a link that was cut",
+    "slow-link": "take a tenth off the rate of the link to a node",
+    "mend-link": "mend a link that was cut or slowed",
 }
 
 
@@ -45,6 +46,7 @@ def arguments() -> argparse.Namespace:
     execute.add_argument("arguments", nargs="+", metavar="COMMAND")
     for name, what in FAULTS.items():
         commands.add_parser(name, help=what).add_argument("number", type=int, help="the node's")
+    commands.add_parser("scrontab", help="build Slurm's scrontab, which Debian does not package")
     commands.add_parser("stop-controller", help="kill slurmctld, as a crash does")
     commands.add_parser("start-controller", help="start slurmctld again")
     return parser.parse_args()
@@ -161,6 +163,8 @@ def main() -> int:
             status(state)
         elif options.command == "exec":
             execute(options, project, state)
+        elif options.command == "scrontab":
+            print(scrontab.build(project))
         elif options.command in FAULTS:
             pid, description = box.running(state)
             if not 1 <= options.number <= description["nodes"]:

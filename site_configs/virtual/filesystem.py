@@ -57,6 +57,8 @@ def write_accounts(project: Path, homes: Path, folder: Path) -> None:
     lines = {
         "passwd": [f"{user}:x:{n}:{n}::{homes / user}:/bin/sh" for user, n in users.items()],
         "group": [f"{user}:x:{n}:" for user, n in users.items()],
+        # Without a line here nobody becomes the user by `su`, as Slurm does for scrontab's jobs.
+        "shadow": [f"{user}:*:::::::" for user in users],
         "subuid": [],
         "subgid": [],
     }

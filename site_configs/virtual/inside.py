@@ -1,5 +1,6 @@
 """What is done inside the box: `python -m site_configs.virtual.inside OPERATION`, run by `box`."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from site_configs.virtual.description import CONTROLLER, Cluster, ClusterError, 
 STATE = box.state_folder()
 NODES = Path("/run/nodes")
 DESCRIPTION = STATE / "run" / "description.json"
+#: What is left of the rate of a slowed link.
+SLOW = 0.9
 
 
 def described() -> Cluster:
@@ -133,9 +136,27 @@ def start_node(number: int) -> None:
     slurm.wait_for_nodes([f"node{number}"])
 
 
+def slow_link(number: int) -> None:
+    """Take a tenth off the rate of the link to a node."""
+    set_share(number, SLOW)
+
+
+def set_share(number: int, share: float) -> None:
+    """Give the link to a node a share of the rate that it was laid with."""
+    link, pid = described().link, node_process(number)
+    if link is None:
+        raise ClusterError("the links have no rate that could be lowered: LINK=none")
+    if pid is None:
+        raise ClusterError(f"node{number} is not up")
+    lowered = dataclasses.replace(link, rate_bit_per_s=round(link.rate_bit_per_s * share))
+    network.set_rate(number, pid, lowered)
+
+
 def mend_link(number: int) -> None:
-    """Mend a link that was cut, and wait until Slurm has the node back."""
+    """Mend a link that was cut or slowed, and wait until Slurm has the node back."""
     network.mend(number)
+    if described().link and node_process(number):
+        set_share(number, 1)
     slurm.wait_for_nodes([f"node{number}"])
 
 
@@ -188,6 +209,7 @@ OF_ONE_NODE = {
     "stop-node": stop_node,
     "start-node": start_node,
     "cut-link": network.cut,
+    "slow-link": slow_link,
     "mend-link": mend_link,
 }
 

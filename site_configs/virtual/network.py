@@ -122,6 +122,24 @@ def mend(number: int) -> None:
     run("ip", "link", "set", port_of(number), "up")
 
 
+def set_rate(number: int, pid: int, link: Link) -> None:
+    """Give both ends of a link that is laid another rate, as a port that negotiated down does."""
+    for command in reshaping(port_of(number), link):
+        run(*command)
+    for command in reshaping("eth0", link):
+        in_network_of(pid, *command)
+
+
+def reshaping(interface: str, link: Link) -> list[list[str]]:
+    """Return the commands that change the rate of one end of a shaped link."""
+    rated = "class" if link.each_frame else "qdisc"
+    return [
+        ["change" if word == "add" else word for word in command]
+        for command in shaping(interface, link)
+        if command[:2] == ["tc", rated]
+    ]
+
+
 def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
     """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes).
 

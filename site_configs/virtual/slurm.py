@@ -76,6 +76,8 @@ def configuration(cluster: Cluster, logs: Path) -> str:
             "DisableRootJobs=YES",
             "TmpFS=/tmp",
             "MpiDefault=none",
+            # Users may have jobs at fixed times, as nightly campaigns are (scrontab).
+            "ScronParameters=enable",
             # A node that dies is noticed within seconds, and a job of it is lost, not repeated:
             # a repeated launch would be measured as if nothing had happened.
             "SlurmdTimeout=10",

@@ -8,12 +8,18 @@ from campaign import choice
 from campaign.folder import CampaignError
 from containers import images
 
+PROJECT = Path(__file__).resolve().parents[2]
 BUILT = ["lam-7.1.4", "mpich-5.0.2", "mpich-3.4.3"]
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for site, text in (("plain", "nodes: 1\n"), ("own", "implementations: [x-1, lam-7.1.4]\n")):
+    plain = (PROJECT / "site_configs/local/site.yaml").read_text()
+    for site, text in (
+        ("plain", plain),
+        ("own", f"{plain}implementations: [x-1, lam-7.1.4]\n"),
+        ("wrong", f"{plain}implementation: [x-1]\n"),
+    ):
         folder = tmp_path / "site_configs" / site
         folder.mkdir(parents=True)
         (folder / "site.yaml").write_text(text)
@@ -48,5 +54,12 @@ def test_where_nothing_is_built_all_are_asked_for(
 
 
 def test_an_unknown_site_is_named(project: Path) -> None:
-    with pytest.raises(CampaignError, match="site cray is unknown; site_configs/ has own, plain"):
+    with pytest.raises(
+        CampaignError, match="site cray is unknown; site_configs/ has own, plain, wrong"
+    ):
         choice.wanted(project, "cray")
+
+
+def test_a_wrong_site_file_is_refused(project: Path) -> None:
+    with pytest.raises(CampaignError, match="unknown key `implementation`; did you mean `impl"):
+        choice.wanted(project, "wrong")

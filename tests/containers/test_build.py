@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from containers import bases, build, images, sources, staging
 from containers.commands import StepError
+from containers.locking import only_build
 from containers.table import load_table
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -101,7 +103,7 @@ def test_a_cut_or_missing_image_is_out_of_date(checkout: Path) -> None:
 
 
 def test_a_second_build_is_kept_out(checkout: Path) -> None:
-    with build.only_build(checkout):
+    with only_build(checkout):
         done = run(checkout, "--force")
     assert done.returncode == 1
     assert f"another build is under way (process {os.getpid()})" in done.stderr
@@ -111,6 +113,23 @@ def test_a_name_that_is_not_in_the_table(checkout: Path) -> None:
     done = run(checkout, "--images", "mpich-5.0.1")
     assert done.returncode == 1 and "did you mean `mpich-5.0.2`?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {**images.entry_of(checkout, NAME), "pulled_from": "oras://somewhere"}
+    built: list[str] = []
+    monkeypatch.setattr(build, "provide", lambda: None)
+    monkeypatch.setattr(
+        build, "build_image", lambda recipe, progress: built.append(recipe.implementation.name)
+    )
+    images.write_entry(checkout, NAME, entry)
+    build.build(checkout, [NAME], "mmdebstrap", force=False)
+    assert built == [] and "up to date" in capsys.readouterr().out
+    images.write_entry(checkout, NAME, {**entry, "inputs_sha256": "0" * 64})
+    build.build(checkout, [NAME], "mmdebstrap", force=False)
+    assert built == [NAME] and "pulled from oras://somewhere" in capsys.readouterr().out
 
 
 def test_a_failed_build_leaves_the_old_image_and_no_litter(
@@ -128,9 +147,11 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
         base.path(checkout / ".wyeast").write_bytes(b"a base")
     before = (checkout / images.LOCK).read_bytes()
 
-    def fail(command: list[str], what: str, log: Path, scratch: Path) -> None:
+    def fail(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:
         assert (scratch / "staging" / "mpi" / "bin" / "mpiexec").stat().st_mode & 0o111
         assert (scratch / "staging" / "sources" / "hpcc-1.5.0" / "hpl").is_dir()
+        assert "org.label-schema.build-date 20" in Path(command[-1]).read_text()
+        assert int(variables["SOURCE_DATE_EPOCH"]) <= time.time()
         log.write_text("write failed: No space left on device\n")
         raise StepError("the build failed", log)
 

@@ -169,6 +169,17 @@ class StandIn:
              if (record := json.loads(path.read_text()))["experiment"] != "Preflight"],
         )  # fmt: skip
 
+    def settings(self, change: Callable[[str], str]) -> str:
+        """Return the path of settings for a site `local` whose file is another."""
+        sites = self.root / "sites"
+        (sites / "local").mkdir(parents=True)
+        for name in ("settings.py", "local/references.yaml"):
+            (sites / name).write_text((PROJECT / "site_configs" / name).read_text())
+        data = (PROJECT / "site_configs/local/site.yaml").read_text()
+        assert change(data) != data
+        (sites / "local/site.yaml").write_text(change(data))
+        return str(sites / "settings.py")
+
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> StandIn:

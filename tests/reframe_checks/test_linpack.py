@@ -98,15 +98,12 @@ def test_tier_site_follows_from_the_site(stand_in: StandIn) -> None:
 
 def test_what_does_not_fit_is_skipped_and_not_failed(stand_in: StandIn) -> None:
     """A site with less memory than the smallest problem needs leaves it out, with the numbers."""
-    sites = stand_in.root / "sites"
-    (sites / "local").mkdir(parents=True)
-    for name in ("settings.py", "local/references.yaml"):
-        (sites / name).write_text((PROJECT / "site_configs" / name).read_text())
-    data = (PROJECT / "site_configs/local/site.yaml").read_text()
-    small = data.replace("memory_bytes_per_node: detect", "memory_bytes_per_node: 100000000")
-    assert small != data
-    (sites / "local/site.yaml").write_text(small)
-    outcome = stand_in.run("-C", str(sites / "settings.py"), only="^Linpack.*=1x2.*n=4000")
+    settings = stand_in.settings(
+        lambda text: text.replace(
+            "memory_bytes_per_node: detect", "memory_bytes_per_node: 100000000"
+        )
+    )
+    outcome = stand_in.run("-C", settings, only="^Linpack.*=1x2.*n=4000")
     assert outcome.launches == []
     assert "N=4000 needs 0.13 GB for the matrix, and 80% of the memory" in outcome.text
     assert "FAIL" not in outcome.text and "left out as in the thesis" in outcome.text

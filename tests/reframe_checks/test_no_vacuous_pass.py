@@ -111,6 +111,14 @@ def test_wrong_digest(stand_in: StandIn, relock: Callable[[str], None]) -> None:
     assert "images.lock" in outcome.reason() and "sha256" in outcome.reason().lower()
 
 
+def test_a_site_that_asks_for_signatures_runs_no_unsigned_image(stand_in: StandIn) -> None:
+    stand_in.write("")  # What the script says when it is asked for an image's objects.
+    settings = stand_in.settings(lambda text: f"{text}image_policy: signed\n")
+    outcome = stand_in.run("-C", settings)
+    assert outcome.code != 0 and outcome.launches == []
+    assert "mpich-5.0.2.sif is not signed; sign it: make sign" in outcome.reason()
+
+
 def test_image_that_holds_something_else(stand_in: StandIn) -> None:
     labels = {"org.wyeast.implementation": "openmpi-5.0.11"}
     (stand_in.root / "labels.json").write_text(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from site_configs.virtual import network, serialisation, slurm
+from site_configs.virtual import network, scrontab, serialisation, slurm
 from site_configs.virtual.description import ClusterError, Link, describe
 
 
@@ -27,6 +27,7 @@ def test_slurm_knows_every_node(tmp_path: Path) -> None:
     text = slurm.configuration(describe(nodes="3"), tmp_path)
     assert text.count("NodeName=") == 3 and "NodeAddr=10.77.0.3" in text
     assert "DisableRootJobs=YES" in text and "JobRequeue=0" in text
+    assert "ScronParameters=enable" in text
 
 
 def test_what_the_wire_carries_is_more_than_the_payload() -> None:
@@ -48,6 +49,34 @@ def test_links_are_measured_against_their_rate(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ClusterError, match="not within 5% of 100 Mbit/s"):
         network.check_links([1, 2, 3], link)
     assert network.check_links([1], link) == []
+
+
+@pytest.mark.parametrize("each_frame", [True, False])
+def test_a_rate_is_changed_where_it_was_set(each_frame: bool) -> None:
+    link = Link("90mbit", 90_000_000, 200, each_frame)
+    [change] = network.reshaping("port1", link)
+    [added] = [command for command in network.shaping("port1", link) if "rate" in command]
+    assert change[:3] == ["tc", added[1], "change"] and change[3:] == added[3:]
+    assert f"{90_000_000 * (2 if each_frame else 1)}bit" in change
+
+
+def test_scrontab_is_of_slurms_own_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scrontab.version_number("22.05.8-4+deb12u3") == "0x160508"
+    monkeypatch.setattr(scrontab, "installed_version", lambda: "22.05.8-4+deb12u3")
+    program = tmp_path / ".wyeast" / "bin" / "scrontab"
+    note = tmp_path / ".wyeast" / "scrontab" / "version"
+    for path, text in ((program, "program"), (note, "22.05.8-4+deb12u3")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert scrontab.build(tmp_path) == program
+
+    def refuse(*_: object) -> Path:
+        raise ClusterError("it would be built")
+
+    monkeypatch.setattr(scrontab, "unpacked", refuse)
+    note.write_text("22.05.7-1")
+    with pytest.raises(ClusterError, match="it would be built"):
+        scrontab.build(tmp_path)
 
 
 def test_programs_are_whole_instructions() -> None:

@@ -1,0 +1,93 @@
+"""The command that judges a night, for `make nightly`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail
+from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_history
+
+if TYPE_CHECKING:
+    import polars
+
+    from analysis.campaign import Campaign
+
+app = typer.Typer()
+
+INCOMPLETE, MEASURE_AGAIN = 4, 6
+EXIT_CODES = {"regression": REGRESSION_FOUND, "incomplete": INCOMPLETE,
+              "measure again": MEASURE_AGAIN}  # fmt: skip
+
+
+def night_before(night: Campaign, frame: polars.DataFrame, runs: Path) -> Campaign | None:
+    """Return the last night before one, of the same site and name, if it can still be read."""
+    import polars as pl
+
+    from analysis.campaign import CampaignError, read_campaign
+    from analysis.nights import nights_like
+
+    earlier = nights_like(frame, night.manifest).filter(
+        pl.col("campaign") < night.manifest["campaign"]
+    )
+    if earlier.is_empty():
+        return None
+    try:
+        return read_campaign(runs / earlier["folder"][-1])
+    except CampaignError:
+        return None
+
+
+@app.command()
+def night(
+    campaign: CampaignArgument,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(help="a campaign that measured again what tripped; say it for each"),
+    ] = None,
+    decide: Annotated[
+        bool, typer.Option(help="decide by what there is, though nothing could be measured again")
+    ] = False,
+    runs: RunsOption = ROOT / "runs",
+) -> None:
+    """Judge a night; exit with 3 if a regression is confirmed, 6 if something asks to be measured
+    again, 4 if something was not measured, 1 on an error, else with 0.
+
+    Writes night.json, night.md and night.xml (JUnit) into the campaign's folder.
+    """  # noqa: D205
+    import json
+
+    from analysis.campaign import CampaignError
+    from analysis.history_index import keep_rows
+    from analysis.night_summary import VERDICTS, cases, facts, markdown
+    from analysis.nights import judge
+    from analysis.regressions import write_cases
+    from analysis.whole_file import write_whole
+
+    found = campaign_of(campaign)
+    others = [campaign_of(name) for name in again or []]
+    frame = rows_of_history(runs, rebuild=False)
+    previous = night_before(found, frame, runs)
+    try:
+        judgement = judge(found, frame, others if others or decide else None)
+        keep_rows(found)
+        code = EXIT_CODES.get(judgement.verdict, 0)
+        told = facts(found, judgement, others, previous) | {"exit_code": code}
+        write_whole(found.path / "night.md", markdown(found, judgement, others, previous))
+        write_cases(found.path / "night.xml", f"night {found.path.name}", cases(judgement))
+        write_whole(found.path / "night.json", json.dumps(told, indent=1) + "\n")
+    except CampaignError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{found.path} cannot be written: {error.strerror}")
+    for one in judgement.findings:
+        print(f"{one.outcome}: {one.cell}, {one.implementation}: {one.words}")
+    for name, said in judgement.broken.items():
+        print(f"broken: {name}: {said}")
+    if judgement.untold:
+        print(f"{judgement.untold} of {len(judgement.rows)} cells and implementations have too few "
+              "nights before them to be told")  # fmt: skip
+    print(f"{VERDICTS[judgement.verdict]} {found.path / 'night.md'}")
+    raise typer.Exit(code)

@@ -1,0 +1,230 @@
+"""What a night's campaign says: what trips, and after two more measurements what is confirmed.
+
+A cell trips where the night is worse than its history (analysis.history, at 5% over all cells of
+the night) or a reference was missed. What trips is measured again twice, and the median of the
+three decides, at 5% over all cells of NIGHTS nights together. docs/method.md has the rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from analysis.campaign import Campaign
+from analysis.campaign_comparison import Row
+from analysis.comparison import ALPHA, direction, percent
+from analysis.figures import prefixed
+from analysis.history import against_history
+from analysis.history_index import rows_of
+from analysis.missed_references import Held, held_references
+from analysis.regressions import tested
+from analysis.report import interval_text
+
+#: In so many nights on end at most ALPHA have any false alarm.
+NIGHTS = 30
+#: How often what trips is measured again.
+AGAIN = 2
+
+Outcome = Literal["tripped", "regression", "noise", "undecided"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A cell of an implementation that tripped, and what became of it.
+
+    `check` is ReFrame's name of it; `ratios` are those of the night and of what was measured again
+    to what it is held against, above 1 where they are better.
+    """
+
+    cell: str
+    experiment: str
+    implementation: str
+    check: str
+    against: str
+    outcome: Outcome
+    ratios: tuple[float, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of a night: by sentences, what was broken (implementations) and what failed."""
+
+    findings: list[Finding]
+    #: All cells and implementations, held against their history.
+    rows: list[Row]
+    broken: dict[str, str]
+    failed: dict[str, str]
+
+    def having(self, *outcomes: Outcome) -> list[Finding]:
+        """Return the findings with one of these outcomes."""
+        return [one for one in self.findings if one.outcome in outcomes]
+
+    @property
+    def untold(self) -> int:
+        """Return how many cells and implementations have too short a history."""
+        return sum(row.verdict.adjusted_p is None for row in self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """Return what became of the night in a word or two."""
+        if self.having("tripped"):
+            return "measure again"
+        if self.having("regression"):
+            return "regression"
+        if self.broken or self.failed or self.having("undecided"):
+            return "incomplete"
+        return "noise" if self.findings else "nothing"
+
+
+def nights_like(frame: pl.DataFrame, manifest: dict[str, Any]) -> pl.DataFrame:
+    """Return the rows of the nights of the same site and name: not what people measured by day."""
+    return frame.filter(
+        pl.col("campaign").str.ends_with(f"-{manifest['site']}-{manifest.get('name')}")
+    )
+
+
+def tripping(rows: Sequence[Row]) -> list[bool]:
+    """Return which rows of a night are measured again."""
+    return [one.outcome == "regression" for one in tested(rows, None)]
+
+
+def confirmed(rows: Sequence[Row]) -> list[bool]:
+    """Return which rows, by the median of three measurements, are regressions."""
+    return [one.outcome == "regression" for one in tested(rows, None, ALPHA / NIGHTS)]
+
+
+def decided(again: int | None, worse: bool) -> Outcome:
+    """Return what became of what tripped; `again` counts its measurements, None before them."""
+    if again is None:
+        return "tripped"
+    if again < AGAIN:
+        return "undecided"
+    return "regression" if worse else "noise"
+
+
+def of_history(
+    night: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] | None
+) -> tuple[list[Row], list[Finding]]:
+    """Return all rows of a night, held against its history, and what of them tripped."""
+    first = against_history(night, frame)
+    final = against_history(night, frame, again) if again else first
+    levels = [
+        {(row["cell"], row["implementation"]): row["level"] for row in rows_of(one)
+         if row.get("cell")}
+        for one in (night, *(again or ()))
+    ]  # fmt: skip
+    launches = [(launch.record.cell, launch.record.implementation, launch.record.reframe["name"])
+                for launch in night.sound()]  # fmt: skip
+    findings = []
+    for row, now, trips, worse in zip(first, final, tripping(first), confirmed(final), strict=True):
+        if not trips:
+            continue
+        key = (row.cell, row.verdict.implementation)
+        # A series of a launch has the launch's cell in front of its name.
+        check = next(name for cell, of, name in launches
+                     if of == key[1] and f"{row.cell} ".startswith(f"{cell} "))  # fmt: skip
+        got = [of[key] for of in levels if key in of]
+        sign = direction(row.experiment)
+        ratios = tuple(row.verdict.ratio.value * math.exp(sign * (one - got[0])) for one in got)
+        result = decided(None if again is None else len(got) - 1, worse)
+        words = said(now, result, ratios)
+        findings.append(
+            Finding(
+                row.cell, row.experiment, key[1], check, "earlier nights", result, ratios, words
+            )
+        )
+    return final, findings
+
+
+def said(row: Row, result: Outcome, ratios: Sequence[float]) -> str:
+    """Return what a row that tripped says, in words."""
+    ratio = row.verdict.ratio
+    middle = "median of three measurements" if result in ("regression", "noise") else "measured"
+    words = (
+        f"ratio {ratio.value:.3f} to {ratio.counted} ({middle}: "
+        f"{', '.join(f'{one:.3f}' for one in ratios)}), 95% interval "
+        f"{interval_text(ratio.interval)}, p = {row.verdict.adjusted_p or 0.0:.2g} corrected"
+    )
+    if result == "noise":
+        return (
+            f"{words}; worse by more than {percent(row.verdict.margin)} at p below "
+            f"{ALPHA / NIGHTS:.2g} would be a regression"
+        )
+    if result == "undecided":
+        return f"{words}; it could not be measured {AGAIN} times again"
+    return words
+
+
+def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Finding]:
+    """Return the references that a night missed in any round, and what became of them."""
+    launches = {launch.record.reframe["name"]: launch.record for launch in night.launches}
+    measured_again = [held_references(one.path) for one in again or ()]
+    findings = []
+    for key, held in held_references(night.path).items():
+        if not held.missed or held.check not in launches:
+            continue
+        medians = [held.median, *(of[key].median for of in measured_again if key in of)]
+        result = decided(
+            None if again is None else len(medians) - 1,
+            held.is_worse(sorted(medians)[len(medians) // 2]),
+        )
+        record = launches[held.check]
+        findings.append(
+            Finding(
+                f"{record.cell} {held.metric}", record.experiment, record.implementation,
+                held.check, "reference", result, tuple(map(held.ratio, medians)),
+                said_of(held, medians),
+            )
+        )  # fmt: skip
+    return findings
+
+
+def said_of(held: Held, medians: Sequence[float]) -> str:
+    """Return what a missed reference says, in words."""
+    values = ", ".join(prefixed(value, held.unit) for value in medians)
+    limits = [f"{word} {prefixed(value, held.unit)}"
+              for word, value in (("at least", held.low), ("at most", held.high))
+              if value is not None]  # fmt: skip
+    return (
+        f"{held.metric} {values}, where the reference is {prefixed(held.reference, held.unit)} and "
+        f"{' and '.join(limits)} is asked for; missed in "
+        f"{sum(map(held.is_worse, held.values))} of {len(held.values)} rounds"
+    )
+
+
+def what_broke(night: Campaign) -> tuple[dict[str, str], dict[str, str]]:
+    """Return implementations that were not measured, and launches that failed, with sentences."""
+    asked = night.manifest.get("night") or {}
+    broken: dict[str, str] = dict(asked.get("broken") or {})
+    sound = Counter(launch.record.implementation for launch in night.sound())
+    unsound = [launch.record for launch in night.launches if launch.output is None]
+    for name in night.manifest["images"]:
+        own = [record for record in unsound if record.implementation == name]
+        # Nothing is timed in an image whose preflight failed.
+        own.sort(key=lambda record: record.experiment != "Preflight")
+        if (own and own[0].experiment == "Preflight") or not sound[name]:
+            reason = own[0].sentence if own else None
+            broken[name] = reason or "it has no sound launch; see ReFrame's log in the campaign"
+    known = {record.launch for record in unsound if record.implementation in broken}
+    failed = {one.where: one.sentence for one in night.problems if one.where not in known}
+    return broken, failed
+
+
+def judge(
+    night: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] | None = None
+) -> Judgement:
+    """Judge a night by its references and by the nights before it, in `frame`.
+
+    `again` has what was measured again, or is None before that.
+    Raises CampaignError where the night's own time cannot be read.
+    """
+    rows, findings = of_history(night, nights_like(frame, night.manifest), again)
+    return Judgement(
+        [*of_references(night, again), *findings], rows, *what_broke(night)
+    )  # fmt: skip

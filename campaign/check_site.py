@@ -1,0 +1,286 @@
+"""`python -m campaign.check_site`: prove a site: what can be looked at first, then every preflight.
+
+Each finding is a sentence with what to fix. The preflight of each image is a launch of an ordinary
+campaign, which stays in runs/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.terminal import show
+from analysis.text_table import TextTable
+from campaign import __main__ as campaigns
+from campaign import choice
+from campaign.folder import CampaignError
+from campaign.rounds import only_campaign
+from containers import images
+from containers.apptainer import apptainer_command, exec_options
+from containers.programs import ProvisionError
+from containers.table import TableError, load_table
+from site_configs import machine as look
+from site_configs.machine import Machine
+from site_configs.settings import load_site
+from site_configs.site_file import SCHEDULERS, SiteError
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+#: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
+CHECKS = "^Preflight|^PvmEcho.*=pvm_send .*=daemon"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence on what was looked at; `bad` is what no preflight can pass with."""
+
+    sentence: str
+    bad: bool = True
+
+
+def site_yaml(site: str) -> str:
+    """Return how a site's file is named to people."""
+    return f"site_configs/{site}/site.yaml"
+
+
+def left_to_do(root: Path, site: str) -> Iterator[Finding]:
+    """Yield what new-site has left for people to answer."""
+    for name in ("site.yaml", "references.yaml"):
+        path = root / "site_configs" / site / name
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line.startswith("# to do:"):
+                place = f"site_configs/{site}/{name}:{number}"
+                yield Finding(f"{place}: still {line.removeprefix('# ')}", bad=False)
+
+
+def of_apptainer(root: Path, names: list[str]) -> Iterator[Finding]:
+    """Yield why Apptainer cannot run an image on the machine where jobs are submitted."""
+    try:
+        apptainer = apptainer_command()
+    except ProvisionError as error:
+        yield Finding(str(error))
+        return
+    built = [n for n in names if images.split_variant(n)[0] in images.available(root)]
+    image = [str(images.verify(root, built[0])), "true"] if built else []
+    command = [str(apptainer), *(["exec", *exec_options()] if image else ["--version"]), *image]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        words = done.stderr.strip().splitlines()[-1:] if done.returncode else None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        words = [str(error)]
+    if words is not None:
+        yield Finding(
+            f"{apptainer} cannot start here: {' '.join(words) or 'it says nothing'}; it needs user "
+            "namespaces (or its setuid part) and /dev/fuse: ask those who run this machine"
+        )
+
+
+def of_images(root: Path, names: list[str]) -> Iterator[Finding]:
+    """Yield which images are missing or are not the locked ones."""
+    for name in names:
+        try:
+            images.verify(root, name)
+        except images.ImageError as error:
+            yield Finding(str(error))
+
+
+def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
+    """Yield what the scheduler does not have that the site's file says."""
+    name, file = site["scheduler"], site_yaml(site["name"])
+    commands = [*SCHEDULERS[name], *(["srun"] if site["launch"] == "srun" else [])]
+    missing = [command for command in commands if not machine.has(command)]
+    if missing:
+        yield Finding(
+            f"{', '.join(missing)}: not on PATH, and `scheduler: {name}` of {file} needs it; run "
+            "this where jobs are submitted, or set `scheduler` to what this machine has"
+        )
+        return
+    find = look.NODES.get(name)
+    if find is None:
+        return
+    if name == "slurm" and not look.has_accounting(machine):
+        yield Finding(
+            f"Slurm's accounting is off, and `scheduler: slurm` of {file} asks it: write `squeue`"
+        )
+    # Slurm's -q is the quality of service; the others' is the queue.
+    option = r"(?:--partition[= ]|-p ?)" if name in ("slurm", "squeue") else "-q ?"
+    asked = re.search(rf"(?:^|\s){option}([^\s,]+)", " ".join(site.get("access", [])))
+    found = find(machine, asked[1] if asked else None)
+    if found is None:
+        there = find(machine, None)
+        known = ", ".join((there.partition, *there.others)) if there else "none that is up"
+        yield Finding(
+            f"the scheduler has no partition or queue `{asked[1]}`, which `access` of {file} asks "
+            f"for; there are: {known}" if asked
+            else "the scheduler lists no partition or queue with nodes: is it up?"
+        )  # fmt: skip
+        return
+    for key, most in (
+        ("nodes", found.nodes), ("cores_per_node", found.cores),
+        ("memory_bytes_per_node", found.memory_bytes),
+    ):  # fmt: skip
+        # Slurm counts memory in whole MiB, of which a node may have a part more.
+        if most and site[key] > most + (look.MIB if key == "memory_bytes_per_node" else 0):
+            # Jobs for more nodes than there are wait for ever. Where nodes differ, `access`
+            # may choose those that have more.
+            yield Finding(
+                f"{file}: `{key}` is {site[key]}, but it is {most} by {found.source}",
+                bad=key == "nodes",
+            )
+
+
+def of_pmi(
+    root: Path, site: dict[str, Any], names: list[str], machine: Machine
+) -> Iterator[Finding]:
+    """Yield which images srun cannot wire up, by the PMI that each speaks."""
+    if site["launch"] != "srun" or not machine.has("srun"):
+        return
+    types = look.pmi_types(machine)
+    for name in names:
+        pmi = pmi_of(root, name)
+        if pmi not in (None, "daemons", *types):
+            yield Finding(
+                f"{name} starts by `srun --mpi={pmi}`, and `srun --mpi=list` has "
+                f"{', '.join(types) or 'none'}: have Slurm's plugin mpi/{pmi} installed, or leave "
+                f"the image out of `implementations` of {site_yaml(site['name'])}"
+            )
+
+
+def pmi_of(root: Path, name: str) -> str | None:
+    """Return the PMI that an image speaks, by its label, or by the table where none is built."""
+    implementation, _ = images.split_variant(name)
+    entry = images.load_lock(root)["images"].get(implementation)
+    if entry:
+        return str(entry["labels"].get("org.wyeast.pmi"))
+    try:
+        return load_table(root).resolve(implementation).pmi
+    except TableError:
+        return None
+
+
+def of_this_machine(site: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what a site without a scheduler says that this machine does not have."""
+    cores = len(os.sched_getaffinity(0))
+    if (
+        site["scheduler"] == "local"
+        and site["launch"] == "mpiexec"
+        and site["cores_per_node"] > cores
+    ):
+        yield Finding(
+            f"{site_yaml(site['name'])}: `cores_per_node` is {site['cores_per_node']}, and this "
+            f"machine gives {cores}"
+        )
+
+
+def look_around(
+    root: Path, site: dict[str, Any], names: list[str], machine: Machine, with_images: bool
+) -> list[Finding]:
+    """Return all that can be found without a job."""
+    return [
+        *left_to_do(root, site["name"]),
+        *of_this_machine(site),
+        *of_scheduler(site, machine),
+        *of_pmi(root, site, names, machine),
+        *(of_images(root, names) if with_images else ()),
+        *of_apptainer(root, names),
+    ]
+
+
+def launcher_of(root: Path, site: dict[str, Any], name: str) -> str:
+    """Return how an image's ranks start on a site, in words."""
+    if site["launch"] == "mpiexec":
+        return "the image's mpiexec"
+    pmi = pmi_of(root, name)
+    return "srun, and its own launcher" if pmi == "daemons" else f"srun --mpi={pmi}"
+
+
+def outcomes(campaign: Path, names: list[str]) -> dict[str, str]:
+    """Return `ok`, or what failed, for each image of a campaign of preflights."""
+    found: dict[str, str] = {}
+    for path in sorted((campaign / "reframe").glob("round*.json")):
+        for run in json.loads(path.read_text())["runs"]:
+            for case in run["testcases"]:
+                name = re.search(r"implementation=(\S+)", case.get("display_name") or "")
+                if name and case["result"] in ("fail", "abort"):
+                    reason = (case.get("fail_reason") or "it was ended").strip().splitlines()[0]
+                    found.setdefault(name[1], reason)
+    for path in sorted((campaign / "launches").glob("*/launch.json")):
+        record = json.loads(path.read_text())
+        good = record["outcome"] == "sound"
+        found[record["implementation"]] = "ok" if good else str(record["sentence"])
+    return {name: found.get(name, f"it did not run; see {campaign / 'reframe'}") for name in names}
+
+
+def preflight(site: str, names: list[str]) -> tuple[Path, dict[str, str]]:
+    """Measure a round of preflights; return the campaign and what became of each image."""
+    words = ["--site", site, "--rounds", "1", "--checks", CHECKS, "--name", "check-site"]
+    options = campaigns.arguments([*words, "--images", ",".join(names)])
+    with only_campaign(campaigns.ROOT, site):
+        campaign, manifest = campaigns.new_campaign(options)
+        try:
+            campaigns.measure(campaign, manifest)
+        except CampaignError as error:
+            # Where every image fails before a launch, the sentences are in ReFrame's report.
+            print(f"check-site: {error}", file=sys.stderr)
+    return campaign, outcomes(campaign, names)
+
+
+def table(root: Path, site: dict[str, Any], became: dict[str, str]) -> TextTable:
+    """Return the table of images, how they start, and what became of them."""
+    rows: list[tuple[str, ...]] = [
+        (name, launcher_of(root, site, name), said) for name, said in became.items()
+    ]
+    return TextTable(
+        f"preflight on site {site['name']}", ("image", "started by", "outcome"), rows, 3
+    )
+
+
+def main() -> int:
+    """Look, run the preflights, print the table; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.check_site",
+        description="Prove a site: look at what needs no job, then run the preflight of every "
+        "image as the site starts ranks; say what to fix.",
+    )
+    parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
+    parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
+    parser.add_argument(
+        "--look", action="store_true", help="look only, and not at images; start no job"
+    )
+    options = parser.parse_args()
+    try:
+        choice.site_file(ROOT, options.site)
+        site = load_site(options.site) | {"name": options.site}
+        names = choice.implementations(ROOT, options.site, options.images)
+        findings = look_around(ROOT, site, names, Machine(), with_images=not options.look)
+        # What is left to do has been said before the images were built.
+        said = [finding for finding in findings if finding.bad or options.look]
+        for finding in said:
+            print(f"{'fix' if finding.bad else 'note'}: {finding.sentence}")
+        if any(finding.bad for finding in findings):
+            print("check-site: no job was started; fix the above and try again", file=sys.stderr)
+            return 1
+        if options.look:
+            print(f"site {options.site}: nothing that can be looked at stands in the way")
+            return 0
+        campaign, became = preflight(options.site, names)
+    except (CampaignError, SiteError, images.ImageError, TableError) as error:
+        print(f"check-site: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("check-site: interrupted; it can be repeated", file=sys.stderr)
+        return 130
+    show(table(ROOT, site, became))
+    print(f"launches: {campaign}")
+    return 0 if all(said == "ok" for said in became.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

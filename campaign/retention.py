@@ -1,0 +1,155 @@
+"""The disk that nights may use: of old ones the raw output goes, what history needs stays.
+
+Of a night that is older than the newest so many, and of what it measured again, the launches and
+ReFrame's logs are removed; manifest, tables, report and summary stay. Never touched are campaigns
+that are no nights, nights that are named in a site's data (the provenance of its references),
+nights with a confirmed regression, and nights that are not decided.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from campaign import folder
+from campaign.folder import CampaignError
+
+RAW = ("launches", "reframe")
+#: What a night leaves for the history (analysis.history_index).
+KEPT_ROWS = "tables/history.parquet"
+KEEP_NIGHTS = 30
+#: Tonight's, and the one that it is compared with.
+FEWEST_KEPT = 2
+
+
+@dataclass(frozen=True)
+class Removal:
+    """The raw output of one campaign; `bytes` is what it takes on the disk."""
+
+    campaign: Path
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What retention does, and sentences on old nights that stay as they are."""
+
+    removals: list[Removal]
+    kept: list[str]
+
+
+def checked(nights: int) -> int:
+    """Return how many nights are kept whole; raise CampaignError for too few."""
+    if nights < FEWEST_KEPT:
+        raise CampaignError(
+            f"KEEP_NIGHTS={nights}: keep {FEWEST_KEPT} at least, tonight's and the one before"
+        )
+    return nights
+
+
+def json_of(path: Path) -> dict[str, Any]:
+    """Return a JSON object of a file, empty where there is none that can be read."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def nights_of(root: Path, site: str) -> dict[Path, dict[str, Any]]:
+    """Return the nights of a site and what they measured again, with their manifests, by time."""
+    found = {}
+    for path in sorted((root / "runs").glob("*/manifest.json")):
+        manifest = json_of(path)
+        own = not path.parent.is_symlink() and manifest.get("campaign") == path.parent.name
+        if own and manifest.get("site") == site and isinstance(manifest.get("night"), dict):
+            found[path.parent] = manifest
+    return found
+
+
+def remains(campaign: Path) -> list[Path]:
+    """Return the folders of raw output that a campaign has, half removed ones included."""
+    return [path for name in RAW for path in (campaign / name, campaign / f".removed-{name}")
+            if path.is_dir()]  # fmt: skip
+
+
+def size_of(paths: list[Path]) -> int:
+    """Return what the files in folders hold, in bytes."""
+    return sum(file.lstat().st_size for path in paths for file in path.rglob("*") if file.is_file())
+
+
+def reason_to_keep(root: Path, night: Path, manifest: dict[str, Any]) -> str | None:
+    """Return why an old night stays whole, if there is a reason."""
+    told = json_of(night / "night.json")
+    if told.get("verdict") == "regression":
+        return "it has a confirmed regression"
+    if not manifest.get("finished_utc") or told.get("verdict") in (None, "measure again"):
+        return f"it is not decided; go on with: make nightly RESUME={night.name}"
+    if not (night / KEPT_ROWS).is_file():
+        return f"it has no {KEPT_ROWS}, without which it would be lost to the history"
+    return None
+
+
+def named_in(root: Path, name: str) -> Path | None:
+    """Return a file of the sites' data that names a campaign."""
+    for path in sorted((root / "site_configs").rglob("*.yaml")):
+        if name in path.read_text(errors="replace"):
+            return path.relative_to(root)
+    return None
+
+
+def plan(root: Path, site: str, keep: int) -> Plan:
+    """Return what is removed where the newest `keep` nights of a site stay whole."""
+    all_of_site = nights_of(root, site)
+    own = [path for path, one in all_of_site.items() if not one["night"].get("again_of")]
+    removals, kept = [], []
+    for night in own[: max(0, len(own) - keep)]:
+        belonging = [night, *(path for path, one in all_of_site.items()
+                              if one["night"].get("again_of") == night.name)]  # fmt: skip
+        left = [path for path in belonging if remains(path)]
+        if not left:
+            continue
+        reason = reason_to_keep(root, night, all_of_site[night])
+        for path in belonging:
+            if file := named_in(root, path.name):
+                reason = f"{file} names {path.name}"
+        if reason:
+            kept.append(f"{night.name} stays whole: {reason}")
+        else:
+            removals += [Removal(path, size_of(remains(path))) for path in left]
+    return Plan(removals, kept)
+
+
+def remove(removal: Removal) -> None:
+    """Remove a campaign's raw output; cut short, it is finished the next time.
+
+    Raises CampaignError where that cannot be done.
+    """
+    campaign = removal.campaign
+    try:
+        # First what readers go by: from here on the history takes the rows that were kept.
+        manifest = json.loads((campaign / "manifest.json").read_text())
+        manifest.setdefault("raw_removed_utc", folder.utc_now())
+        folder.write_json(campaign / "manifest.json", manifest)
+        for path in remains(campaign):
+            aside = campaign / f".removed-{path.name.removeprefix('.removed-')}"
+            if path != aside and not aside.exists():
+                path = path.rename(aside)
+            shutil.rmtree(path)
+    except (OSError, ValueError) as error:
+        raise CampaignError(
+            f"the raw output of {campaign.name} could not be removed: {error}"
+        ) from None
+
+
+def sentences(found: Plan, dry_run: bool) -> list[str]:
+    """Return what retention says before it does it."""
+    verb = "would remove" if dry_run else "removing"
+    return [
+        *(f"{verb} the raw output of {one.campaign.name}, {one.bytes / 1e6:.1f} MB; its tables and "
+          "report stay" for one in found.removals),
+        *found.kept,
+    ]  # fmt: skip

@@ -1,0 +1,193 @@
+"""What is in an image, as a software bill of materials in CycloneDX 1.6 (JSON).
+
+It is made of the image's own manifest alone, so that the bill beside an image, the one inside it
+and one that somebody else makes are the same. `python -m containers.bill_of_materials` writes it
+beside images that have none.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from containers import images
+from containers.apptainer import CallError, call, exec_options
+from containers.programs import ProvisionError
+
+if TYPE_CHECKING:
+    from cyclonedx.model.component import Component
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+MANIFEST = "/opt/wyeast/manifest.json"
+SPACK_SOFTWARE = "/opt/wyeast/spack/software.json"
+WHEEL = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)-.*\.whl")
+ARCHIVE = re.compile(r"(?P<name>[^_]+)_(?P<version>.+)\.orig\.tar\.\w+")
+#: Apptainer's number for a bill as an object of a SIF file, and the group that signatures cover.
+SIF_BILL, SIF_GROUP = "9", "1"
+
+
+def bill_of(manifest: dict[str, Any], software: list[dict[str, Any]]) -> str:
+    """Return the bill of an image by its manifest and, of an image of Spack's, what that installed.
+
+    Raises ImageError for a manifest that lacks what a bill needs.
+    """
+    from cyclonedx.model import Property
+    from cyclonedx.model.bom import Bom, BomMetaData
+    from cyclonedx.model.component import Component, ComponentType
+    from cyclonedx.output import make_outputter
+    from cyclonedx.schema import OutputFormat, SchemaVersion
+
+    try:
+        facts = {key: manifest[key] for key in ("builder", "definition", "inputs_sha256")}
+        facts |= {f"compiler_{key}": value for key, value in manifest["compiler"].items()}
+        facts |= {f"base_{key}": manifest["base"][key] for key in ("bootstrap", "suite")}
+        image = Component(
+            name=manifest["implementation"], version=manifest["version"],
+            type=ComponentType.CONTAINER, bom_ref="image",
+            properties=[Property(name=f"wyeast:{k}", value=str(v)) for k, v in facts.items()],
+        )  # fmt: skip
+        found = Bom(
+            # The same manifest has the same bill, so no number is drawn and no clock is asked.
+            serial_number=uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(manifest, sort_keys=True)),
+            metadata=BomMetaData(
+                component=image, timestamp=datetime.fromisoformat(manifest["built_utc"])
+            ),
+            components=[*_components(manifest), *_of_spack(software)],
+        )
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise images.ImageError(f"the image's manifest is not as it must be: {error}") from None
+    found.register_dependency(image, found.components)
+    output = make_outputter(found, OutputFormat.JSON, SchemaVersion.V1_6)
+    return output.output_as_string(indent=1) + "\n"
+
+
+def _components(manifest: dict[str, Any]) -> "Iterator[Component]":
+    """Give what went into an image and what is installed in it."""
+    from cyclonedx.model import HashAlgorithm, HashType, Property
+    from cyclonedx.model.component import Component, ComponentType
+    from packageurl import PackageURL
+
+    def sha256(digest: str) -> list[HashType]:
+        return [HashType(alg=HashAlgorithm.SHA_256, content=digest)]
+
+    suite = manifest["base"]["suite"]
+    for full, version in manifest["debian_packages"].items():
+        name, _, architecture = full.partition(":")
+        qualifiers = {"distro": suite, **({"arch": architecture} if architecture else {})}
+        yield Component(
+            name=name, version=version, type=ComponentType.LIBRARY, bom_ref=f"debian:{full}",
+            purl=PackageURL("deb", "debian", name, version, qualifiers),
+        )  # fmt: skip
+    for file, source in manifest["sources"].items():
+        wheel, archive = WHEEL.fullmatch(file), ARCHIVE.fullmatch(file)
+        fitting = wheel or archive
+        name, version = fitting.group("name", "version") if fitting else (file, None)
+        purl = None
+        if wheel:
+            purl = PackageURL("pypi", None, name.replace("_", "-").lower(), version)
+        elif archive:
+            purl = PackageURL("deb", "debian", name, version, {"arch": "source"})
+        yield Component(
+            name=name, version=version, type=ComponentType.LIBRARY, bom_ref=f"source:{file}",
+            purl=purl, hashes=sha256(source["sha256"]),
+            properties=[Property(name="wyeast:file", value=file)],
+        )  # fmt: skip
+    digest = manifest["benchmarks_sha256"]
+    yield Component(
+        name="wyeast-benchmarks", version=digest[:12], type=ComponentType.APPLICATION,
+        bom_ref="benchmarks",
+        properties=[Property(name="wyeast:sources_sha256", value=digest)],
+    )  # fmt: skip
+    packed = manifest.get("packed") or {}
+    for path, said in {**packed.get("files", {}), **packed.get("libraries", {})}.items():
+        link = said.startswith("->")
+        yield Component(
+            name=path, type=ComponentType.FILE, bom_ref=f"file:{path}",
+            hashes=[] if link else sha256(said),
+            properties=[Property(name="wyeast:link", value=said)] if link else [],
+        )  # fmt: skip
+
+
+def _of_spack(software: list[dict[str, Any]]) -> "Iterator[Component]":
+    """Give what Spack installed, as `software.json` of the image lists it."""
+    from cyclonedx.model import Property
+    from cyclonedx.model.component import Component, ComponentType
+    from packageurl import PackageURL
+
+    for package in software:
+        name, version = package["name"], package["version"]
+        facts = {key: package[key] for key in ("spack_hash", "from", "target")}
+        yield Component(
+            name=name, version=version, type=ComponentType.LIBRARY,
+            bom_ref=f"spack:{name}/{package['spack_hash']}",
+            purl=PackageURL("generic", None, name, version),
+            properties=[Property(name=f"wyeast:{k}", value=str(v)) for k, v in facts.items()],
+        )  # fmt: skip
+
+
+def read_bill(image: Path) -> str:
+    """Return the bill of a SIF file, made of what it says inside; raises ImageError."""
+
+    def inside(path: str) -> Any:
+        return json.loads(call("exec", *exec_options(), image, "cat", path))
+
+    try:
+        manifest = inside(MANIFEST)
+        software = inside(SPACK_SOFTWARE) if "spack" in manifest else []
+    except (CallError, ValueError, TypeError) as error:
+        raise images.ImageError(f"{image} does not say what is in it: {error}") from None
+    return bill_of(manifest, software)
+
+
+def path_of(image: Path) -> Path:
+    """Return where the bill of an image belongs."""
+    return image.with_name(f"{image.name.removesuffix('.sif')}.cdx.json")
+
+
+def write(image: Path, text: str) -> None:
+    """Write the bill of an image beside it, whole or not at all."""
+    path = path_of(image)
+    aside = path.with_name(f".new-{path.name}")
+    aside.write_text(text)
+    aside.replace(path)
+
+
+def put_inside(image: Path, text: str, scratch: Path) -> None:
+    """Add a bill to a new SIF file as an object that signatures cover; raises CallError."""
+    file = scratch / "bill.cdx.json"
+    file.write_text(text)
+    call("sif", "add", "--datatype", SIF_BILL, "--sbomformat", "cyclonedx-json",
+         "--groupid", SIF_GROUP, "--filename", file.name, image, file)  # fmt: skip
+
+
+def main() -> int:
+    """Write the bills that are asked for, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.bill_of_materials",
+        description="Write beside each image its software bill of materials (CycloneDX, JSON).",
+    )
+    parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
+    options = parser.parse_args()
+    try:
+        for name in images.chosen(ROOT, options.images):
+            image = images.verify(ROOT, name)
+            text = read_bill(image)
+            path = path_of(image)
+            same = path.is_file() and path.read_text() == text
+            if not same:
+                write(image, text)
+            print(f"{'is there already' if same else 'written'}: {path}")
+    except (images.ImageError, ProvisionError) as error:
+        print(f"bill: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,402 @@
+"""Signatures of images, and whose count: `python -m containers.trust sign|verify|new-key`.
+
+Apptainer signs and verifies (PGP). Whose signatures count stands in `containers/trust/*.asc`;
+GnuPG reads those keys, since Apptainer does not say when one has expired.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from containers import images
+from containers.apptainer import CallError, apptainer_command, call
+from containers.locking import BuildError, only_build
+from containers.programs import ProvisionError
+from containers.sources import sha256_of
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+FOLDER = "containers/trust"
+#: What a site's file says of the images that may run, and what it means without a word.
+POLICY_KEY = "image_policy"
+POLICIES = ("known", "signed")
+SECRET = "pgp-secret"
+PUBLIC = "pgp-public"
+
+
+class TrustError(images.ImageError):
+    """A signature or a key does not hold; the text is a sentence with the next step."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A public key of the trust folder; `expires` in seconds since 1970, 0 for never."""
+
+    file: str
+    fingerprint: str
+    owner: str
+    expires: int
+    revoked: bool
+
+    def fault(self) -> str:
+        """Return why the key does not count; empty if it does."""
+        if self.revoked:
+            return "was revoked"
+        if self.expires and self.expires <= time.time():
+            return f"expired on {time.strftime('%Y-%m-%d', time.gmtime(self.expires))}"
+        return ""
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} ({self.owner}, {FOLDER}/{self.file})"
+
+
+def gpg(home: str | Path, *arguments: str | Path) -> bytes:
+    """Run GnuPG in a home folder of its own and return its output; raises TrustError."""
+    program = shutil.which("gpg")
+    if not program:
+        raise TrustError("gpg is missing, which reads keys; install the package gnupg")
+    done = subprocess.run(
+        [program, "--homedir", home, "--batch", "--no-autostart", "--quiet", *arguments],
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )  # fmt: skip
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").splitlines()
+        raise TrustError(f"{arguments[-1]} cannot be read as a key: {(lines or ['gpg failed'])[0]}")
+    return done.stdout
+
+
+def trusted(root: Path) -> list[Key]:
+    """Return the keys of the trust folder, those that do not count any more included.
+
+    Raises TrustError for a file that is no public key.
+    """
+    found = []
+    with tempfile.TemporaryDirectory() as home:
+        for path in sorted((root / FOLDER).glob("*.asc")):
+            found += _keys_in(path, home)
+    return found
+
+
+def _keys_in(path: Path, home: str) -> list[Key]:
+    found: list[Key] = []
+    primary: list[str] = []
+    listing = gpg(home, "--with-colons", "--show-keys", path).decode(errors="replace")
+    for fields in (line.split(":") for line in listing.splitlines()):
+        if fields[0] in ("sec", "ssb"):
+            raise TrustError(
+                f"{path} has a private key: remove the file, keep it out of the repository, and "
+                "put the public key there (gpg --armor --export)"
+            )
+        if fields[0] == "pub":
+            primary = fields
+        elif fields[0] == "fpr" and primary:
+            expires = int(primary[6] or 0)
+            found.append(Key(path.name, fields[9], "", expires, primary[1] == "r"))
+            primary = []
+        elif fields[0] == "uid" and found and not found[-1].owner:
+            key = found[-1]
+            found[-1] = Key(key.file, key.fingerprint, fields[9], key.expires, key.revoked)
+    if not found:
+        raise TrustError(f"{path} has no public key; put one there (gpg --armor --export)")
+    return found
+
+
+@contextmanager
+def keyring(root: Path, keys: list[Key]) -> Iterator[Path]:
+    """Give a keyring for Apptainer, of public keys of the trust folder and nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        home.mkdir(mode=0o700)
+        ring = Path(folder) / "keys"
+        ring.mkdir(mode=0o700)
+        for file in sorted({key.file for key in keys}):
+            gpg(home, "--import", root / FOLDER / file)
+        public = gpg(home, "--export", *(key.fingerprint for key in keys)) if keys else b""
+        (ring / PUBLIC).write_bytes(public)
+        (ring / PUBLIC).chmod(0o600)
+        yield ring
+
+
+def signers(root: Path, path: Path) -> list[Key]:
+    """Return the keys of the trust folder by which everything in a SIF file is signed.
+
+    Raises TrustError for one that is unsigned, or whose keys are unknown, expired or revoked, or
+    that was changed after it was signed.
+    """
+    named = _named_signers(path)
+    if not named:
+        raise TrustError(f"{path} is not signed; sign it: make sign")
+    keys = trusted(root)
+    good = [key for key in keys if not key.fault()]
+    for key in keys:
+        if key.fault() and key.fingerprint in named and not named & {k.fingerprint for k in good}:
+            raise TrustError(
+                f"{path} is signed by {key}, which {key.fault()}; renew the key and put it into "
+                f"{FOLDER}, or sign the image by another: make sign"
+            )
+    if not named & {key.fingerprint for key in good}:
+        raise TrustError(
+            f"{path} is signed by {', '.join(sorted(named))}, which is none of the keys in "
+            f"{FOLDER}; if you trust it, put its public key there"
+        )
+    with keyring(root, good) as ring:
+        try:
+            # Without --all, what is outside the first group is not looked at.
+            said = json.loads(
+                call("verify", "--all", "--local", "--json", path, APPTAINER_KEYSDIR=str(ring))
+            )
+        except (CallError, ValueError) as error:
+            raise TrustError(
+                f"{path}: the signature does not hold: {error}; do not use the image, fetch or "
+                "build it again"
+            ) from None
+    # Apptainer also takes keys of the machine's own keyring, which do not count here.
+    found = [part["Signer"] for part in said.get("SignerKeys") or []]
+    prints = {str(signer["Fingerprint"]).upper() for signer in found}
+    counted = [key for key in good if key.fingerprint in prints]
+    foreign = prints - {key.fingerprint for key in good}
+    if not counted or foreign or not all(signer["DataCheck"] for signer in found):
+        raise TrustError(
+            f"{path} has parts that no key of {FOLDER} has signed; do not use the image, fetch or "
+            "build it again"
+        )
+    return counted
+
+
+def _signatures(path: Path) -> list[str]:
+    """Return the numbers of the objects in a SIF file that are signatures; raises TrustError."""
+    try:
+        rows = [line.split("|") for line in call("sif", "list", path).splitlines()]
+    except CallError as error:
+        raise TrustError(f"{path} cannot be opened: {error}") from None
+    return [row[0].strip() for row in rows if len(row) == 5 and row[4].startswith("Signature")]
+
+
+def _named_signers(path: Path) -> set[str]:
+    """Return the fingerprints that a SIF file's signatures name, whether they hold or not."""
+    try:
+        told = [call("sif", "info", number, path) for number in _signatures(path)]
+    except CallError as error:
+        raise TrustError(f"{path} cannot be opened: {error}") from None
+    return {found.upper() for text in told for found in re.findall(r"\b[0-9a-fA-F]{40}\b", text)}
+
+
+def admit(root: Path, name: str, site: Mapping[str, Any]) -> Path:
+    """Return the path of the image of an implementation, or its variant, that a site may run.
+
+    By the site's `image_policy`: `known`, in images.lock with this digest (as without the key), or
+    `signed`, also signed by a key of the trust folder. Raises ImageError otherwise.
+    """
+    policy = site.get(POLICY_KEY, POLICIES[0])
+    if policy not in POLICIES:
+        raise TrustError(
+            f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
+        )
+    path = images.verify(root, name)
+    if policy == "signed":
+        _signers_of(root, path)
+    return path
+
+
+def _signers_of(root: Path, path: Path) -> list[Key]:
+    status = path.stat()
+    stamps = tuple((p.name, p.stat().st_mtime_ns) for p in (root / FOLDER).glob("*.asc"))
+    return _signers_once(root, path, (status.st_size, status.st_mtime_ns, status.st_ino), stamps)
+
+
+def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
+    """Return by whom an image is signed, or `not verified` where the site does not ask for it.
+
+    Raises ImageError as `admit` does.
+    """
+    path = admit(root, name, site)
+    if site.get(POLICY_KEY, POLICIES[0]) != "signed":
+        return "not verified"
+    return "signed by " + ", ".join(sorted(key.fingerprint for key in _signers_of(root, path)))
+
+
+@cache
+def _signers_once(root: Path, path: Path, file: object, keys: object) -> list[Key]:
+    # Once a process and state of image and keys: checks of one campaign ask many times.
+    return signers(root, path)
+
+
+def private_keyring(root: Path) -> Path:
+    """Return the folder of the keyring to sign with.
+
+    It is APPTAINER_KEYSDIR, else what `make new-key` has made, else the user's own.
+    """
+    named = os.environ.get("APPTAINER_KEYSDIR")
+    own = root / ".wyeast" / "trust"
+    if named:
+        return Path(named)
+    return own if (own / SECRET).exists() else Path.home() / ".apptainer" / "keys"
+
+
+def private_keys(ring: Path) -> list[str]:
+    """Return the fingerprints of a keyring's private keys, by Apptainer's index."""
+    try:
+        listing = call("key", "list", "--secret", APPTAINER_KEYSDIR=str(ring))
+    except CallError as error:
+        raise TrustError(f"the keyring {ring} cannot be read: {error}") from None
+    return re.findall(r"Fingerprint:\s*([0-9A-F]{40})", listing)
+
+
+def sign(root: Path, words: str, wanted: str, dry_run: bool) -> None:
+    """Sign the named images and renew their digests in images.lock.
+
+    `wanted` is the end of a fingerprint; without it the keyring must have one key. An image that
+    the key has signed is left alone. Raises TrustError, ImageError or BuildError; the image is
+    then as it was.
+    """
+    ring = private_keyring(root)
+    ending = wanted.upper().removeprefix("0X").replace(" ", "")
+    fitting = [(i, k) for i, k in enumerate(private_keys(ring)) if k.endswith(ending)]
+    if len(fitting) != 1:
+        found = ", ".join(key for _, key in fitting) or "none"
+        raise TrustError(
+            f"{ring} has {found} to sign with; "
+            + ("name one: KEY=<fingerprint>" if fitting else "make one: make new-key NAME= EMAIL=")
+        )
+    [(index, fingerprint)] = fitting
+    for name in images.chosen(root, words):
+        path = images.verify(root, name)
+        try:
+            if fingerprint in {key.fingerprint for key in signers(root, path)}:
+                print(f"is signed already by {fingerprint}: {name}")
+                continue
+        except TrustError:
+            pass
+        if dry_run:
+            print(f"would sign by {fingerprint}: {name}")
+            continue
+        with only_build(root):
+            sign_image(root, name, path, ring, index)
+        print(f"signed by {fingerprint}: {name}; its sha256 is now that of the signed file")
+
+
+def sign_image(root: Path, name: str, path: Path, ring: Path, index: int) -> None:
+    """Sign a copy of an image by a key of a keyring; put it into place if its signature counts."""
+    aside = path.with_name(f".signed-{path.name}")
+    entry = images.entry_of(root, name)
+    try:
+        shutil.copy2(path, aside)
+        try:
+            signers(root, aside)
+        except TrustError:
+            # One signature that does not count, of a key that expired, would spoil the others.
+            for number in _signatures(aside):
+                call("sif", "del", number, aside)
+        # With the terminal: Apptainer asks for the passphrase there.
+        done = subprocess.run(
+            [apptainer_command(), "sign", "--keyidx", str(index), aside],
+            env={**os.environ, "APPTAINER_KEYSDIR": str(ring)},
+        )
+        if done.returncode:
+            raise TrustError(f"{name} could not be signed; Apptainer's own words stand above")
+        signers(root, aside)
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        renewed = {**entry, "sha256": sha256_of(aside), "bytes": aside.stat().st_size}
+        aside.replace(path)
+        images.write_entry(root, name, renewed)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def verify(root: Path, words: str, wanted: str) -> list[str]:
+    """Verify the named images' digests and signatures; return the sentences about bad ones.
+
+    With `wanted`, the end of a fingerprint, that key must be among the signers.
+    """
+    bad = []
+    ending = wanted.upper().removeprefix("0X").replace(" ", "")
+    for name in images.chosen(root, words):
+        try:
+            found = [str(key) for key in signers(root, images.verify(root, name))
+                     if key.fingerprint.endswith(ending)]  # fmt: skip
+            if not found:
+                raise TrustError(f"{name} is signed, but not by {wanted}")
+            print(f"{name} is in {images.LOCK}, and signed by {', '.join(found)}")
+        except images.ImageError as error:
+            bad.append(str(error))
+    return bad
+
+
+def new_key(root: Path, owner: str, email: str) -> None:
+    """Make a key pair: the private one in .wyeast/trust, the public one in the trust folder.
+
+    Raises TrustError.
+    """
+    if not owner or "@" not in email:
+        raise TrustError('say whose key it is: make new-key NAME="First Last" EMAIL=name@host')
+    ring = root / ".wyeast" / "trust"
+    ring.mkdir(parents=True, exist_ok=True)
+    ring.chmod(0o700)
+    before = private_keys(ring) if (ring / SECRET).exists() else []
+    # At a terminal Apptainer asks for a passphrase; arguments are seen by everybody on the machine.
+    unasked = [] if sys.stdin.isatty() else ["--password", ""]
+    done = subprocess.run(
+        [apptainer_command(), "key", "newpair", "--name", owner, "--email", email,
+         "--comment", "Wyeast", "--push=false", *unasked],
+        env={**os.environ, "APPTAINER_KEYSDIR": str(ring)},
+    )  # fmt: skip
+    made = [key for key in private_keys(ring) if key not in before]
+    if done.returncode or len(made) != 1:
+        raise TrustError("no key was made; Apptainer's own words stand above")
+    with tempfile.TemporaryDirectory() as home:
+        gpg(home, "--import", ring / PUBLIC)
+        public = gpg(home, "--armor", "--export", made[0])
+    path = root / FOLDER / f"{made[0]}.asc"
+    path.write_bytes(public)
+    protected = "without a passphrase" if unasked else "under its passphrase"
+    print(f"private key: {ring / SECRET}, {protected}; keep a copy in a safe place")
+    print(f"public key:  {path}; commit it, so that images signed by it are trusted")
+
+
+def main() -> int:
+    """Sign or verify images, or make a key, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.trust",
+        description=f"Sign images, verify them by the keys in {FOLDER}, or make a key.",
+    )
+    parser.add_argument("action", choices=["sign", "verify", "new-key"])
+    parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
+    parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of one")
+    parser.add_argument("--name", default="", help="new-key: whose it is")
+    parser.add_argument("--email", default="", help="new-key: and his or her address")
+    parser.add_argument("--dry-run", action="store_true", help="sign: say what would be done")
+    options = parser.parse_args()
+    try:
+        apptainer_command()
+        if options.action == "sign":
+            sign(ROOT, options.images, options.key, options.dry_run)
+        elif options.action == "new-key":
+            new_key(ROOT, options.name, options.email)
+        else:
+            bad = verify(ROOT, options.images, options.key)
+            for sentence in bad:
+                print(f"verify: {sentence}", file=sys.stderr)
+            return 1 if bad else 0
+    except (images.ImageError, BuildError, ProvisionError, CallError) as error:
+        print(f"{options.action}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{options.action}: interrupted; images are as they were", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,325 @@
+"""What site.yaml and references.yaml may say, and a sentence with file and line for all else.
+
+Every start of ReFrame reads them, so this is plain Python over libyaml, without a schema library.
+"""
+
+import difflib
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
+#: Top-level keys of references.yaml that are no check's; ReFrame does not look at them.
+BESIDE_CHECKS: frozenset[str] = frozenset()
+#: What reframe_checks/profiles.py puts before the name of an experiment that it profiles.
+PROFILE = "Profile"
+#: ReFrame's schedulers and the commands that it calls on the machine where jobs are submitted.
+SCHEDULERS: dict[str, tuple[str, ...]] = {
+    "local": (),
+    "slurm": ("sbatch", "sacct", "squeue", "scancel"),
+    "squeue": ("sbatch", "squeue", "scancel"),
+    "pbs": ("qsub", "qstat", "qdel"),
+    "pbspro": ("qsub", "qstat", "qdel"),
+    "torque": ("qsub", "qstat", "qdel"),
+    "lsf": ("bsub", "bjobs", "bkill"),
+    "sge": ("qsub", "qstat", "qdel"),
+    "oar": ("oarsub", "oarstat", "oardel"),
+    "flux": (),
+    "ssh": ("ssh", "scp"),
+}
+# Where `srun` can start ranks: in Slurm's jobs, or in an allocation that somebody has made.
+UNDER_SLURM = ("slurm", "squeue", "local")
+#: What ReFrame takes for the name of a system or a partition.
+NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class SiteError(Exception):
+    """A site's file is not as it must be; the text has a sentence a line, with file and line."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What the value of a key must be, in words and as a test."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    needed: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _positive(value: Any) -> bool:
+    return _number(value) and 0 < value < float("inf")
+
+
+def _patterns(value: Any) -> bool:
+    try:
+        return _texts(value) and bool(value) and all(re.compile(text) for text in value)
+    except re.error:
+        return False
+
+
+def _or(other: Any, fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value == other or fits(value)
+
+
+def _one_of(choices: Iterable[str], needed: bool = True) -> Key:
+    known = tuple(choices)
+    return Key(f"one of: {', '.join(known)}", lambda value: value in known, needed, known)
+
+
+def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> Key:
+    return Key(f"{words}, or `detect`", _or("detect", fits), needed)
+
+
+#: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
+KEYS: dict[str, Key] = {
+    "description": Key("some words", _text, True),
+    "hostnames": Key("a list of regular expressions", _patterns, True),
+    "scheduler": _one_of(SCHEDULERS),
+    "partition": Key(
+        "a name of letters, digits, - and _, that begins with a letter",
+        lambda value: _text(value) and bool(NAME.fullmatch(value)), True,
+    ),
+    "access": Key("a list of options", _texts),
+    "launch": _one_of(("mpiexec", "srun")),
+    "launch_options": Key("a list of options", _texts),
+    "implementations": Key("a list of implementations", lambda value: _texts(value) and value),
+    "nodes": Key("a whole number from 1", _whole, True),
+    "cores_per_node": _detected("a whole number from 1", _whole),
+    "memory_bytes_per_node": _detected("a number of bytes above 0", _positive),
+    "peak_flops_per_node": _detected("a number of FLOP/s above 0", _positive),
+    "memory_bytes_per_s_per_node": Key("a number of B/s above 0", _positive),
+    "hpl_memory_share": Key(
+        "a share above 0 and at most 1", lambda value: _positive(value) and value <= 1
+    ),
+    "hpl_block_size": Key("a whole number from 1", _whole),
+    "link_bytes_per_s": Key("a number of B/s above 0, or null", _or(None, _positive), True),
+    # What `make cluster-up` found on each of its links, for the record.
+    "measured_links_bit_per_s": Key(
+        "a list of bit/s above 0",
+        lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
+    ),
+    "shared_page_cache": Key("true or false", lambda value: isinstance(value, bool)),
+    "processors": _detected("a whole number from 1", _whole, needed=False),
+    "image_policy": _one_of(("known", "signed"), needed=False),
+    "overrides": Key("a path seen from the checkout", _text),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value with where its key stands; `node` is what YAML read there."""
+
+    value: Any
+    place: Place
+    node: Any
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence that names the nearest known word, or nothing."""
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _compose(path: Path, shown: str) -> tuple[Any, Any]:
+    """Return YAML's loader and the root node of a file; raise SiteError for what is not YAML."""
+    try:
+        loader = _LOADER(path.read_text())
+        return loader, loader.get_single_node()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SiteError(f"{shown} cannot be read: {reason}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{shown}:{mark.line + 1}" if mark else shown
+        raise SiteError(f"{where}: not YAML: {getattr(error, 'problem', error)}") from None
+
+
+def _entries(loader: Any, node: Any, place: Place) -> dict[str, Entry]:
+    """Return what a mapping has, by key; raise SiteError for anything else, or a key twice."""
+    if not isinstance(node, yaml.MappingNode):
+        raise SiteError(f"{place}: expected `key: value` lines")
+    found: dict[str, Entry] = {}
+    for key_node, value_node in node.value:
+        here = Place(place.file, key_node.start_mark.line + 1)
+        try:
+            key, value = (
+                loader.construct_object(part, deep=True) for part in (key_node, value_node)
+            )
+        except (yaml.YAMLError, ValueError) as error:
+            reason = getattr(error, "problem", None) or error
+            raise SiteError(f"{here}: {reason}") from None
+        if str(key) in found:
+            raise SiteError(
+                f"{here}: the key `{key}` stands in line {found[str(key)].place.line} already"
+            )
+        found[str(key)] = Entry(value, here, value_node)
+    return found
+
+
+def read_entries(path: Path, root: Path) -> dict[str, Entry]:
+    """Return the keys of a YAML file with their lines; raises SiteError."""
+    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    loader, node = _compose(path, shown)
+    return _entries(loader, node, Place(shown, 1))
+
+
+def _wrong_value(name: str, entry: Entry) -> str:
+    """Return the sentence about a value that a key cannot have."""
+    key, value = KEYS[name], entry.value
+    said = "null" if value is None else str(value)
+    hint = nearest(said, key.choices)
+    if isinstance(value, str) and re.fullmatch(r"[\d.]+[eE][+-]?\d+", value):
+        hint = f"; YAML takes {value} for text: a point and a sign make it a number, as in 12.5e+6"
+    return f"{entry.place}: `{name}` must be {key.words}, not {said}{hint}"
+
+
+def _problems(entries: dict[str, Entry], file: str) -> Iterator[str]:
+    """Yield a sentence for all that is wrong with a site's keys."""
+    unknown = [name for name in entries if name not in KEYS]
+    meant = set()
+    for name in unknown:
+        missing = [key for key in KEYS if key not in entries]
+        hint = nearest(name, missing) or nearest(name, KEYS)
+        meant |= {key for key in missing if f"`{key}`" in hint}
+        yield f"{entries[name].place}: unknown key `{name}`{hint}"
+    for name, entry in entries.items():
+        if name in KEYS and not KEYS[name].fits(entry.value):
+            yield _wrong_value(name, entry)
+    for name, key in KEYS.items():
+        if key.needed and name not in entries and name not in meant:
+            yield f"{file}: the key `{name}` is missing; it must be {key.words}"
+    value = {name: entry.value for name, entry in entries.items()}
+    nodes = value.get("nodes", 1)
+    if value.get("launch") == "mpiexec" and _whole(nodes) and nodes > 1:
+        yield (
+            f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `launch: mpiexec`: "
+            "the launcher inside an image reaches no other node"
+        )
+    scheduler = value.get("scheduler")
+    if value.get("launch") == "srun" and scheduler in SCHEDULERS and scheduler not in UNDER_SLURM:
+        yield (
+            f"{entries['launch'].place}: `launch: srun` is Slurm's, and the scheduler is "
+            f"{scheduler}; use `mpiexec`"
+        )
+
+
+def read_site(path: Path, root: Path) -> dict[str, Any]:
+    """Return a site's data with its overrides; raise SiteError with a sentence for each mistake.
+
+    `root` is the checkout: overrides are seen from there, and sentences name files so.
+    """
+    entries = read_entries(path, root)
+    overrides = entries.get("overrides")
+    if overrides and _text(overrides.value) and (root / overrides.value).is_file():
+        entries |= read_entries(root / overrides.value, root)
+    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    problems = list(_problems(entries, shown))
+    if problems:
+        raise SiteError("\n".join(problems))
+    return {name: entry.value for name, entry in entries.items()}
+
+
+@functools.cache
+def check_names(folder: Path = CHECKS) -> tuple[str, ...]:
+    """Return the names of ReFrame's checks, as their files declare them."""
+    declared = re.compile(r"^@rfm\.simple_test\s+class (\w+)", re.M)
+    files = sorted(folder.glob("*.py"))
+    return tuple(name for path in files for name in declared.findall(path.read_text()))
+
+
+def _metric_problems(metric: str, entry: Entry) -> Iterator[str]:
+    """Yield what is wrong with one reference: `metric: [value, lower, upper, unit]`."""
+    shape, begin = "[value, lower threshold, upper threshold, unit]", f"{entry.place}: `{metric}`"
+    if not isinstance(entry.value, list) or len(entry.value) != 4:
+        yield f"{begin} must be {shape}, not {entry.value}"
+        return
+    value, lower, upper, unit = entry.value
+    if not _positive(value):
+        yield f"{begin}: the value must be a number above 0, not {value}; the shape is {shape}"
+    if lower is not None and not (_number(lower) and -1 <= lower <= 0):
+        yield (
+            f"{begin}: the lower threshold must be a share from -1 to 0, as -0.1 for 10% less, "
+            f"or null, not {lower}"
+        )
+    if upper is not None and not (_number(upper) and upper >= 0):
+        yield (
+            f"{begin}: the upper threshold must be a share from 0, such as 0.1 for 10% more, or "
+            f"null, not {upper}"
+        )
+    if not _text(unit):
+        yield f'{begin}: the unit must be text, such as "s" or "B/s", not {unit}'
+
+
+def _reference_problems(path: Path, root: Path, site: str, partition: str) -> Iterator[str]:
+    """Yield a sentence for all that is wrong with a references.yaml: its whole schema is here."""
+    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    loader, node = _compose(path, shown)
+    if node is None:
+        return
+    of_site = ("*", site, f"{site}:{partition}")
+
+    def below(entry: Entry, levels: int) -> Iterator[str]:
+        for key, inner in _entries(loader, entry.node, entry.place).items():
+            if key == "$index":
+                continue
+            yield from below(inner, levels - 1) if levels else _metric_problems(key, inner)
+
+    for name, entry in _entries(loader, node, Place(shown, 1)).items():
+        if name in BESIDE_CHECKS:
+            continue
+        if name.removeprefix(PROFILE) not in check_names():
+            yield f"{entry.place}: no check is called `{name}`{nearest(name, check_names())}"
+            continue
+        keys = _entries(loader, entry.node, entry.place)
+        index = keys.get("$index")
+        if index and not (_texts(index.value) and index.value):
+            yield f"{index.place}: `$index` must be a list of a check's parameters"
+            continue
+        for key in () if index else keys:
+            if key not in of_site:
+                yield (
+                    f"{keys[key].place}: without `$index` the references of {name} are by system, "
+                    f"and `{key}` is not this one; use `{site}`"
+                )
+        yield from below(entry, len(index.value) if index else 1)
+
+
+def check_references(path: Path, root: Path, site: str, partition: str) -> None:
+    """Raise SiteError with a sentence for each mistake of a site's references.yaml."""
+    problems = list(_reference_problems(path, root, site, partition))
+    if problems:
+        raise SiteError("\n".join(problems))

@@ -1,0 +1,233 @@
+"""Nights in a row: none without a change alarms, a slowdown does, and a bad moment does not."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ElementTree
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.campaign import read_campaign
+from analysis.history_index import KEPT, history_rows
+from analysis.missed_references import Held, held_references
+from campaign.nightly import Wanted, course
+from tests.analysis.in_process import analysis
+from tests.analysis.synthetic import Synthetic, Truth
+
+ALPHA = "alpha-1.0"
+NIGHTS = 30
+
+
+def night(
+    runs: Path, day: int, factor: float = 1.0, name: str = "nightly", rounds: int = 2,
+    facts: dict[str, Any] | None = None, implementations: Sequence[str] = (ALPHA,),
+) -> Path:  # fmt: skip
+    """Write the campaign of a night; `factor` is how fast everything is."""
+    created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)
+    return Synthetic(
+        runs / f"{created:%Y%m%dT%H%M%SZ}-local-{name}",
+        {one: Truth(1e-6 / factor, 4e9 * factor, 30e9 * factor) for one in implementations},
+        rounds=rounds, noise=0.005, seed=zlib.crc32(f"{day} {name}".encode()), pairs=["Send/Recv"],
+        created_utc=created.isoformat().replace("+00:00", "Z"),
+        facts={"name": name, "night": facts or {"broken": {}}},
+    ).write()  # fmt: skip
+
+
+def judged(runs: Path, path: Path, again: Sequence[Path] = (), *more: str) -> dict[str, Any]:
+    """Have a night judged by the command; return what it wrote."""
+    words = [word for one in again for word in ("--again", str(one))]
+    done = analysis("night", str(path), "--runs", str(runs), *words, *more)
+    told: dict[str, Any] = json.loads((path / "night.json").read_text())
+    assert done.returncode == told["exit_code"], done.stderr
+    return told
+
+
+def one_night(runs: Path, day: int, *factors: float) -> tuple[Path, dict[str, Any], list[Wanted]]:
+    """Run a night whose campaigns, one after the other, are as fast as the factors say."""
+    asked: list[Wanted] = []
+
+    def measure(wanted: Wanted) -> Path:
+        asked.append(wanted)
+        factor = factors[min(len(asked), len(factors)) - 1]
+        return night(runs, day, factor, wanted.name, facts=wanted.facts)
+
+    def judge(path: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
+        return judged(runs, path, again, *(["--decide"] if decide else []))
+
+    path, told = course(measure, judge, Wanted("nightly", None, (ALPHA,), {"broken": {}}))
+    return path, told, asked
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return thirty nights without a change, each of which must end without an alarm."""
+    runs = tmp_path_factory.mktemp("month") / "runs"
+    for day in range(NIGHTS):
+        path, told, _ = one_night(runs, day, 1.0)
+        assert told["verdict"] in ("nothing", "noise") and told["exit_code"] == 0, told
+        assert (told["previous"] is None) == (day == 0)
+        assert told["untold"] == (5 if day < 3 else 0)
+        assert (path / KEPT).is_file()
+    return runs
+
+
+@pytest.fixture
+def runs(month: Path, tmp_path: Path) -> Path:
+    """Return a copy of the month, to add to."""
+    return Path(shutil.copytree(month, tmp_path / "runs"))
+
+
+def test_a_tenth_slower_is_confirmed(runs: Path) -> None:
+    path, told, asked = one_night(runs, NIGHTS, 1 / 1.1)
+    assert told["verdict"] == "regression" and told["exit_code"] == 3
+    assert len(told["findings"]) == 5
+    for one in told["findings"]:
+        assert one["outcome"] == "regression" and len(one["ratios"]) == 3
+        assert all(0.87 < ratio < 0.95 for ratio in one["ratios"])
+    assert [wanted.name for wanted in asked] == ["nightly", "nightly-again1", "nightly-again2"]
+    assert asked[1].facts == {"again_of": path.name, "number": 1}
+    assert "Linpackgrid=1x1" in (asked[1].checks or "") and asked[1].images == (ALPHA,)
+    summary = (path / "night.md").read_text()
+    assert "## Confirmed regressions" in summary and "Linpack grid=1x1" in summary
+    assert all(Path(runs, name).is_dir() for name in told["measured_again"])
+    suite = ElementTree.parse(path / "night.xml").getroot()
+    assert suite.get("failures") == "5" and suite.get("errors") == "0"
+
+
+def test_a_bad_moment_is_noise_and_kept(runs: Path) -> None:
+    path, told, asked = one_night(runs, NIGHTS, 1 / 1.3, 1.0, 1.0)
+    assert told["verdict"] == "noise" and told["exit_code"] == 0 and len(asked) == 3
+    assert {one["outcome"] for one in told["findings"]} == {"noise"}
+    assert "## Tripped, and not confirmed" in (path / "night.md").read_text()
+    suite = ElementTree.parse(path / "night.xml").getroot()
+    assert suite.get("failures") == "0"
+    # What was measured again is there, and in no history: it was chosen for being slow.
+    rows = history_rows(runs, lambda sentence: pytest.fail(sentence))
+    assert path.name in rows["folder"] and len(told["measured_again"]) == 2
+    assert not set(told["measured_again"]) & set(rows["folder"])
+
+
+def test_faster_is_no_alarm(runs: Path) -> None:
+    _, told, asked = one_night(runs, NIGHTS, 1.3)
+    assert told["verdict"] == "nothing" and len(asked) == 1
+
+
+def test_what_cannot_be_measured_again_is_undecided(runs: Path) -> None:
+    path = night(runs, NIGHTS, 1 / 1.3)
+    assert judged(runs, path)["verdict"] == "measure again"
+    one = night(runs, NIGHTS, 1 / 1.3, "nightly-again1", facts={"again_of": path.name})
+    told = judged(runs, path, [one], "--decide")
+    assert told["verdict"] == "incomplete" and told["exit_code"] == 4
+    assert {found["outcome"] for found in told["findings"]} == {"undecided"}
+    assert judged(runs, path, [], "--decide")["verdict"] == "incomplete"
+    assert "could not be measured 2 times again" in (path / "night.md").read_text()
+
+
+def test_what_people_measure_by_day_is_not_a_nights_history(runs: Path) -> None:
+    night(runs, NIGHTS, 1 / 1.5, "quick")
+    _, told, _ = one_night(runs, NIGHTS + 1, 1.0)
+    assert told["verdict"] in ("nothing", "noise") and "nightly" in told["previous"]
+
+
+def test_a_broken_implementation_is_said_and_the_other_judged(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    both = (ALPHA, "beta-2.0")
+    night(runs, 0, implementations=both)
+    facts = {"broken": {"gamma-3.0": "gamma-3.0 is not in containers/images.lock"}}
+    path = night(runs, 1, implementations=both, facts=facts)
+    for record in (path / "launches").glob("*beta-2.0/launch.json"):
+        said = {"outcome": "failed", "sentence": "its ranks form no world"}
+        record.write_text(json.dumps(json.loads(record.read_text()) | said))
+    told = judged(runs, path)
+    assert told["verdict"] == "incomplete" and told["exit_code"] == 4
+    assert told["broken"] == facts["broken"] | {"beta-2.0": "its ranks form no world"}
+    assert told["failed"] == {} and told["untold"] == 5
+    summary = (path / "night.md").read_text()
+    assert "## Broken implementations" in summary and "its ranks form no world" in summary
+
+
+def test_summary_says_what_changed_since_the_night_before(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    night(runs, 0, rounds=6)
+    path = night(runs, 1, 1 / 1.2, rounds=6)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["images"][ALPHA]["sha256"] = "f" * 64
+    manifest["machine"]["kernel"] = "another"
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    for record in (path / "launches").glob("*/launch.json"):
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"image_sha256": "f" * 64}))
+    judged(runs, path)
+    summary = (path / "night.md").read_text()
+    assert "5 of 5 cells and implementations that can be told differ" in summary
+    assert "worse by " in summary and "sha256 000000000000 became ffffffffffff" in summary
+    assert "- kernel: none and another" in summary
+
+
+def with_reference(path: Path, *values: float) -> None:
+    """Leave what ReFrame writes of a reference that asks for 90% of 100 at least."""
+    (path / "reframe").mkdir()
+    for number, value in enumerate(values, 1):
+        entry = [value, 100.0, -0.1, None, "B/s", "pass" if value >= 90 else "fail"]
+        name = "PointToPoint pair=Send/Recv message_range=long"
+        case = {"display_name": name, "perfvalues": {"local:default:bandwidth": entry}}
+        report = {"runs": [{"testcases": [case, {"display_name": "other", "perfvalues": None}]}]}
+        (path / "reframe" / f"round{number:03d}.json").write_text(json.dumps(report))
+    (path / "reframe" / "round009.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"), [((80.0, 85.0), "regression"), ((95.0, 80.0), "noise")]
+)
+def test_missed_references_are_decided_by_the_median_of_three(
+    tmp_path: Path, again: tuple[float, ...], verdict: str
+) -> None:
+    runs = tmp_path / "runs"
+    path = night(runs, 0)
+    # The median of the night, 91, does not miss it; one of its rounds does.
+    with_reference(path, 92.0, 89.0 if verdict == "noise" else 70.0)
+    told = judged(runs, path)
+    assert told["verdict"] == "measure again" and len(told["findings"]) == 1
+    others = []
+    for number, value in enumerate(again, 1):
+        others.append(night(runs, 0, 1.0, f"nightly-again{number}", facts={"again_of": path.name}))
+        with_reference(others[-1], value)
+    told = judged(runs, path, others)
+    [found] = told["findings"]
+    assert told["verdict"] == verdict and found["against"] == "reference"
+    assert "missed in 1 of 2 rounds" in found["words"]
+
+
+def test_the_worse_side_of_a_reference() -> None:
+    rate = Held("check", "bandwidth", "B/s", 100.0, 90.0, 120.0)
+    time = Held("check", "latency", "s", 1.0, 0.8, 1.1)
+    assert rate.is_worse(80) and not rate.is_worse(130) and rate.ratio(50) == 0.5
+    assert time.is_worse(1.2) and not time.is_worse(0.5) and time.ratio(2) == 0.5
+    assert held_references(Path("nowhere")) == {}
+
+
+def test_history_survives_the_removal_of_raw_output(runs: Path) -> None:
+    before = history_rows(runs, lambda sentence: None)
+    name = before["folder"][0]
+    shutil.rmtree(runs / name / "launches")
+    manifest = json.loads((runs / name / "manifest.json").read_text())
+    manifest["raw_removed_utc"] = "2026-03-01T00:00:00.000Z"
+    (runs / name / "manifest.json").write_text(json.dumps(manifest))
+    assert (
+        history_rows(runs, lambda sentence: pytest.fail(sentence))
+        .drop("stamp")
+        .equals(before.drop("stamp"))
+    )
+    [problem] = read_campaign(runs / name).problems
+    assert "retention of nights" in problem.sentence
+    # By other metrics the kept numbers would mean something else.
+    import polars
+
+    frame = polars.read_parquet(runs / name / KEPT)
+    frame.with_columns(stamp=polars.lit("0 another")).write_parquet(runs / name / KEPT)
+    said: list[str] = []
+    rows = history_rows(runs, said.append, rebuild=True)
+    assert name not in rows["folder"] and "by other metrics" in said[0]

@@ -1,0 +1,284 @@
+"""The course of a night: what is measured again, what happens when something is missing."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from campaign import nightly
+from campaign.folder import CampaignError
+from campaign.nightly import Wanted, command_of, course, usable, wanted_again
+from campaign.rounds import SiteIsBusy, only_campaign
+from containers import images
+
+PROJECT = Path(__file__).resolve().parents[2]
+WANTED = Wanted("nightly", "Linpack|PointToPoint", ("alpha-1.0", "beta-2.0"), {"broken": {}})
+CHECK = "PointToPoint %pair=Send/Recv %message_range=long %image.implementation=alpha-1.0+x"
+
+
+def found(check: str = CHECK, outcome: str = "tripped") -> dict[str, Any]:
+    return {"check": check, "implementation": "alpha-1.0+x", "outcome": outcome}
+
+
+class Site:
+    """Measures nothing; `broken` names campaigns that cannot be measured."""
+
+    def __init__(self, *verdicts: str, broken: str = "") -> None:
+        self.verdicts, self.broken = list(verdicts), broken
+        self.asked: list[Wanted] = []
+        self.judged: list[tuple[list[str], bool]] = []
+
+    def measure(self, wanted: Wanted) -> Path:
+        self.asked.append(wanted)
+        if self.broken and self.broken in wanted.name:
+            raise CampaignError(f"{wanted.name} measured nothing")
+        return Path("runs") / f"20260101T000000Z-local-{wanted.name}"
+
+    def judge(self, night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
+        self.judged.append(([path.name.partition("local-")[2] for path in again], decide))
+        return {"verdict": self.verdicts.pop(0), "findings": [found()], "exit_code": 0}
+
+    def run(self) -> dict[str, Any]:
+        return course(self.measure, self.judge, WANTED)[1]
+
+
+def test_nothing_is_measured_again_without_need() -> None:
+    site = Site("nothing")
+    assert site.run()["verdict"] == "nothing"
+    assert [wanted.name for wanted in site.asked] == ["nightly"] and len(site.judged) == 1
+
+
+def test_what_trips_is_measured_twice_and_decided() -> None:
+    site = Site("measure again", "regression")
+    assert site.run()["verdict"] == "regression"
+    assert [wanted.name for wanted in site.asked] == ["nightly", "nightly-again1", "nightly-again2"]
+    assert site.judged == [([], False), (["nightly-again1", "nightly-again2"], True)]
+    assert {wanted.images for wanted in site.asked[1:]} == {("alpha-1.0+x",)}
+
+
+def test_what_cannot_be_measured_again_is_decided_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site = Site("measure again", "incomplete", broken="again1")
+    assert site.run()["verdict"] == "incomplete"
+    assert site.judged[1] == (["nightly-again2"], True)
+    assert "nightly-again1 measured nothing" in capsys.readouterr().err
+
+
+def test_a_night_that_measures_nothing_is_an_error() -> None:
+    with pytest.raises(CampaignError, match="measured nothing"):
+        Site("nothing", broken="nightly").run()
+
+
+def test_the_expression_selects_what_tripped_and_nothing_else() -> None:
+    from reframe.frontend.filters import have_any_name
+
+    told = {"findings": [found(), found("Linpack %grid=1x1", "noise")]}
+    wanted = wanted_again(Path("runs/night"), WANTED, told, 2)
+    assert wanted.facts == {"again_of": "night", "number": 2}
+
+    def selected(name: str) -> bool:
+        check = argparse.Namespace(display_name=name, hashcode="0")
+        return bool(have_any_name([wanted.checks])(argparse.Namespace(check=check)))
+
+    assert selected(CHECK)
+    for other in (CHECK.replace("long", "short"), CHECK.replace("+x", ""), f"Other{CHECK}",
+                  f"{CHECK}1", "Linpack %grid=1x1"):  # fmt: skip
+        assert not selected(other)
+
+
+def test_too_much_to_name_is_measured_whole() -> None:
+    told = {"findings": [found(f"{CHECK} %n={n}") for n in range(2000)]}
+    assert wanted_again(Path("runs/night"), WANTED, told, 1).checks == WANTED.checks
+
+
+def test_broken_images_do_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verify(root: Path, name: str) -> Path:
+        if name != "mpich-5.0.2":
+            raise images.ImageError(f"{name} is missing; build it")
+        return root
+
+    monkeypatch.setattr(images, "verify", verify)
+    whole, broken = usable(PROJECT, "virtual", "")
+    assert whole == ["mpich-5.0.2"] and "lam-7.1.4" in broken
+    assert usable(PROJECT, "local", "a-1,mpich-5.0.2")[1] == {"a-1": "a-1 is missing; build it"}
+    with pytest.raises(CampaignError, match="no image can be measured: a-1 is missing"):
+        usable(PROJECT, "local", "a-1")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["nightly", *words])
+    return nightly.main()
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a checkout without campaigns, in which a night would be measured."""
+    site = tmp_path / "site_configs" / "local"
+    site.mkdir(parents=True)
+    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
+    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(nightly, "ROOT", tmp_path)
+    monkeypatch.setattr(nightly.campaigns, "ROOT", tmp_path)
+    monkeypatch.setattr(images, "verify", lambda root, name: root)
+    return tmp_path
+
+
+def test_a_night_that_finds_another_ends_and_changes_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with only_campaign(root, "local"):
+        assert run(monkeypatch) == nightly.ANOTHER_AT_WORK
+    said = capsys.readouterr().err
+    assert "another campaign is measuring on site local" in said and said.count("\n") == 1
+    assert list((root / "runs").iterdir()) == []
+    with pytest.raises(SiteIsBusy), only_campaign(root, "local"), only_campaign(root, "local"):
+        pass
+
+
+def test_the_verdict_is_the_exit_code_and_jobs_do_not_inherit_a_job(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night = root / "runs" / "20260101T000000Z-local-nightly"
+
+    def fake(measure: object, judge: object, wanted: Wanted) -> tuple[Path, dict[str, Any]]:
+        assert wanted.images == ("alpha-1.0",) and "SLURM_JOB_ID" not in os.environ
+        assert os.environ["SLURM_CONF"] == "/etc/slurm.conf"
+        return night, {"exit_code": 3}
+
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    monkeypatch.setattr(nightly, "course", fake)
+    assert run(monkeypatch) == 3
+
+
+def test_a_wrong_site_file_is_a_sentence(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "site_configs" / "local" / "site.yaml").write_text("nodes: many\n")
+    assert run(monkeypatch) == 1
+    said = capsys.readouterr().err
+    assert "site_configs/local/site.yaml" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--keep-nights", "1"], "KEEP_NIGHTS=1: keep 2 at least"),
+        (["--site", "nowhere"], "site nowhere is unknown"),
+        (["--resume", "nothing"], "is no campaign"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    words: list[str], sentence: str,
+) -> None:  # fmt: skip
+    assert run(monkeypatch, *words) == 1
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_only_a_night_is_gone_on_with(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = root / "runs" / "20260101T000000Z-local-quick"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps({"campaign": folder.name, "site": "local"}))
+    assert run(monkeypatch, "--resume", folder.name) == 1
+    assert "is no night" in capsys.readouterr().err
+
+
+def test_a_night_that_is_gone_on_with_uses_what_was_measured_again(root: Path) -> None:
+    options = argparse.Namespace(site="local", resume="20260102T000000Z-local-nightly")
+    for day, of in ((1, "another"), (2, options.resume)):
+        again = root / "runs" / f"2026010{day}T010000Z-local-nightly-again1"
+        again.mkdir()
+        (again / "manifest.json").write_text(json.dumps({"night": {"again_of": of}}))
+    wanted = Wanted("nightly-again1", None, (), {"again_of": options.resume, "number": 1})
+    assert nightly.begun(options, wanted) == again
+    assert nightly.begun(options, WANTED) == root / "runs" / options.resume
+    assert nightly.begun(argparse.Namespace(resume=None), wanted) is None
+
+
+def test_the_command_that_is_kept_repeats_it() -> None:
+    options = argparse.Namespace(
+        site="virtual", tier="quick", rounds=2, checks=None, images="a-1,b-2", resume=None
+    )
+    assert command_of(options) == "make nightly SITE=virtual TIER=quick ROUNDS=2 IMAGES=a-1,b-2"
+    options.resume = "x"
+    assert command_of(options) == "make nightly RESUME=x"
+
+
+def made(*words: str, **variables: str) -> str:
+    """Return what `make -n nightly` would run, in one line."""
+    done = subprocess.run(
+        ["make", "-n", "nightly", *words], cwd=PROJECT, env={**os.environ, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.replace("\\\n", " ").split())
+
+
+def test_make_nightly_builds_nothing_and_passes_all_on() -> None:
+    line = made("SITE=local", "ROUNDS=2", "CHECKS=Linpack", "KEEP_NIGHTS=9", "DRY_RUN=1")
+    assert (
+        "--site local --tier quick --rounds 2 --checks 'Linpack' --keep-nights 9 --dry-run" in line
+    )
+    assert "pip" not in line and "containers.build" not in line
+    assert "site_configs.virtual exec" in made("SITE=virtual")
+    assert "site_configs.virtual exec" not in made("SITE=virtual", SLURM_JOB_ID="7")
+
+
+def test_an_interrupted_night_is_gone_on_with(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The campaigns' own machinery measures; only ReFrame, images and analysis are played."""
+    campaigns = nightly.campaigns
+    rounds: list[str] = []
+    interrupted = ["nightly-again1"]
+
+    def run_round(root: Path, path: Path, manifest: dict[str, Any], *_: object) -> dict[str, Any]:
+        rounds.append(manifest["name"])
+        if manifest["name"] in interrupted:
+            interrupted.clear()
+            raise KeyboardInterrupt
+        return {"round": 1, "wall_s": 1.0, "reframe_exit_code": 1}
+
+    def say_analysis(command: str, path: str, *words: str) -> int:
+        if command == "night":
+            again = [word for word in words if word.endswith(("again1", "again2"))]
+            verdict = "regression" if len(again) == 2 else "measure again"
+            told = {"verdict": verdict, "findings": [found()], "exit_code": 3}
+            (Path(path) / "night.json").write_text(json.dumps(told))
+        return 6 if command == "night" else 0
+
+    def describe(root: Path, names: list[str]) -> dict[str, Any]:
+        return {name: {"sha256": "0"} for name in names}
+
+    monkeypatch.setattr(campaigns, "run_round", run_round)
+    monkeypatch.setattr(campaigns.provenance, "describe_images", describe)
+    for name in ("input_digests", "machine", "software"):
+        monkeypatch.setattr(campaigns.provenance, name, lambda *_: {})
+    monkeypatch.setattr(campaigns, "load_site", lambda site: {})
+    monkeypatch.setattr(nightly, "say_analysis", say_analysis)
+
+    assert run(monkeypatch, "--rounds", "1") == 130
+    assert "make nightly RESUME=" in capsys.readouterr().err
+    [night] = (root / "runs").glob("*-local-nightly")
+    assert run(monkeypatch, "--resume", night.name) == 3
+    assert rounds == ["nightly", "nightly-again1", "nightly-again1", "nightly-again2"]
+    manifest = json.loads((night / "manifest.json").read_text())
+    assert manifest["night"] == {"broken": {}} and manifest["finished_utc"]
+    assert manifest["commands"] == ["make nightly SITE=local TIER=quick ROUNDS=1"]
+    [again] = (root / "runs").glob("*-again1")
+    manifest = json.loads((again / "manifest.json").read_text())
+    assert manifest["night"] == {"again_of": night.name, "number": 1}
+    assert list(manifest["images"]) == ["alpha-1.0+x"] and manifest["checks"].startswith("^(")
+    assert len(list((root / "runs").iterdir())) == 3

@@ -1,0 +1,74 @@
+"""The bill of materials: valid CycloneDX, whole, and the same of the same manifest."""
+
+import json
+from typing import Any
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from containers import images
+from containers.bill_of_materials import bill_of
+
+DIGEST = "0a" * 32
+MANIFEST: dict[str, Any] = {
+    "implementation": "mpich-5.0.2", "version": "5.0.2", "builder": "wheel",
+    "definition": "image.def", "inputs_sha256": DIGEST, "benchmarks_sha256": DIGEST,
+    "built_utc": "2026-11-22T00:03:12Z",
+    "base": {"bootstrap": "mmdebstrap", "suite": "bookworm"},
+    "compiler": {"command": "gcc", "version": "gcc 12", "flags": "-O2"},
+    "sources": {
+        "mpich-5.0.2-py3-none-any.whl": {"sha256": DIGEST, "bytes": 1},
+        "hpcc_1.5.0.orig.tar.gz": {"sha256": DIGEST, "bytes": 1},
+        "strange": {"sha256": DIGEST, "bytes": 1},
+    },
+    "debian_packages": {"libc6:amd64": "2.36-9+deb12u14", "adduser": "3.134"},
+    "packed": {"files": {"/opt/x/bin/mpiexec": DIGEST, "/opt/x/lib": "-> lib64"},
+               "libraries": {"/usr/lib/libx.so": DIGEST}},
+}  # fmt: skip
+SPACK: list[dict[str, Any]] = [
+    {"name": "zlib", "version": "1.3", "target": "x86_64", "variants": [], "spack_hash": number,
+     "from": "source", "dependencies": []}
+    for number in ("aaaa", "bbbb")
+]  # fmt: skip
+
+
+def complaint(text: str) -> object:
+    return JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+
+
+def test_it_is_valid_and_names_everything() -> None:
+    text = bill_of(MANIFEST, SPACK)
+    assert complaint(text) is None
+    assert complaint(text.replace('"bomFormat": "CycloneDX"', '"bomFormat": "other"')) is not None
+    found = json.loads(text)
+    assert found["metadata"]["component"]["name"] == "mpich-5.0.2"
+    assert found["metadata"]["timestamp"].startswith("2026-11-22T00:03:12")
+    components = {part["bom-ref"]: part for part in found["components"]}
+    assert components.keys() == {
+        "benchmarks", "debian:libc6:amd64", "debian:adduser", "source:strange",
+        "source:mpich-5.0.2-py3-none-any.whl", "source:hpcc_1.5.0.orig.tar.gz",
+        "file:/opt/x/bin/mpiexec", "file:/opt/x/lib", "file:/usr/lib/libx.so",
+        "spack:zlib/aaaa", "spack:zlib/bbbb",
+    }  # fmt: skip
+    wheel = components["source:mpich-5.0.2-py3-none-any.whl"]
+    assert wheel["purl"] == "pkg:pypi/mpich@5.0.2"
+    assert wheel["hashes"] == [{"alg": "SHA-256", "content": DIGEST}]
+    assert components["debian:libc6:amd64"]["purl"] == (
+        "pkg:deb/debian/libc6@2.36-9%2Bdeb12u14?arch=amd64&distro=bookworm"
+    )
+    [of_image] = [part for part in found["dependencies"] if part["ref"] == "image"]
+    assert set(of_image["dependsOn"]) == components.keys()
+
+
+def test_the_same_manifest_has_the_same_bill() -> None:
+    assert bill_of(MANIFEST, []) == bill_of(MANIFEST, [])
+    other = bill_of({**MANIFEST, "debian_packages": {}}, [])
+    assert json.loads(other)["serialNumber"] != json.loads(bill_of(MANIFEST, []))["serialNumber"]
+
+
+@pytest.mark.parametrize("key", ["debian_packages", "sources", "compiler", "built_utc"])
+def test_a_manifest_that_lacks_something_is_refused(key: str) -> None:
+    lacking = {name: value for name, value in MANIFEST.items() if name != key}
+    with pytest.raises(images.ImageError, match=f"is not as it must be: '{key}'"):
+        bill_of(lacking, [])

@@ -1,0 +1,84 @@
+"""The ready files for nights: each can be read by what it is for, and calls what there is."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[2]
+TEMPLATES = PROJECT / "site_configs" / "templates" / "nightly"
+#: Minute, hour, day of month, month, day of week: the least and the largest of each.
+RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def entries(name: str) -> list[tuple[list[str], str]]:
+    """Return the five fields and the command of each line of a crontab that is an entry."""
+    found = []
+    for line in (TEMPLATES / name).read_text().splitlines():
+        if line and not line.startswith("#") and not re.match(r"\w+\s*=", line):
+            *fields, command = line.split(maxsplit=5)
+            found.append((fields, command))
+    return found
+
+
+def commands() -> dict[str, str]:
+    """Return what each file has the night started by."""
+    gitlab = yaml.safe_load((TEMPLATES / "gitlab-ci.yml").read_text())
+    github = yaml.safe_load((TEMPLATES / "github-actions.yml").read_text())
+    steps = [step["run"] for step in github["jobs"]["nightly"]["steps"] if "run" in step]
+    [cron], [scron] = entries("crontab"), entries("scrontab")
+    return {
+        "gitlab-ci.yml": gitlab["nightly"]["script"][0], "github-actions.yml": steps[0],
+        "crontab": cron[1], "scrontab": scron[1],
+    }  # fmt: skip
+
+
+def test_there_is_a_command_for_every_file() -> None:
+    assert set(commands()) == {path.name for path in TEMPLATES.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["crontab", "scrontab", "gitlab-ci.yml", "github-actions.yml"])
+def test_what_is_called_exists(name: str) -> None:
+    [words] = re.findall(r"\bmake ([a-z-]+)((?: [A-Z_]+=\S+)+)", commands()[name])
+    makefile = (PROJECT / "Makefile").read_text()
+    assert re.search(rf"^{words[0]}:", makefile, re.M)
+    for variable in re.findall(r"([A-Z_]+)=", words[1]):
+        assert re.search(rf"^{variable} \?=", makefile, re.M), variable
+
+
+@pytest.mark.parametrize("name", ["crontab", "scrontab"])
+def test_crontabs_are_well_formed(name: str) -> None:
+    [(fields, command)] = entries(name)
+    assert len(fields) == 5 and "%" not in command
+    for field, (low, high) in zip(fields, RANGES, strict=True):
+        assert field == "*" or low <= int(field) <= high
+
+
+@pytest.mark.parametrize("name", ["crontab", "scrontab", "gitlab-ci.yml", "github-actions.yml"])
+def test_commands_are_shell(name: str) -> None:
+    done = subprocess.run(["sh", "-n"], input=commands()[name], text=True, check=False)
+    assert done.returncode == 0
+
+
+def test_scrontabs_options_are_sbatchs_and_belong_to_the_entry() -> None:
+    lines = (TEMPLATES / "scrontab").read_text().splitlines()
+    options = [line for line in lines if line.startswith("#SCRON ")]
+    assert lines[-1 - len(options) : -1] == options, "options count for the next line alone"
+    words = " ".join(options).replace("#SCRON", "").split()
+    names = {word.partition("=")[0] for word in words}
+    assert {"--open-mode", "--output", "--chdir", "--time", "--partition"} <= names
+
+
+def test_results_are_kept_whatever_became_of_the_night() -> None:
+    gitlab: dict[str, Any] = yaml.safe_load((TEMPLATES / "gitlab-ci.yml").read_text())["nightly"]
+    assert gitlab["artifacts"]["when"] == "always"
+    assert gitlab["artifacts"]["reports"]["junit"] == "nightly/night.xml"
+    assert "resource_group" in gitlab
+    github = yaml.safe_load((TEMPLATES / "github-actions.yml").read_text())
+    assert github["concurrency"]["cancel-in-progress"] is False
+    steps = github["jobs"]["nightly"]["steps"]
+    assert steps[0]["with"]["clean"] is False
+    assert [step.get("if") for step in steps[2:]] == ["always()"] * 2

@@ -1,0 +1,193 @@
+"""What a wrong site file is answered with."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from site_configs import settings
+from site_configs.site_file import SiteError, check_names, check_references, read_site
+
+PROJECT = Path(__file__).resolve().parents[2]
+GOOD = (PROJECT / "site_configs/virtual/site.yaml").read_text()
+REFERENCES = (PROJECT / "site_configs/local/references.yaml").read_text()
+
+
+def line_of(text: str, begin: str) -> int:
+    return next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith(begin))
+
+
+def refusal(root: Path, text: str) -> str:
+    path = root / "site.yaml"
+    path.write_text(text)
+    with pytest.raises(SiteError) as refused:
+        read_site(path, root)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", settings.NAMES)
+def test_the_sites_in_the_repository_are_right(name: str) -> None:
+    assert settings.load_site(name)["nodes"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("partition: compute", "partitoin: compute", "unknown key `partitoin`; did you mean `part"),
+        ("cores_per_node: 1", "core_per_node: 1", "unknown key `core_per_node`; did you mean `cor"),
+        ("cores_per_node: 1", "cores_per_node: 0", "`cores_per_node` must be a whole number from"),
+        ("cores_per_node: 1", "cores_per_node: 1.5", "not 1.5"),
+        ("cores_per_node: 1", "cores_per_node: yes", "not True"),
+        ("nodes: 4", "nodes: 0", "`nodes` must be a whole number from 1, not 0"),
+        ("nodes: 4", "nodes: detect", "`nodes` must be a whole number from 1, not detect"),
+        ("nodes: 4", "nodes: 4\nnodes: 5", "the key `nodes` stands in line"),
+        ("hpl_memory_share: 0.3", "hpl_memory_share: 0", "must be a share above 0 and at most 1"),
+        ("hpl_memory_share: 0.3", "hpl_memory_share: 1.01", "not 1.01"),
+        ("launch: srun", "launch: mpirun", "must be one of: mpiexec, srun, not mpirun"),
+        ("launch: srun", "launch: mpiexec", "`nodes` must be 1, not 4, with `launch: mpiexec`"),
+        ("scheduler: squeue", "scheduler: squeu", "did you mean `squeue`?"),
+        ("scheduler: squeue", "scheduler: pbs", "`launch: srun` is Slurm's, and the scheduler is"),
+        ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: -1", "above 0, or null, not -1"),
+        ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: 12.5e6", "YAML takes 12.5e6 for text"),
+        ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: .inf", "not inf"),
+        (
+            'hostnames: ["^controller$"]',
+            'hostnames: ["("]',
+            "must be a list of regular expressions",
+        ),
+        ("access: [", "access: --partition=compute #", "must be a list of options"),
+        ("shared_page_cache: true", "shared_page_cache: 1", "must be true or false, not 1"),
+        ("partition: compute", "partition: big.mem", "letters, digits, - and _"),
+        ("nodes: 4", "nodes: [", "not YAML"),
+        ("nodes: 4", "nodes: !!python/object:os.system x", "could not determine a constructor"),
+    ],
+)
+def test_a_mistake_has_its_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    wrong = GOOD.replace(f"\n{old}", f"\n{new}")
+    assert wrong != GOOD
+    said = refusal(tmp_path, wrong)
+    assert sentence in said and len(said.splitlines()) == 1
+    begin = new.splitlines()[-1]
+    if "not YAML" not in sentence and "with `launch" not in sentence and "Slurm's" not in sentence:
+        assert said.startswith(f"site.yaml:{line_of(wrong, begin)}: ")
+
+
+@pytest.mark.parametrize("key", ["partition", "cores_per_node", "launch", "link_bytes_per_s"])
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    left = "\n".join(line for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
+    assert f"the key `{key}` is missing; it must be " in refusal(tmp_path, left)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    wrong = GOOD.replace("nodes: 4", "nodes: 0").replace("launch:", "lunch:")
+    assert len(refusal(tmp_path, wrong).splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["", "- a list\n", "words\n"])
+def test_what_has_no_keys_is_refused(tmp_path: Path, text: str) -> None:
+    assert "site.yaml:1: expected `key: value` lines" in refusal(tmp_path, text)
+
+
+def test_an_override_is_judged_in_its_own_file(tmp_path: Path) -> None:
+    (tmp_path / ".wyeast/cluster").mkdir(parents=True)
+    override = tmp_path / ".wyeast/cluster/site.yaml"
+    override.write_text("nodes: 2\n")
+    (tmp_path / "site.yaml").write_text(GOOD)
+    assert read_site(tmp_path / "site.yaml", tmp_path)["nodes"] == 2
+    override.write_text("# two\nnodes: two\n")
+    assert refusal(tmp_path, GOOD).startswith(".wyeast/cluster/site.yaml:2: `nodes` must be")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("Linpack:", "Linpak:", "no check is called `Linpak`; did you mean `Linpack`?"),
+        ("  local:", "  lokal:", "`lokal` is not this one; use `local`"),
+        (
+            "[8530000.0, 0.0,",
+            "[8530000.0, 0.1,",
+            "the lower threshold must be a share from -1 to 0",
+        ),
+        ("[8530000.0, 0.0,", "[8530000.0, -1.1,", "or null, not -1.1"),
+        (
+            "[0.0001087, null, 0.0,",
+            "[0.0001087, null, -0.5,",
+            "the upper threshold must be a share",
+        ),
+        ("[8530000.0, 0.0,", "[-8530000.0, 0.0,", "must be a number above 0, not -8530000.0"),
+        ("[8530000.0, 0.0,", "[fast, 0.0,", "must be a number above 0, not fast"),
+        ('[8530000.0, 0.0, null, "B/s"]', "[8530000.0, 0.0, null]", "must be [value, lower"),
+        ('[8530000.0, 0.0, null, "B/s"]', "8530000.0", "must be [value, lower"),
+        ('[8530000.0, 0.0, null, "B/s"]', "[8530000.0, 0.0, null, 1]", "the unit must be text"),
+        ("$index: [grid]", "$index: grid", "`$index` must be a list"),
+    ],
+)
+def test_a_wrong_reference_has_its_line(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    wrong = REFERENCES.replace(old, new, 1)
+    path = tmp_path / "references.yaml"
+    path.write_text(wrong)
+    with pytest.raises(SiteError) as refused:
+        check_references(path, tmp_path, "local", "default")
+    said = str(refused.value)
+    number = next(n for n, line in enumerate(wrong.splitlines(), 1) if new in line)
+    assert said.startswith(f"references.yaml:{number}: ") and sentence in said
+
+
+def test_a_profiled_experiment_may_have_references(tmp_path: Path) -> None:
+    path = tmp_path / "references.yaml"
+    path.write_text('ProfileSu3:\n  "*":\n    time: [1.0, null, 0.5, "s"]\n')
+    check_references(path, tmp_path, "local", "default")
+    assert {"PointToPoint", "Preflight", "PvmEcho"} <= set(check_names())
+
+
+def run(root: Path, *words: str | Path, site: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root), "RFM_SYSTEM": site}
+    environment |= {"RFM_CONFIG_PATH": str(root / "site_configs"), "WYEAST_ROOT": str(root)}
+    return subprocess.run(
+        [sys.executable, *words], cwd=root, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a checkout with a site of its own, `mine`, that has a mistake."""
+    for name in ("analysis", "containers", "literature", "reframe_checks"):
+        (tmp_path / name).symlink_to(PROJECT / name)
+    for name in ("campaign", "site_configs"):
+        unwanted = shutil.ignore_patterns("__pycache__", "virtual")
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=unwanted)
+    sites = tmp_path / "site_configs"
+    (sites / "mine").mkdir()
+    (sites / "mine/site.yaml").write_text(GOOD.replace("partition:", "partitoin:"))
+    (sites / "mine/references.yaml").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-m", "campaign.guarded_reframe", "--show-config=systems/0/name"],
+        ["-m", "campaign", "--site=mine"],
+        ["-m", "campaign.choice", "--site=mine"],
+        ["-m", "campaign.check_site", "--site=mine"],
+    ],
+)
+def test_every_entry_answers_in_a_sentence(checkout: Path, words: list[str]) -> None:
+    done = run(checkout, *words, site="mine")
+    number = line_of((checkout / "site_configs/mine/site.yaml").read_text(), "partitoin")
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert (
+        f"site_configs/mine/site.yaml:{number}: unknown key `partitoin`; did you mean"
+        in done.stderr
+    )
+
+
+def test_another_sites_mistake_stops_nobody(checkout: Path) -> None:
+    done = run(checkout, "-m", "campaign.guarded_reframe", "--show-config=systems/0/name",
+               site="local")  # fmt: skip
+    assert done.returncode == 0 and '"local"' in done.stdout
+    assert "site mine is left out: " in done.stderr
