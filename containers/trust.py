@@ -216,10 +216,7 @@ def _signers_of(root: Path, path: Path) -> list[Key]:
 
 
 def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
-    """Return by whom an image is signed, or `not verified` where the site does not ask for it.
-
-    Raises ImageError as `admit` does.
-    """
+    """Return by whom an image is signed, or `not verified`; raises ImageError as `admit` does."""
     path = admit(root, name, site)
     if site.get(POLICY_KEY, POLICIES[0]) != "signed":
         return "not verified"
