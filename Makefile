@@ -13,6 +13,13 @@ STUDY ?=
 ESTIMATE ?=
 HOST_MPI ?=
 CAMPAIGNS ?=
+BUNDLE ?=
+OUT ?=
+WITH_IMAGES ?=
+CREATOR ?=
+KEEP_IMAGES ?=
+AGAIN ?=
+MOST_BYTES ?=
 PREFIX ?=
 NAME ?=
 SCHEDULER ?=
@@ -38,7 +45,7 @@ export PYTHONPATH := $(CURDIR)
 
 
 .PHONY: help setup apptainer images image push pull new-key sign verify bill reproducibility \
-    spack spack-lock spack-mirror new-site check-site run nightly study performance report \
+    spack spack-lock spack-mirror new-site check-site run nightly study performance report bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-images unit lint \
     test-packages lock clean
@@ -154,6 +161,17 @@ calibrate: .wyeast/venv/.for-run ## propose references from campaigns of SITE (C
 
 accept-references: .wyeast/venv/.for-run ## put the proposed references of SITE in effect (DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references '$(SITE)' $(if $(DRY_RUN),--dry-run)
+
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
+	@$(PYTHON) -m campaign.bundle.make '$(or $(CAMPAIGN),latest)' $(if $(OUT),--out '$(OUT)') \
+	    $(if $(WITH_IMAGES),--with-images) $(if $(CREATOR),--creator '$(CREATOR)') \
+	    $(if $(DRY_RUN),--dry-run)
+
+rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, DRY_RUN=1)
+	@. ./activate && $(PYTHON) -m campaign.bundle.rerun '$(BUNDLE)' --site '$(SITE)' \
+	    $(if $(KEEP_IMAGES),--keep-images) $(if $(AGAIN),--again) $(if $(DRY_RUN),--dry-run) \
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(MOST_BYTES),--most-bytes $(MOST_BYTES)) \
+	    -- $(SUBMIT)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual

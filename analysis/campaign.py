@@ -25,6 +25,8 @@ READERS: dict[str, Callable[[Path], Output]] = {
 
 MANIFEST_SCHEMA = "wyeast-campaign-1"
 LAUNCH_SCHEMA = "wyeast-launch-1"
+#: In the folder of a campaign that came in a bundle: whose site is another machine's.
+IMPORTED = "imported.json"
 #: What every manifest has and analysis cannot do without.
 MANIFEST_KEYS: dict[str, type | tuple[type, ...]] = {
     "campaign": str, "site": str, "tier": str, "created_utc": str, "rounds": int, "images": dict,
@@ -50,6 +52,8 @@ class LaunchRecord(BaseModel):
     cell: str
     implementation: str
     image_sha256: str
+    #: `not verified`, or what verified it says; None of campaigns from before it was noted.
+    image_signature: str | None = None
     program: str
     output_format: Literal["wyeast-records-1", "hpl", "npb"]
     ranks: int
@@ -65,6 +69,9 @@ class LaunchRecord(BaseModel):
     times_s: dict[str, float] = {}
     #: Of the first node's processors together: busy, idle, stolen (given to a hypervisor's others).
     processors_s: dict[str, float] = {}
+    #: The first node just before the launch: where its `facts` are, `load_average`, `running`
+    #: processes, `memory_available_bytes`, `clock_hz`.
+    node: dict[str, str | int | float | None] = {}
     exit_code: int | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: str | None
@@ -114,19 +121,26 @@ def find_campaign(root: Path, name: str) -> Path:
     """Return the folder of a campaign: a path, a name in runs/, or the latest of some.
 
     `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
-    the beginning of a time that of the day.
+    the beginning of a time that of the day; imported ones are found by their names alone.
     """
     runs = root / "runs"
     for path in (Path(name), runs / name):
         if (path / "manifest.json").is_file():
             return path
-    found = sorted(path.parent for path in runs.glob("*/manifest.json"))
+    found = sorted(
+        path.parent for path in runs.glob("*/manifest.json") if not is_imported(path.parent)
+    )
     if name == "latest" and not found:
         raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
     for path in sorted(found, key=lambda path: path.name[:16], reverse=True):
         if name == "latest" or fits(name, path):
             return path
     raise CampaignError(f"{name} is no campaign: there is no manifest.json in it; see: ls runs")
+
+
+def is_imported(folder: Path) -> bool:
+    """Return whether a campaign came in a bundle, so that its site is another machine's."""
+    return (folder / IMPORTED).exists()
 
 
 def fits(name: str, folder: Path) -> bool:
@@ -161,6 +175,27 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not all(isinstance(image, dict) for image in manifest["images"].values()):
         raise CampaignError(f"{file}: an entry of 'images' is no JSON object")
     return manifest
+
+
+def measured_on(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest whose `machine` is the nodes that measured, where the campaign has them.
+
+    Of what differs among them each value is named. Raises CampaignError for a node's file that
+    cannot be read.
+    """
+    nodes: list[dict[str, Any]] = []
+    for file in sorted((path / "nodes").glob("*.json")):
+        try:
+            nodes.append(dict(json.loads(file.read_text())))
+        except (OSError, ValueError, TypeError) as error:
+            raise CampaignError(f"{file} cannot be read: {error}") from None
+    if not nodes:
+        return manifest
+    machine = {}
+    for key in dict.fromkeys(key for node in nodes for key in node):
+        values = list({json.dumps(node.get(key)): node.get(key) for node in nodes}.values())
+        machine[key] = values[0] if len(values) == 1 else ", ".join(sorted(map(str, values)))
+    return {**manifest, "machine": machine}
 
 
 def read_launch(folder: Path) -> tuple[LaunchRecord, Output | None]:

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from analysis.campaign import Campaign
+from analysis.campaign import Campaign, CampaignError, measured_on
 from analysis.comparability import (
     Difference,
+    condition_differences,
     differences,
     launch_differences,
     refuses,
@@ -45,6 +46,7 @@ class Row:
     experiment: str
     verdict: Verdict
     cells: int = 1
+    nodes: int = 1
 
 
 @dataclass
@@ -118,6 +120,17 @@ def pairs_of(
     return [images]
 
 
+def known_differences(
+    before: Campaign, after: Campaign, pairs: Sequence[tuple[str, str]]
+) -> list[Difference]:
+    """Return what differs between two campaigns as a whole, and between their images."""
+    try:
+        one, other = (measured_on(c.path, c.manifest) for c in (before, after))
+    except CampaignError as error:
+        raise IncomparableError(str(error)) from None
+    return [*differences(one, other, pairs), *condition_differences(before, after)]
+
+
 def compare_campaigns(
     before: Campaign, after: Campaign, images: tuple[str, str] | None = None
 ) -> CampaignComparison:
@@ -131,7 +144,7 @@ def compare_campaigns(
             f"{after.path.name} is both campaigns; name two, or two of its images with --images"
         )
     pairs = pairs_of(before, after, images)
-    found = differences(before.manifest, after.manifest, pairs)
+    found = known_differences(before, after, pairs)
     mine = {cell.name: cell for cell in measured_cells(before)}
     rows: list[Row] = []
     refused: dict[str, list[str]] = defaultdict(list)
@@ -163,6 +176,7 @@ def compare_campaigns(
                 Row(
                     theirs.name, experiment,
                     verdict_of(experiment, pair, before.path.name, sample),
+                    nodes=theirs.launches[pair[1]].record.nodes,
                 )
             )  # fmt: skip
             if not theirs.launch.record.oversubscribed:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from analysis.campaign import Launch
+from analysis.campaign import Campaign, Launch
 from analysis.records import ProgramOutput
+from analysis.statistics import median
 
 FILE = Path(__file__).parent / "comparability.yaml"
 
@@ -23,21 +24,29 @@ class Rule(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    of: Literal["campaign", "image", "launch"]
+    of: Literal["campaign", "image", "launch", "conditions"]
     at: Annotated[list[str], Field(min_length=1)]
     experiments: list[str] = []
+    between_nodes: bool = False
+    least: float = 0.0
+    full: Annotated[float, Field(gt=0)] | None = None
+    moves: Annotated[int, Field(ge=1, le=4)]
     effect: Literal["caveat", "refuse"]
     reason: Annotated[str, Field(min_length=20)]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that differs between two campaigns; `where` is an image or cells, if any."""
+    """Something that differs between two campaigns; `where` is an image or cells, if any.
+
+    `implementation` is that of the second campaign, where the difference is of one alone.
+    """
 
     rule: Rule
     before: Any
     after: Any
     where: str = ""
+    implementation: str = ""
 
     @property
     def sentence(self) -> str:
@@ -50,16 +59,35 @@ class Difference:
                 f"{self.rule.name}{of}: not known of the {one}, {shown(has)} in the other: "
                 f"{self.rule.reason}"
             )
-        return (
-            f"{self.rule.name}{of}: {shown(self.before)} and {shown(self.after)}: "
-            f"{self.rule.reason}"
-        )
+        return f"{self.rule.name}{of}: {in_words(self.before, self.after)}: {self.rule.reason}"
 
 
 def shown(value: Any) -> str:
     """Return a value in words: long ones, as digests and command lines, at their beginning."""
     text = str(value)
     return text if len(text) <= 60 else f"{text[:16]}…"
+
+
+def in_words(before: Any, after: Any) -> str:
+    """Return two values in words; of long lists of words and of objects only what differs."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return "; ".join(
+            f"{key} {in_words(before.get(key), after.get(key))}"
+            for key in sorted({*before, *after})
+            if before.get(key) != after.get(key)
+        )
+    words = [str(value).split() for value in (before, after)]
+    if min(map(len, words)) > 5:
+        only = [
+            [word for word in one if word not in other] for one, other in (words, reversed(words))
+        ]
+        if any(only):
+            return " and ".join(
+                f"only the {name} has {shown(' '.join(own))}"
+                for name, own in zip(("first", "second"), only, strict=True)
+                if own
+            )
+    return f"{shown(before)} and {shown(after)}"
 
 
 @cache
@@ -95,8 +123,37 @@ def differences(
                 )
                 if values[0] != values[1]:
                     named = one if one == other else f"{one} and {other}"
-                    found.append(Difference(rule, *values, where=named))
+                    found.append(Difference(rule, *values, where=named, implementation=other))
     return found
+
+
+def condition_differences(before: Campaign, after: Campaign) -> list[Difference]:
+    """Return what differs between the conditions of two campaigns' launches, by their medians.
+
+    What is not known of one of the two is passed over: older campaigns did not note it.
+    """
+    found = []
+    for rule in rules():
+        if rule.of != "conditions":
+            continue
+        sides = [
+            [value for launch in campaign.sound() if (value := condition(launch, rule)) is not None]
+            for campaign in (before, after)
+        ]
+        if not all(sides):
+            continue
+        one, other = (median(values) for values in sides)
+        if abs(other - one) >= rule.least:
+            found.append(Difference(rule, round(one, 3), round(other, 3)))
+    return found
+
+
+def condition(launch: Launch, rule: Rule) -> float | None:
+    """Return what a launch says of the conditions that it ran under."""
+    if rule.at == ["stolen_share"]:
+        return launch.record.stolen_share()
+    found = value_at(launch.record.model_dump(), rule.at)
+    return None if found is None else float(found)
 
 
 def of_launch(launch: Launch, path: list[str]) -> Any:
@@ -115,7 +172,9 @@ def launch_differences(before: Launch, after: Launch, cell: str) -> list[Differe
         if rule.of == "launch":
             values = of_launch(before, rule.at), of_launch(after, rule.at)
             if values[0] != values[1]:
-                found.append(Difference(rule, *values, where=cell))
+                found.append(
+                    Difference(rule, *values, cell, implementation=after.record.implementation)
+                )
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from analysis.campaign import Campaign, CampaignError, read_manifest
+from analysis.campaign import Campaign, CampaignError, measured_on, read_manifest
 from analysis.campaign_comparison import Row
 from analysis.change_points import change_points, least_chance, level_of_each
 from analysis.comparability import differences
@@ -106,7 +106,10 @@ def history(frame: pl.DataFrame) -> list[Series]:
 def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
     """Return what else differs between the campaigns on both sides of a change, in words."""
     try:
-        before, after = (read_manifest(runs / name) for name in (change.before, change.since))
+        before, after = (
+            measured_on(runs / name, read_manifest(runs / name))
+            for name in (change.before, change.since)
+        )
     except CampaignError as error:
         return [str(error)]
     names = {d.rule.name for d in differences(before, after, [(implementation, implementation)])}

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.campaign import Campaign, CampaignError, read_campaign, read_manifest
+from analysis.campaign import Campaign, CampaignError, is_imported, read_campaign, read_manifest
 from analysis.comparison import measured_cells
 
 FILE = ".history.index"
@@ -150,6 +150,9 @@ def summarise(folder: Path) -> list[dict[str, Any]]:
     try:
         if not (folder / "manifest.json").exists():
             raise CampaignError(f"{folder} has no manifest.json: no campaign, or one cut short")
+        if is_imported(folder):
+            # Another machine's, whose site may have the name of one here.
+            return [{}]
         manifest = read_manifest(folder)
         night = manifest.get("night")
         if isinstance(night, dict) and night.get("again_of"):

@@ -30,6 +30,9 @@ LAUNCHES: dict[str, Any] = {
     "container_s": pl.Float64, "daemons_s": pl.Float64,
     "processors_busy_s": pl.Float64, "processors_idle_s": pl.Float64,
     "processors_stolen_s": pl.Float64,
+    "image_signature": pl.String, "node_facts": pl.String, "node_load_average": pl.Float64,
+    "node_running": pl.Int64, "node_memory_available_bytes": pl.Int64,
+    "node_clock_hz": pl.Float64,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -66,6 +69,7 @@ def launch_row(launch: Launch) -> dict[str, Any]:
     row = {name: getattr(launch.record, name, None) for name in LAUNCHES}
     row |= {f"{name}_s": seconds for name, seconds in launch.record.times_s.items()}
     row |= {f"processors_{name}_s": time for name, time in launch.record.processors_s.items()}
+    row |= {f"node_{name}": value for name, value in launch.record.node.items()}
     if isinstance(launch.output, ProgramOutput):
         row["library"] = launch.output.header.library
     return row

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from analysis.campaign import is_imported
 from campaign import choice, estimate, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
@@ -47,6 +48,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
+    parser.add_argument(
+        "--like", metavar="CAMPAIGN",
+        help="repeat a campaign of runs/: its checks, images, tier, rounds and the seed of their "
+        "order, in place of what these options say",
+    )  # fmt: skip
     parser.add_argument("--resume", metavar="CAMPAIGN", help="go on with a campaign of runs/")
     parser.add_argument(
         "--host-mpi", metavar="PREFIX",
@@ -112,6 +118,7 @@ def new_campaign(
         "rounds": options.rounds,
         "checks": options.checks,
         "study": options.study,
+        **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations, load_site(options.site)),
@@ -135,6 +142,8 @@ def new_campaign(
 
 def command_of(options: argparse.Namespace) -> str:
     """Return the command that a person would type for this campaign."""
+    if options.like:
+        return f"python -m campaign --site {options.site} --like {options.like}"
     given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds}
     if options.host_mpi:
         given["HOST_MPI"] = options.host_mpi
@@ -166,6 +175,13 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """Open a campaign to go on with; refuse if its images are no longer the same."""
     campaign = ROOT / "runs" / Path(options.resume).name
     manifest = read_manifest(options.resume)
+    if not folder.belongs_to_us(campaign):
+        raise CampaignError(f"{campaign.name} is another user's; measure a campaign of your own")
+    if is_imported(campaign):
+        raise CampaignError(
+            f"{campaign.name} came in a bundle and is another machine's; repeat it with: "
+            f"python -m campaign --like {campaign.name}"
+        )
     if manifest["finished_utc"]:
         raise CampaignError(f"{campaign.name} is finished; there is nothing to go on with")
     if "host_mpi" in manifest:
@@ -246,11 +262,38 @@ def as_study(options: argparse.Namespace) -> None:
         options.images = options.images or ",".join(study.images())
 
 
+def as_before(options: argparse.Namespace) -> None:
+    """Fill in what decides a campaign from the manifest of the one that it is to be like."""
+    if not options.like:
+        return
+    manifest = read_manifest(options.like)
+    names = list(manifest["images"])
+    marked = [name for name in names if f"+{HOST}-" in name]
+    if marked and not options.host_mpi:
+        raise CampaignError(
+            f"{options.like} measured {marked[0]}, with an MPI of its machine bound in; say which "
+            "one is to stand for it here: --host-mpi /opt/some-mpi"
+        )
+    try:
+        options.like = str(manifest["campaign"])
+        options.tier, options.rounds = manifest["tier"], manifest["rounds"]
+        options.seed, options.checks = manifest["order_seed"], manifest["checks"]
+    except KeyError as error:
+        raise CampaignError(f"the manifest of {options.like} lacks {error}") from None
+    options.study, options.time_limit = manifest.get("study"), manifest.get("time_limit")
+    options.name = options.name or manifest.get("name")
+    options.images = ",".join(
+        f"{images.split_variant(name)[0]}+{HOST}" if name in marked else name for name in names
+    )
+
+
 def main() -> int:
     """Measure and report; return the exit code."""
     options = arguments()
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
+    folder.only_owner_writes()
     try:
+        as_before(options)
         as_study(options)
         if options.resume:
             options.site = read_manifest(options.resume)["site"]

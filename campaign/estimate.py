@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis.campaign import is_imported
+
 # What decides how long a round takes, beside the machine's load.
 ALIKE = ("site", "tier", "checks", "time_limit")
 
@@ -23,6 +25,8 @@ def last_round_like(root: Path, manifest: dict[str, Any]) -> tuple[float, str] |
     """
     for path in sorted((root / "runs").glob("*/manifest.json"), reverse=True):
         try:
+            if is_imported(path.parent):
+                continue
             other = json.loads(path.read_text())
             if other["campaign"] == manifest["campaign"]:
                 continue

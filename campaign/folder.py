@@ -23,6 +23,16 @@ class CampaignError(Exception):
     """A campaign cannot be started, written or resumed; the text is a sentence."""
 
 
+def only_owner_writes() -> None:
+    """Have what this process and those that it starts write be changed by its owner alone."""
+    os.umask(os.umask(0o077) | 0o022)
+
+
+def belongs_to_us(path: Path) -> bool:
+    """Return whether a campaign is of the user that runs this."""
+    return path.stat().st_uid == os.geteuid()
+
+
 def utc_now() -> str:
     """Return the time in UTC as the records have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

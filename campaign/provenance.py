@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import re
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from campaign import node_facts
 from containers import images, trust
 from containers.apptainer import apptainer_command, exec_options
 
@@ -41,50 +40,13 @@ def input_digests(root: Path, site: str) -> dict[str, str]:
     return {str(path.relative_to(root)): sha256_of(path) for path in sorted(paths)}
 
 
-def first_line(path: str) -> str | None:
-    """Return the first line of a file of the kernel, or None where there is none."""
-    try:
-        return Path(path).read_text().splitlines()[0].strip() or None
-    except (OSError, IndexError, UnicodeDecodeError):
-        return None
-
-
-def of_processor(field: str) -> str | None:
-    """Return a field of the first processor in /proc/cpuinfo."""
-    match = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.M)
-    return match.group(1).strip() if match else None
-
-
-def network() -> dict[str, dict[str, str | None]]:
-    """Return the network interfaces with their state and speed (Mbit/s, as the kernel says)."""
-    interfaces = sorted(Path("/sys/class/net").iterdir())
-    return {
-        interface.name: {
-            "state": first_line(f"{interface}/operstate"),
-            "speed_mbit_per_s": first_line(f"{interface}/speed"),
-        }
-        for interface in interfaces
-        if interface.name != "lo" and interface.is_dir()
-    }
-
-
 def machine() -> dict[str, Any]:
-    """Return the facts of this machine that bear on a measurement."""
-    return {
-        "hostname": platform.node(),
-        "kernel": platform.release(),
-        "kernel_command_line": first_line("/proc/cmdline"),
-        "cpu_model": of_processor("model name"),
-        "cpu_flags": of_processor("flags"),
-        "microcode": of_processor("microcode"),
-        "cores": len(os.sched_getaffinity(0)),
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "governor": first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "transparent_huge_pages": first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "load_average": os.getloadavg()[0],
-        "network": network(),
-    }
+    """Return the facts of this machine that bear on a measurement.
+
+    Under a scheduler it is the one that campaigns are started on; `nodes/` has those that measure.
+    """
+    seen = node_facts.of_this_machine()
+    return {**node_facts.facts(seen), **node_facts.conditions(seen)}
 
 
 def said_by(*command: str) -> str | None:
@@ -111,7 +73,7 @@ def software(root: Path) -> dict[str, Any]:
 def describe_images(
     root: Path, implementations: list[str], site: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return digest, labels and inner manifest of each image, after verifying it.
+    """Return digest, signature, labels and inner manifest of each image, after verifying it.
 
     Raises containers.images.ImageError for an image that is missing, not the locked one, or not
     what the site's data allow.
@@ -129,6 +91,7 @@ def describe_images(
         )
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
+            "signature": trust.signature_status(root, implementation, site),
             "labels": images.labels(path),
             "manifest": json.loads(manifest) if manifest else None,
         }

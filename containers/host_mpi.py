@@ -54,6 +54,8 @@ def bind(
         "variant": variant,
         "prefix": str(found.prefix),
         "library_sha256": sha256_of(found.library),
+        # What else of the machine is mixed in: its PMI's and fabric's libraries.
+        "libraries": {path.name: sha256_of(path) for path in sorted(folder.iterdir())},
         "labels": {
             **{f"org.wyeast.{key}": own[f"org.wyeast.{key}"] for key in OVERRIDDEN},
             "org.wyeast.mpiexec": f"{found.prefix}/bin/mpiexec",
@@ -84,7 +86,9 @@ def bind(
 def bind_again(root: Path, facts: Mapping[str, Any], names: list[str], site: str) -> None:
     """Bind the MPI that a campaign of these names began with; raises PrefixError for another."""
     bound = [f"{name.partition('+')[0]}+{HOST}" for name in names if facts["variant"] in name]
-    if bind(root, facts["prefix"], bound, site)[0] != facts:
+    now = bind(root, facts["prefix"], bound, site)[0]
+    # An older campaign does not name the machine's other libraries.
+    if {key: value for key, value in now.items() if key in facts} != facts:
         raise PrefixError(
             f"the MPI under {facts['prefix']} is another than the one that the campaign began "
             "with; measure a new campaign instead"

@@ -205,10 +205,22 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Path:
         )
     path = images.verify(root, name)
     if policy == "signed":
-        status = path.stat()
-        stamps = tuple((p.name, p.stat().st_mtime_ns) for p in (root / FOLDER).glob("*.asc"))
-        _signers_once(root, path, (status.st_size, status.st_mtime_ns, status.st_ino), stamps)
+        _signers_of(root, path)
     return path
+
+
+def _signers_of(root: Path, path: Path) -> list[Key]:
+    status = path.stat()
+    stamps = tuple((p.name, p.stat().st_mtime_ns) for p in (root / FOLDER).glob("*.asc"))
+    return _signers_once(root, path, (status.st_size, status.st_mtime_ns, status.st_ino), stamps)
+
+
+def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
+    """Return by whom an image is signed, or `not verified`; raises ImageError as `admit` does."""
+    path = admit(root, name, site)
+    if site.get(POLICY_KEY, POLICIES[0]) != "signed":
+        return "not verified"
+    return "signed by " + ", ".join(sorted(key.fingerprint for key in _signers_of(root, path)))
 
 
 @cache

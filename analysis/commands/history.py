@@ -112,6 +112,29 @@ def compare(
 
 
 @app.command()
+def why(
+    campaign: CampaignArgument,
+    other: Annotated[str, typer.Argument(help="the second campaign")],
+    images: Annotated[
+        str | None,
+        typer.Option(help="ONE,OTHER: the first of one campaign, the second of the other"),
+    ] = None,
+) -> None:
+    """Say in words what differs between two campaigns, the largest suspect first."""
+    from analysis.campaign_comparison import IncomparableError
+    from analysis.suspects import explain, sentences
+
+    try:
+        found = explain(
+            campaign_of(campaign), campaign_of(other), images_of(images) if images else None
+        )
+    except IncomparableError as error:
+        fail(str(error))
+    for sentence in sentences(found):
+        print(sentence)
+
+
+@app.command()
 def history(
     site: Annotated[str | None, typer.Option(help="only this site")] = None,
     experiment: Annotated[str | None, typer.Option(help="only this experiment")] = None,

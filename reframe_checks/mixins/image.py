@@ -38,9 +38,9 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
     def open_image(self) -> None:
         """Refuse an image that is missing, not the locked one, or not what the site allows."""
         try:
-            self.path = trust.admit(
-                ROOT, self.implementation, self.current_partition.extras["site"]
-            )
+            site = self.current_partition.extras["site"]
+            self.path = trust.admit(ROOT, self.implementation, site)
+            self.signature = trust.signature_status(ROOT, self.implementation, site)
         except images.ImageError as error:
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]

@@ -11,10 +11,11 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from analysis.record_types import RecordError
-from campaign import folder
+from campaign import folder, node_facts
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
+NODE = "launch_node"
 STARTED = "launch_started"
 ENDED = "launch_ended"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
@@ -73,7 +74,8 @@ class Recorded(rfm.RegressionTestPlugin):
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
         now = "{ date +%s.%N; head -n 1 /proc/stat; }"
-        self.prerun_cmds += [f"{now} >{STARTED}"]
+        # Before the launch's time begins.
+        self.prerun_cmds += [f"{node_facts.COMMAND} >{NODE}", f"{now} >{STARTED}"]
         self.postrun_cmds += [
             "launch_exit_code=$?",
             f"{now} >{ENDED}",
@@ -202,6 +204,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "cell": self.cell(),
             "implementation": self.implementation(),
             "image_sha256": self.image.sha256,
+            "image_signature": self.image.signature,
             "program": self.program,
             "output_format": self.output_format,
             "ranks": self.num_tasks,
@@ -217,7 +220,7 @@ class Recorded(rfm.RegressionTestPlugin):
         }
 
     def keep(self, campaign: Path, outcome: str, sentence: str | None) -> None:
-        """Write the launch to the campaign folder."""
+        """Write the launch to the campaign folder, and the facts of a node that is new to it."""
         self.position[0] += 1
         span = self.launch_seconds()
         record = self.asked() | {
@@ -226,6 +229,7 @@ class Recorded(rfm.RegressionTestPlugin):
             "wall_s": span[1] - span[0] if span else None,
             "times_s": self.other_times(),
             "processors_s": self.processor_seconds(),
+            "node": node_facts.keep(campaign, "\n".join(self.noted(NODE))),
             "exit_code": self.exit_code(),
             "outcome": outcome,
             "sentence": sentence,

@@ -1,0 +1,1 @@
+"""Campaigns that travel: packed with what measured them, verified, and repeated."""

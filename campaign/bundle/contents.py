@@ -1,0 +1,185 @@
+"""What a bundle of a campaign holds: all of the campaign, and what it was measured by."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.campaign import IMPORTED
+from campaign.bundle import crate
+from campaign.bundle.archive import BundleError, Member
+from campaign.provenance import sha256_of
+from containers import images
+
+SCHEMA = "wyeast-bundle-1"
+ABOUT = "bundle.json"
+#: What else than the manifest's inputs decides what is measured or says how to build it again.
+DEFINITIONS = (
+    "benchmarks/", "containers/", "reframe_checks/", "spack_repo/", "spack_locks/", "spack.yaml",
+    "requirements", "LICENSE", "CITATION.cff",
+)  # fmt: skip
+README = """\
+# {name}
+
+A campaign measured with Wyeast: `campaign/` is its folder whole, `definitions/` are the files that
+it was measured by, `images/` (if there) the images it ran. `sha256sum --check SHA256SUMS` verifies
+all; `ro-crate-metadata.json` describes all for machines (RO-Crate 1.1).
+
+To repeat and compare it, in a checkout of Wyeast: `make rerun BUNDLE=<this archive> SITE=<a site>`.
+"""
+
+
+@dataclass
+class Bundle:
+    """The files of a bundle by name, and in sentences what is not as one would expect."""
+
+    name: str
+    manifest: dict[str, Any]
+    members: dict[str, Member] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def of_commit(root: Path, commit: str | None) -> dict[str, Member]:
+    """Return the files of a commit by name; none where there is no such commit here."""
+    if not commit:
+        return {}
+    command = ["git", "-C", str(root), "archive", "--format=tar", commit]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        for info in archive:
+            content = archive.extractfile(info) if info.isreg() else None
+            if content:
+                found[info.name] = Member(content.read(), bool(info.mode & 0o100))
+    return found
+
+
+def of_campaign(folder: Path) -> dict[str, Member]:
+    """Return the files of a campaign's folder, without those in flight and the mark of an import.
+
+    Raises BundleError for a link, which would bring in something else.
+    """
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts) or str(name) == IMPORTED:
+            continue
+        if path.is_symlink():
+            raise BundleError(
+                f"{path} is a link; a bundle holds plain files: put its content there"
+            )
+        if path.is_file():
+            found[f"campaign/{name.as_posix()}"] = Member(path)
+    return found
+
+
+def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | None]]:
+    """Add the definitions that were used; return where each comes from, with the digest it had.
+
+    A file whose digest the manifest has is taken where it has that digest: from the manifest's
+    commit, else from the working files; where neither has it, that is noted. Others are the
+    commit's.
+    """
+    manifest = bundle.manifest
+    commit = manifest["software"].get("wyeast_commit")
+    committed = of_commit(root, commit)
+    if not committed:
+        bundle.notes.append(
+            f"the commit {commit} that it was measured by is not here: of its definitions only the "
+            "files are in the bundle whose digests are in the manifest"
+        )
+    said: dict[str, dict[str, str | None]] = {}
+    for name, digest in sorted(manifest.get("inputs", {}).items()):
+        working = root / name
+        origin: str | None = None
+        if name in committed and committed[name].digest() == digest:
+            origin, bundle.members[f"definitions/{name}"] = "commit", committed[name]
+        elif working.is_file() and sha256_of(working) == digest:
+            origin, bundle.members[f"definitions/{name}"] = "working file", Member(working)
+        else:
+            bundle.notes.append(
+                f"{name} is not in the bundle: neither the commit nor the working file is the one "
+                f"that was used ({digest[:12]}…)"
+                + ("; the manifest has the images' digests and labels" * (name == images.LOCK))
+            )
+        said[name] = {"sha256": digest, "from": origin}
+    wanted = [*DEFINITIONS, f"site_configs/{manifest['site']}/"]
+    if manifest.get("study"):
+        wanted.append(f"literature/{manifest['study']}/")
+    for name, member in committed.items():
+        if name.startswith(tuple(wanted)) and name not in said:
+            bundle.members[f"definitions/{name}"] = member
+            said[name] = {"sha256": None, "from": "commit"}
+    if manifest["software"].get("wyeast_changes"):
+        bundle.notes.append(
+            "it was measured with uncommitted changes: of files whose digests are not in the "
+            "manifest the bundle has the commit's"
+        )
+    return said
+
+
+def add_images(root: Path, bundle: Bundle) -> None:
+    """Add the images that were measured; raises BundleError where one here is another."""
+    entries = {}
+    for name, image in bundle.manifest["images"].items():
+        implementation, _ = images.split_variant(name)
+        try:
+            entry = images.load_lock(root)["images"].get(implementation) or {}
+        except images.ImageError as error:
+            raise BundleError(str(error)) from None
+        path = images.folder(root) / str(entry.get("file") or f"{implementation}.sif")
+        if not path.is_file():
+            raise BundleError(
+                f"{path} is missing; make the bundle without images, or bring it here"
+            )
+        if sha256_of(path) != image["sha256"] or entry.get("sha256") != image["sha256"]:
+            raise BundleError(
+                f"{path} is another image than the one that was measured "
+                f"({image['sha256'][:12]}…); make the bundle without images"
+            )
+        bundle.members[f"images/{implementation}.sif"] = Member(path, executable=True)
+        entries[implementation] = entry | {"file": f"{implementation}.sif"}
+    lock = {"schema": images.SCHEMA, "images": entries}
+    bundle.members["images/images.lock"] = of_json(lock)
+
+
+def of_json(data: Any) -> Member:
+    """Return a file of JSON."""
+    return Member((json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
+
+
+def gather(
+    root: Path, folder: Path, manifest: dict[str, Any], with_images: bool, creator: str
+) -> Bundle:
+    """Return the bundle of a campaign; raises BundleError where it cannot be whole."""
+    bundle = Bundle(str(manifest["campaign"]), manifest)
+    if folder.resolve().name != bundle.name:
+        raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")
+    if not manifest["finished_utc"]:
+        bundle.notes.append("the campaign is not finished")
+    bundle.members |= of_campaign(folder)
+    definitions = add_definitions(root, bundle)
+    if with_images:
+        add_images(root, bundle)
+    about = {
+        "schema": SCHEMA,
+        "campaign": bundle.name,
+        "definitions": definitions,
+        "images": with_images,
+        "notes": bundle.notes,
+    }
+    bundle.members[ABOUT] = of_json(about)
+    bundle.members["README.md"] = Member(README.format(name=bundle.name).encode())
+    bundle.members["CITATION.cff"] = Member(crate.citation(manifest, creator).encode())
+    bundle.members[".zenodo.json"] = of_json(crate.zenodo(manifest, creator))
+    sizes = {name: member.size for name, member in bundle.members.items()}
+    bundle.members["ro-crate-metadata.json"] = of_json(crate.metadata(manifest, sizes, creator))
+    return bundle

@@ -1,0 +1,88 @@
+"""`python -m campaign.bundle.make`: put a campaign into one archive that others can repeat."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from analysis.campaign import CampaignError, find_campaign, read_manifest
+from campaign.bundle import leaks
+from campaign.bundle.archive import BundleError, read_sums, sums_of, write
+from campaign.bundle.contents import gather
+from campaign.bundle.crate import DEVELOPERS
+from campaign.provenance import sha256_of
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.bundle.make",
+        description="Put a campaign with the definitions it was measured by into one archive.",
+    )
+    parser.add_argument("campaign", help="a campaign's folder, its name in runs/, or `latest`")
+    parser.add_argument("--out", help="the archive (.wyeast/bundles/<campaign>.tar.gz)")
+    parser.add_argument("--with-images", action="store_true", help="put the images in, too")
+    parser.add_argument(
+        "--creator", default=DEVELOPERS, help="who is to be cited for the data (%(default)s)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="list what it would hold")
+    return parser.parse_args(words)
+
+
+def make(options: argparse.Namespace) -> int:
+    """Make a bundle, unless it is there; return the exit code.
+
+    Raises BundleError and CampaignError.
+    """
+    folder = find_campaign(ROOT, options.campaign)
+    manifest = read_manifest(folder)
+    bundle = gather(ROOT, folder, manifest, options.with_images, options.creator)
+    name = f"{bundle.name}.tar.gz"
+    out = Path(options.out) if options.out else ROOT / ".wyeast" / "bundles" / name
+    if out.is_dir():
+        out = out / name
+    secrets, hints = leaks.scan(bundle.members, folder)
+    for sentence in bundle.notes:
+        print(f"note: {sentence}", file=sys.stderr)
+    for sentence in hints:
+        print(f"private? {sentence}; a reader of the bundle will see it", file=sys.stderr)
+    if secrets:
+        raise BundleError(f"{'; '.join(secrets)}: nothing with a secret leaves; remove it first")
+    if options.dry_run:
+        for member in sorted(bundle.members):
+            print(f"{bundle.members[member].size:>12} {member}")
+        size = sum(member.size for member in bundle.members.values())
+        print(f"would write {out}: {len(bundle.members)} files, {size} bytes before compression")
+        return 0
+    sums = sums_of(bundle.members)
+    if out.exists():
+        if read_sums(out) != (bundle.name, sums):
+            raise BundleError(
+                f"{out} is there with another content; remove it, or name another file with OUT="
+            )
+        print(f"bundle: {out} is there already with this content")
+        return 0
+    made = int(datetime.fromisoformat(manifest["created_utc"]).timestamp())
+    write(out, bundle.name, bundle.members, sums, made)
+    print(f"bundle: {out} ({len(sums)} files, {out.stat().st_size} bytes, sha256 {sha256_of(out)})")
+    return 0
+
+
+def main(words: list[str] | None = None) -> int:
+    """Make a bundle; return the exit code."""
+    try:
+        return make(arguments(words))
+    except (BundleError, CampaignError, ValueError) as error:
+        print(f"bundle: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"bundle: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""A bundle is verified, brought in, repeated and compared; a hostile one changes nothing."""
+
+import gzip
+import hashlib
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.campaign import find_campaign, is_imported
+from analysis.history_index import history_rows
+from campaign.bundle import archive, make, rerun
+from campaign.bundle.archive import SUMS, BundleError, sums_text, unpack
+from containers import images
+from tests.campaign.bundle.conftest import NAME, Checkout, checkout_at
+
+PROJECT = Path(__file__).resolve().parents[3]
+AGAIN = "20260202T000000Z-local-synthetic"
+#: What stands for `python -m campaign`: the same numbers again, under another name.
+MEASURE = f"""\
+import json, pathlib, shutil, sys
+assert sys.argv[2:4] == ["-m", "campaign"], sys.argv
+pathlib.Path("asked").write_text(" ".join(sys.argv[4:]))
+again = pathlib.Path("runs/{AGAIN}")
+if not again.exists():
+    shutil.copytree("runs/{NAME}", again)
+    (again / "imported.json").unlink(missing_ok=True)
+file = again / "manifest.json"
+manifest = json.loads(file.read_text()) | {{"campaign": again.name, "like": "{NAME}"}}
+manifest["machine"]["kernel"] = "6.2.0"
+file.write_text(json.dumps(manifest))
+"""
+
+
+@pytest.fixture
+def bundle(here: Checkout) -> Path:
+    assert make.main([NAME, "--with-images"]) == 0
+    return here.root / ".wyeast" / "bundles" / f"{NAME}.tar.gz"
+
+
+@pytest.fixture
+def there(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
+    """Return another checkout, without images; commands run there from here on."""
+    checkout = checkout_at(tmp_path / "there", monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    (checkout.root / "measure.py").write_text(MEASURE)
+    return checkout
+
+
+@pytest.fixture
+def uncompared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the comparison, which takes seconds, where another thing is looked at."""
+    monkeypatch.setattr(rerun, "compare", lambda before, after: 0)
+
+
+def submit() -> list[str]:
+    return ["--", sys.executable, "measure.py"]
+
+
+def test_a_campaign_is_repeated_and_compared(
+    there: Checkout,
+    bundle: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (there.root / "requirements.lock").write_text("nothing==2.0\n")
+    assert rerun.main([str(bundle), *submit()]) == 0
+    out = capfd.readouterr().out
+    assert f"runs/{NAME} is imported" in out and "requirements.lock is another here" in out
+    assert "the image alpha-1.0 is put in its place from the bundle" in out
+    assert f"{AGAIN} over {NAME}" in out and "kernel: none and 6.2.0" in out
+    assert (there.root / "asked").read_text() == f"--site local --like {NAME}"
+    assert images.verify(there.root, "alpha-1.0").read_bytes() == b"an image"
+    # It is marked, found by its name alone, and no part of this machine's history.
+    imported = there.root / "runs" / NAME
+    assert is_imported(imported) and find_campaign(there.root, NAME) == imported
+    assert find_campaign(there.root, "latest").name == AGAIN
+    said: list[str] = []
+    assert set(history_rows(there.root / "runs", said.append)["folder"]) == {AGAIN}
+    assert said == []
+    assert not list((there.root / ".wyeast" / "bundles").iterdir()), "nothing is left aside"
+    # Again: nothing is measured a second time, unless that is asked for.
+    monkeypatch.setattr(rerun, "compare", lambda before, after: 0)
+    (there.root / "asked").unlink()
+    assert rerun.main([str(bundle), *submit()]) == 0
+    out = capfd.readouterr().out
+    assert f"runs/{NAME} is here already" in out and "repeats it already; AGAIN=1" in out
+    assert not (there.root / "asked").exists()
+
+
+@pytest.mark.usefixtures("uncompared")
+def test_a_repetition_that_was_cut_short_is_gone_on_with(
+    there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert rerun.main([str(bundle), *submit()]) == 0
+    file = there.root / "runs" / AGAIN / "manifest.json"
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(manifest | {"finished_utc": None}))
+    capfd.readouterr()
+    assert rerun.main([str(bundle), *submit()]) == 1
+    assert (there.root / "asked").read_text() == f"--resume {AGAIN}"
+    assert "was not repeated to its end" in capfd.readouterr().err
+
+
+def test_dry_run_changes_nothing(
+    there: Checkout, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rerun.main([str(bundle), "--dry-run", *submit()]) == 0
+    out = capsys.readouterr().out
+    assert f"would put the campaign into runs/{NAME}" in out and "would be put in its place" in out
+    assert not list((there.root / "runs").iterdir()) and not (there.root / "asked").exists()
+    assert not images.available(there.root)
+
+
+@pytest.mark.usefixtures("uncompared")
+def test_an_image_here_is_never_replaced(
+    there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    there.put_image(b"mine")
+    assert rerun.main([str(bundle), *submit()]) == 1
+    assert (
+        "is another than the one measured; measure with the one here by" in capfd.readouterr().err
+    )
+    assert not (there.root / "asked").exists()
+    assert rerun.main([str(bundle), "--keep-images", *submit()]) == 0
+    assert (there.root / ".wyeast" / "images" / "alpha-1.0.sif").read_bytes() == b"mine"
+
+
+def test_a_campaign_here_is_never_overwritten(
+    here: Checkout, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = here.root / "runs" / NAME / "report.html"
+    report.write_text("made again, which is no other campaign")
+    assert rerun.main([str(bundle), "--dry-run"]) == 0
+    assert f"runs/{NAME} is here already" in capsys.readouterr().out
+    log = here.root / "runs" / NAME / "reframe" / "round001.log"
+    log.write_text("something else")
+    assert rerun.main([str(bundle), *submit()]) == 1
+    assert (
+        "is there with another content, and no campaign is overwritten" in capsys.readouterr().err
+    )
+    assert log.read_text() == "something else" and not is_imported(log.parents[1])
+
+
+def hostile(path: Path, *entries: tuple[str, bytes, str], sums: bytes | None = None) -> Path:
+    """Write an archive: name, content and kind of each entry after a list of digests."""
+    listed = {
+        name.partition("/")[2]: hashlib.sha256(content).hexdigest() for name, content, _ in entries
+    }
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content, kind in [
+            (f"top/{SUMS}", sums_text(listed) if sums is None else sums, "file"), *entries,
+        ]:  # fmt: skip
+            info = tarfile.TarInfo(name)
+            if kind == "file":
+                info.size = len(content)
+            elif kind == "device":
+                info.type = tarfile.CHRTYPE
+            else:
+                info.type = tarfile.SYMTYPE if kind == "link" else tarfile.LNKTYPE
+                info.linkname = content.decode()
+            tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+HOSTILE: list[tuple[list[tuple[str, bytes, str]], str]] = [
+    ([("top/../../escaped", b"x", "file")], "no name within"),
+    ([("/top/escaped", b"x", "file")], "no name within"),
+    ([("top/a", b"x", "file"), ("other/b", b"x", "file")], "outside of top"),
+    ([("top//b", b"x", "file")], "no name within"),
+    ([("top/a\nb", b"x", "file")], "is no digest|no name within"),
+    ([("top/a", b"/etc", "link"), ("top/a/b", b"x", "file")], "no plain file"),
+    ([("top/a", b"/etc/passwd", "hard link")], "no plain file"),
+    ([("top/a", b"", "device")], "no plain file"),
+    ([("top/a", b"x", "file"), ("top/a", b"x", "file")], "or there twice"),
+]
+
+
+@pytest.mark.parametrize(("entries", "sentence"), HOSTILE)
+def test_hostile_archives_write_nothing_outside(
+    tmp_path: Path, entries: list[tuple[str, bytes, str]], sentence: str
+) -> None:
+    folder = tmp_path / "into" / "here"
+    folder.mkdir(parents=True)
+    path = hostile(tmp_path / "hostile.tar.gz", *entries)
+    with pytest.raises(BundleError, match=sentence):
+        unpack(path, folder)
+    outside = {p for p in tmp_path.rglob("*") if not p.is_relative_to(folder)}
+    assert outside == {tmp_path / "into", path}
+    assert not any(p.is_symlink() for p in folder.rglob("*"))
+
+
+def zeros(path: Path) -> Path:
+    """Write a small archive of a gigabyte of zeros that says so in its headers."""
+    info = tarfile.TarInfo("top/zeros")
+    info.size = 2**30
+    first = tarfile.TarInfo(f"top/{SUMS}")
+    text = sums_text({"zeros": "0" * 64})
+    first.size = len(text)
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(first.tobuf() + text + bytes(-len(text) % 512) + info.tobuf())
+        file.write(bytes(2**20))
+    return path
+
+
+def long_header(path: Path) -> Path:
+    """Write an archive whose header of a file is longer than anybody's memory is worth."""
+    info = tarfile.TarInfo("././@PaxHeader")
+    info.type, info.size = tarfile.XHDTYPE, 2**32
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(info.tobuf() + bytes(2**20))
+    return path
+
+
+@pytest.mark.parametrize("write", [zeros, long_header])
+def test_sizes_are_bounded(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    path = write(tmp_path / "large.tar.gz")
+    (tmp_path / "into").mkdir()
+    with pytest.raises(BundleError, match="it holds more than"):
+        unpack(path, tmp_path / "into", most=2**20)
+    assert not list((tmp_path / "into").iterdir())
+
+
+def test_damage_is_found(bundle: Path, tmp_path: Path) -> None:
+    content = bundle.read_bytes()
+    plain = gzip.decompress(content)
+    damaged = {
+        "cut": content[: len(content) // 2],
+        "other": gzip.compress(plain.replace(b"an image", b"no image")),
+        "missing": gzip.compress(plain[: plain.index(f"{NAME}/images".encode())] + bytes(10240)),
+        "none": b"no archive",
+        "empty": b"",
+    }
+    sentences = {
+        "cut": "damaged one|not whole", "other": "another content than", "missing": "not whole",
+        "none": "is no bundle", "empty": "is no bundle",
+    }  # fmt: skip
+    for name, bytes_of in damaged.items():
+        path = tmp_path / f"{name}.tar.gz"
+        path.write_bytes(bytes_of)
+        (tmp_path / name).mkdir()
+        with pytest.raises(BundleError, match=sentences[name]):
+            unpack(path, tmp_path / name)
+
+
+def test_a_bundle_that_names_another_campaign_is_refused(
+    there: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = hostile(tmp_path / "x.tar.gz", ("top/campaign/manifest.json", b"{}", "file"))
+    assert rerun.main([str(path)]) == 1 and "has the schema None" in capsys.readouterr().err
+    manifest = (there.root.parent / "here" / "runs" / NAME / "manifest.json").read_bytes()
+    path = hostile(tmp_path / "y.tar.gz", ("top/campaign/manifest.json", manifest, "file"))
+    assert rerun.main([str(path)]) == 1
+    assert f"holds '{NAME}' in a folder 'top'" in capsys.readouterr().err
+    assert not list((there.root / "runs").iterdir())
+    assert rerun.main([str(tmp_path / "none.tar.gz")]) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
+    there: Checkout, tmp_path: Path
+) -> None:
+    folder = tmp_path / "unpacked"
+    (folder / "images").mkdir(parents=True)
+    (folder / "images" / "alpha-1.0.sif").write_bytes(b"x")
+    entry = {"sha256": "1" * 64, "labels": {}}
+    lock = {"schema": images.SCHEMA, "images": {"alpha-1.0": entry}}
+    (folder / "images" / "images.lock").write_text(json.dumps(lock))
+    for in_sums, wanted in (("1" * 64, "2" * 64), ("2" * 64, "1" * 64), ("2" * 64, "2" * 64)):
+        with pytest.raises(BundleError, match="is not the image that was measured"):
+            rerun.put_image(folder, {"images/alpha-1.0.sif": in_sums}, "alpha-1.0", wanted)
+    assert not images.available(there.root)
+
+
+def test_limits_are_what_the_help_says() -> None:
+    assert rerun.arguments(["x"]).most_bytes == archive.MOST_BYTES
+    assert rerun.arguments(["x", "--again", "--", "a", "--b"]).submit == ["a", "--b"]

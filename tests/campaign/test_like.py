@@ -1,0 +1,95 @@
+"""A campaign like another one takes all from its manifest; nobody changes another user's."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from campaign import __main__ as campaign
+from campaign import folder
+from campaign.folder import CampaignError
+
+MANIFEST = {
+    "campaign": "first", "site": "local", "tier": "paper", "rounds": 7, "checks": "^Nas",
+    "order_seed": 41, "images": {"mpich-5.0.2": {"sha256": "1" * 64}, "lam-7.1.4+lamd": {}},
+    "study": None, "time_limit": "9m", "name": "nightly", "finished_utc": None, "commands": [],
+}  # fmt: skip
+
+
+def options(**given: object) -> argparse.Namespace:
+    defaults = {
+        "site": "virtual", "tier": "quick", "rounds": 3, "images": "", "checks": None, "seed": None,
+        "study": None, "resume": None, "host_mpi": None, "like": None, "name": None,
+        "time_limit": None,
+    }  # fmt: skip
+    return argparse.Namespace(**{**defaults, **given})
+
+
+@pytest.fixture
+def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    path = tmp_path / "runs" / "first"
+    path.mkdir(parents=True)
+    (path / "manifest.json").write_text(json.dumps(MANIFEST))
+    return path
+
+
+def change(path: Path, **facts: object) -> None:
+    (path / "manifest.json").write_text(json.dumps(MANIFEST | facts))
+
+
+def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
+    chosen = options(like="runs/first")
+    campaign.as_before(chosen)
+    assert vars(chosen) == vars(options(
+        like="first", tier="paper", rounds=7, checks="^Nas", seed=41, time_limit="9m",
+        name="nightly", images="mpich-5.0.2,lam-7.1.4+lamd",
+    ))  # fmt: skip
+    assert campaign.command_of(chosen) == "python -m campaign --site virtual --like first"
+
+
+def test_a_bound_mpi_has_to_be_named(first: Path) -> None:
+    change(first, images={"mpich-5.0.2+host-intel-mpi-2021": {}, "mpich-5.0.2": {}})
+    with pytest.raises(CampaignError, match="say which one is to stand for it here"):
+        campaign.as_before(options(like="first"))
+    chosen = options(like="first", host_mpi="/opt/mpi")
+    campaign.as_before(chosen)
+    assert chosen.images == "mpich-5.0.2+host,mpich-5.0.2"
+
+
+def test_mistakes_are_sentences(first: Path) -> None:
+    with pytest.raises(CampaignError, match="is no campaign"):
+        campaign.as_before(options(like="second"))
+    (first / "manifest.json").write_text(json.dumps({"campaign": "first", "images": {}}))
+    with pytest.raises(CampaignError, match="lacks 'tier'"):
+        campaign.as_before(options(like="first"))
+
+
+def test_nobody_goes_on_with_what_is_not_theirs(
+    first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first / "imported.json").write_text("{}")
+    with pytest.raises(CampaignError, match="came in a bundle"):
+        campaign.old_campaign(options(resume="first"))
+    monkeypatch.setattr(os, "geteuid", lambda: first.stat().st_uid + 1)
+    with pytest.raises(CampaignError, match="is another user's"):
+        campaign.old_campaign(options(resume="first"))
+
+
+def test_only_the_owner_writes_whatever_the_users_habit(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder.only_owner_writes()
+        place = tmp_path / "runs" / "c"
+        (place / "launches").mkdir(parents=True)
+        (tmp_path / "out").write_text("x")
+        folder.write_launch(place, {"launch": "round001_a"}, {"stdout": tmp_path / "out"})
+        for path in (place, *place.rglob("*")):
+            assert path.stat().st_mode & 0o022 == 0, path
+        os.umask(0o077)
+        folder.only_owner_writes()
+        assert os.umask(0) == 0o077, "what a user keeps private stays so"
+    finally:
+        os.umask(before)
