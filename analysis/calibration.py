@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.campaign import CampaignError, LaunchRecord, read_campaign, read_manifest
+from analysis.campaign import (
+    CampaignError,
+    LaunchRecord,
+    is_imported,
+    measured_on,
+    read_campaign,
+    read_manifest,
+)
 from analysis.comparison import better_of, margin_of
 from analysis.reference_limits import FEWEST_LAUNCHES, limits_of
 from analysis.references import METRICS_FILE, METRICS_SCHEMA, CellReference, MetricReference
@@ -58,6 +65,8 @@ def calibrating_campaigns(runs: Path, site: str) -> list[Path]:
         try:
             manifest = read_manifest(path.parent)
         except CampaignError:
+            continue
+        if is_imported(path.parent):
             continue
         if manifest["site"] == site and manifest["finished_utc"]:
             found.append((manifest["created_utc"], path.parent, manifest))
@@ -119,6 +128,7 @@ def read_metrics(path: Path) -> Metrics | None:
 def measured(path: Path) -> Iterator[Measured]:
     """Yield the sound launches of a campaign that count; raises CampaignError."""
     campaign = read_campaign(path)
+    manifest = measured_on(path, campaign.manifest)
     reports: dict[tuple[int, str], Metrics] | None = None
     for launch in campaign.sound():
         record = launch.record
@@ -130,7 +140,7 @@ def measured(path: Path) -> Iterator[Measured]:
             if reports is None:
                 reports = reported(path)
             metrics = reports.get((record.round, record.reframe.get("hash", "")), {})
-        yield Measured(path.name, campaign.manifest, record, metrics)
+        yield Measured(path.name, manifest, record, metrics)
 
 
 def metric_reference(

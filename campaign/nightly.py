@@ -80,7 +80,6 @@ def arguments() -> argparse.Namespace:
     )
     options = parser.parse_args()
     # What a campaign knows and a night does not.
-    vars(options).update(study=None, seed=None, host_mpi=None)
     return options
 
 
@@ -152,6 +151,11 @@ def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
     return told
 
 
+def as_campaign(options: argparse.Namespace) -> argparse.Namespace:
+    """Return a night's options with those of a campaign that a night does not have."""
+    return argparse.Namespace(**{**vars(campaigns.arguments([])), **vars(options)})
+
+
 def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
     """Return the campaign that was begun for what is wanted, if a night is gone on with."""
     if not options.resume:
@@ -168,7 +172,7 @@ def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
 def measured(options: argparse.Namespace, wanted: Wanted) -> Path:
     """Measure a campaign with its report, or what is missing of one that was begun."""
     old = begun(options, wanted)
-    own = argparse.Namespace(**vars(options))
+    own = as_campaign(options)
     own.name, own.checks, own.images = wanted.name, wanted.checks, ",".join(wanted.images)
     own.resume = old.name if old else None
     if old and campaigns.read_manifest(old.name)["finished_utc"]:
@@ -217,7 +221,7 @@ def wanted_of(options: argparse.Namespace) -> Wanted:
 def say_plan(options: argparse.Namespace, wanted: Wanted) -> None:
     """Print what a night would do."""
     print(f"would measure {', '.join(wanted.images)} on site {options.site}, tier {options.tier}")
-    own = argparse.Namespace(**vars(options))
+    own = as_campaign(options)
     own.images = ",".join(wanted.images)
     print(estimate.expectation(ROOT, campaigns.alike(own), options.rounds))
 

@@ -160,6 +160,10 @@ class Recorded(rfm.RegressionTestPlugin):
         except OSError:
             return []
 
+    def node(self) -> dict[str, Any]:
+        """Return the facts of the launch's first node; None for what it did not tell."""
+        return node_facts.facts("\n".join(self.noted(NODE)))
+
     def launch_seconds(self) -> tuple[float, float] | None:
         """Return when the launch began and ended, in seconds since the epoch, if it did both."""
         try:

@@ -12,7 +12,7 @@ from reframe.core.logging import getlogger
 
 from analysis import references
 from analysis.references import METRICS_FILE, METRICS_SCHEMA
-from campaign import folder, provenance
+from campaign import folder
 from reframe_checks.mixins.recording import CAMPAIGN
 
 SITES = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2])) / "site_configs"
@@ -74,9 +74,8 @@ class Referenced(rfm.RegressionTestPlugin):
             return
         metrics, cell = self.reported(), self.calibrated()
         by_hand, partition = self.bounds_by_hand(), self.current_partition.fullname
-        here = references.Here(
-            self.image.sha256, self.num_tasks, self.nodes, provenance.of_processor("model name")
-        )
+        processor = self.node()["cpu_model"]
+        here = references.Here(self.image.sha256, self.num_tasks, self.nodes, processor)
         stale = cell.stale(here) if cell else None
         bounds = by_hand | {partition: dict(by_hand.get(partition, {}))}
         kept: dict[str, dict[str, Any]] = {}

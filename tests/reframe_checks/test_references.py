@@ -44,7 +44,7 @@ def accept(stand_in: StandIn, site: Path, **changed: Any) -> None:
         "tier": "quick", "experiment": "PointToPoint", "cell": CELL,
         "implementation": IMPLEMENTATION, "ranks": 2, "nodes": 1,
         "image_sha256": images.entry_of(stand_in.root, IMPLEMENTATION)["sha256"],
-        "cpu_model": provenance.of_processor("model name"), "rounds": 9,
+        "cpu_model": provenance.machine()["cpu_model"], "rounds": 9,
         "measured_utc": "2026-01-01T00:00:00Z", "campaigns": ["one"], "metrics": metrics,
     }  # fmt: skip
     references.write(site / references.ACCEPTED, [CellReference(**facts | changed)])
