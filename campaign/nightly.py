@@ -78,9 +78,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, and do nothing"
     )
-    options = parser.parse_args()
-    # What a campaign knows and a night does not.
-    return options
+    return parser.parse_args()
 
 
 def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]]:

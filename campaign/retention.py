@@ -2,8 +2,8 @@
 
 Of a night that is older than the newest so many, and of what it measured again, the launches and
 ReFrame's logs are removed; manifest, tables, report and summary stay. Never touched are campaigns
-that are no nights, nights that are named in a site's data (the provenance of its references),
-nights with a confirmed regression, and nights that are not decided.
+that are no nights or came in a bundle, nights that are named in a site's data (the provenance of its
+references), nights with a confirmed regression, and nights that are not decided.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analysis.campaign import is_imported
 from campaign import folder
 from campaign.folder import CampaignError
 
@@ -65,7 +66,9 @@ def nights_of(root: Path, site: str) -> dict[Path, dict[str, Any]]:
     for path in sorted((root / "runs").glob("*/manifest.json")):
         manifest = json_of(path)
         own = not path.parent.is_symlink() and manifest.get("campaign") == path.parent.name
-        if own and manifest.get("site") == site and isinstance(manifest.get("night"), dict):
+        if not own or is_imported(path.parent) or manifest.get("site") != site:
+            continue
+        if isinstance(manifest.get("night"), dict):
             found[path.parent] = manifest
     return found
 

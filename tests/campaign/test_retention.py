@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analysis.campaign import IMPORTED
 from campaign.folder import CampaignError
 from campaign.retention import KEPT_ROWS, RAW, Plan, checked, plan, remains, remove, sentences
 
@@ -67,6 +68,8 @@ def test_old_nights_go_and_what_they_measured_again_with_them(root: Path) -> Non
 def test_what_is_never_touched(root: Path) -> None:
     by_day = campaign(root, 1, "quick")
     elsewhere = campaign(root, 1, site="virtual")
+    imported = campaign(root, 1, "came-in-a-bundle")
+    (imported / IMPORTED).write_text("{}")
     regression = campaign(root, 1, verdict="regression")
     undecided = campaign(root, 2, verdict="measure again")
     unfinished = campaign(root, 3, verdict=None, finished_utc=None)
@@ -91,7 +94,7 @@ def test_what_is_never_touched(root: Path) -> None:
         (without_rows, "lost to the history"), (by_its_second, f"names {again.name}"),
     ):  # fmt: skip
         assert any(one.startswith(path.name) and words in one for one in found.kept), said
-    assert by_day.name not in said and elsewhere.name not in said
+    assert not any(one.name in said for one in (by_day, elsewhere, imported))
 
 
 def test_a_removal_that_was_cut_short_is_finished(root: Path) -> None:
