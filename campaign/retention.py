@@ -2,8 +2,8 @@
 
 Of a night that is older than the newest so many, and of what it measured again, the launches and
 ReFrame's logs are removed; manifest, tables, report and summary stay. Never touched are campaigns
-that are no nights or came in a bundle, nights that are named in a site's data (the provenance of its
-references), nights with a confirmed regression, and nights that are not decided.
+that are no nights or came in a bundle, nights that are named in a site's data (the provenance of
+its references), nights with a confirmed regression, and nights that are not decided.
 """
 
 from __future__ import annotations
