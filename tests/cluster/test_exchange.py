@@ -1,0 +1,76 @@
+"""Two sites exchange a campaign: measured on this machine, bundled, repeated on the cluster."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import PROJECT, Cluster
+
+pytestmark = pytest.mark.cluster
+NAME = f"test-exchange-{os.getpid()}"
+CHECKS = "PointToPoint.*=Send/Recv.*=(short|medium)"
+
+
+def command(words: str) -> str:
+    """Run a command line of the project, which must end well; return what it printed."""
+    done = subprocess.run(
+        ["sh", "-c", words], cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def only(site: str) -> Path:
+    [path] = (PROJECT / "runs").glob(f"*-{site}-{NAME}")
+    return path
+
+
+def manifest_of(campaign: Path) -> dict[str, Any]:
+    return dict(json.loads((campaign / "manifest.json").read_text()))
+
+
+def cells(campaign: Path) -> list[str]:
+    """Return the names of the launches, in the order of measuring."""
+    records = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
+    return [record["launch"] for record in sorted(records, key=lambda one: one["ended_utc"])]
+
+
+@pytest.fixture
+def measured(cluster: Cluster) -> Iterator[Path]:
+    """Return a campaign of this machine; afterwards it is gone, and what repeats it as well."""
+    command(
+        f". ./activate && python -m campaign --site local --rounds 1 --name {NAME} "
+        f"--images mpich-5.0.2 --checks '{CHECKS}'"
+    )
+    yield only("local")
+    for path in (PROJECT / "runs").glob(f"*-{NAME}"):
+        shutil.rmtree(path)
+
+
+def test_the_cluster_repeats_a_campaign_of_this_machine(measured: Path, tmp_path: Path) -> None:
+    before, order = manifest_of(measured), cells(measured)
+    bundle = tmp_path / "campaign.tar.gz"
+    command(f"make bundle CAMPAIGN={measured.name} OUT={bundle}")
+    # The site that receives it has nothing else.
+    shutil.rmtree(measured)
+    said = command(f"make rerun BUNDLE={bundle} SITE=virtual")
+    assert f"runs/{measured.name} is imported" in said
+    assert (measured / "imported.json").is_file() and cells(measured) == order
+    again = only("virtual")
+    after = manifest_of(again)
+    assert after["like"] == measured.name and after["site"] == "virtual"
+    for key in ("order_seed", "rounds", "tier", "checks"):
+        assert after[key] == before[key], key
+    assert cells(again) == order
+    digests = {name: image["sha256"] for name, image in before["images"].items()}
+    assert {name: image["sha256"] for name, image in after["images"].items()} == digests
+    # What differs between the two sites comes first: ranks on one node, and nodes with a link.
+    assert "link_bytes_per_s" in said or "link" in said.lower()
+    command(f"make rerun BUNDLE={bundle} SITE=virtual | grep 'repeats it already'")
