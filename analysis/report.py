@@ -24,6 +24,7 @@ from analysis.comparison import (
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
+from analysis.latency_plane import latency_plane
 from analysis.linpack_tables import TITLE as HPL
 from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
@@ -231,6 +232,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
             for cell in cells
             if (figure := ratios(comparison, [cell], f"Ratio over message size, {cell.name}"))
         ],
+        plane=latency_plane(campaign, comparison.implementations, ROOT),
         median_rows=median_rows,
         most_rows=MOST_ROWS,
         downloads=downloads_of(tables),

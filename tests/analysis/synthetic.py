@@ -117,8 +117,9 @@ class Synthetic:
             }))  # fmt: skip
         return path
 
-    def point_to_point(self, random: numpy.random.Generator, number: int, name: str, truth: Truth,
-                       pair: str, message_range: str, sizes: list[int]) -> Path:  # fmt: skip
+    def ping_pongs(self, random: numpy.random.Generator, name: str, truth: Truth, pair: str,
+                   sizes: list[int]) -> tuple[str, list[float]]:  # fmt: skip
+        """Return the output of a ping-pong, and its median round trips in s."""
         records: list[dict[str, Any]] = [{
             "record": "header", "format": "wyeast-records-1", "program": "pingpong",
             "program_version": "1.0.0", "library": name, "mpi_standard": "4.1", "ranks": 2,
@@ -144,7 +145,11 @@ class Synthetic:
                 {"record": "iterations", **key, "time_s": times.tolist()},
             ]  # fmt: skip
         records.append({"record": "end", "results": len(sizes)})
-        text = "".join(json.dumps(record) + "\n" for record in records)
+        return "".join(json.dumps(record) + "\n" for record in records), medians
+
+    def point_to_point(self, random: numpy.random.Generator, number: int, name: str, truth: Truth,
+                       pair: str, message_range: str, sizes: list[int]) -> Path:  # fmt: skip
+        text, medians = self.ping_pongs(random, name, truth, pair, sizes)
         parameters = {"pair": pair, "message_range": message_range}
         metrics = {
             "bandwidth": (2 * sizes[-1] / medians[-1], "B/s"), "latency": (medians[0] / 2, "s"),
