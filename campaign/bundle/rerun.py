@@ -236,6 +236,8 @@ def rerun(options: argparse.Namespace) -> int:
     if options.dry_run:
         print(f"would measure it again on {options.site}, {manifest['rounds']} rounds, and compare")
         return 0
+    # Before what the campaign prints for itself.
+    sys.stdout.flush()
     again, code = repeat(options, name)
     return compare(ROOT / "runs" / name, again) or code
 
