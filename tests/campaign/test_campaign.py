@@ -62,9 +62,14 @@ EXPERIMENTS = (*COMMUNICATION, *OF_A_NODE, *APPLICATIONS, *PROFILED)
 
 
 def test_every_experiment(name: str) -> None:
-    """All suites of tier quick on both default images, with no launch that is not sound."""
+    """All suites of tier quick on one image, with no launch that is not sound.
+
+    Between nodes tests/cluster has them with the others.
+    """
     checks = "|".join(f"^{experiment}" for experiment in EXPERIMENTS)
-    process = start("--rounds 1 --name", name, f"--checks '{checks}'", name=name)
+    process = start(
+        f"--rounds 1 --images {IMAGES[1]} --name", name, f"--checks '{checks}'", name=name
+    )
     out, _ = process.communicate(timeout=900)
     assert process.returncode == 0, out
     [path] = campaigns(name)
@@ -72,7 +77,6 @@ def test_every_experiment(name: str) -> None:
     assert not campaign.problems
     measured = {launch.record.experiment for launch in campaign.sound()}
     assert measured == {"Preflight", *EXPERIMENTS}
-    assert {launch.record.implementation for launch in campaign.sound()} == set(IMAGES)
 
 
 def test_campaign_is_whole(name: str) -> None:

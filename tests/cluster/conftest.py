@@ -1,7 +1,6 @@
 """The cluster in a box, started once for all tests of this folder, and campaigns on it."""
 
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.unmeasured import unmeasured
+
 PROJECT = Path(__file__).resolve().parents[2]
 CLUSTER = [sys.executable, "-m", "site_configs.virtual"]
 
@@ -23,7 +24,7 @@ def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedPro
     return subprocess.run(
         [*CLUSTER, *arguments],
         cwd=project,
-        env={**os.environ, "PYTHONPATH": str(project)},
+        env={**unmeasured(), "PYTHONPATH": str(project)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -101,7 +102,7 @@ class Cluster:
         process = subprocess.Popen(
             ["bash", "-c", command],
             cwd=PROJECT,
-            env={**os.environ, "SITE": "virtual"},
+            env={**unmeasured(), "SITE": "virtual"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unmeasured import unmeasured
+
 PROJECT = Path(__file__).resolve().parents[2]
 IMPLEMENTATION = "mpich-5.0.2"
 LABELS = {
@@ -119,14 +121,6 @@ class Outcome:
     def reason(self) -> str:
         """Return the reasons that ReFrame gave for failures, as one line."""
         return " | ".join(re.findall(r"(?:Reason|ERROR): (.*)", self.text))
-
-
-def unmeasured() -> dict[str, str]:
-    """Return the environment without what has coverage measured in a process.
-
-    ReFrame starts hundreds of times, each nearly twice as long with it; campaigns measure it too.
-    """
-    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
 def check_path(only: str) -> list[str]:
