@@ -38,9 +38,9 @@ def manifest_of(campaign: Path) -> dict[str, Any]:
 
 
 def cells(campaign: Path) -> list[str]:
-    """Return the names of the launches, in the order of measuring."""
+    """Return ReFrame's names of the launches, in the order of measuring."""
     records = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
-    return [record["launch"] for record in sorted(records, key=lambda one: one["ended_utc"])]
+    return [one["reframe"]["name"] for one in sorted(records, key=lambda one: one["ended_utc"])]
 
 
 @pytest.fixture
