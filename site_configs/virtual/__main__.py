@@ -13,7 +13,7 @@ import yaml
 
 from containers import apt
 from containers.locking import Held, exclusive
-from site_configs.virtual import box, filesystem, scrontab, slurm
+from site_configs.virtual import box, filesystem, network, scrontab, slurm
 from site_configs.virtual.description import Cluster, ClusterError, describe
 
 FAULTS = {
@@ -110,6 +110,8 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
         f"{cluster.nodes} nodes are up after {time.monotonic() - began:.1f} s; links {name}, "
         f"measured {measured} Mbit/s"
     )
+    if sentence := network.slow_links(rates, cluster.link):
+        print(sentence)
 
 
 def status(state: Path) -> None:

@@ -28,7 +28,10 @@ HEADER_BYTES = 14 + 20 + 32
 TOLERANCE = 0.05
 #: How often a link that seems too slow is measured: a busy machine only ever makes it slower, and
 #: it is often busy for a moment, so that there is a longer pause before each further try.
-TRIES = 5
+TRIES = 6
+#: A machine that is busy all the time serves its timers late, and a link loses what it may not
+#: catch up. Down to this share of its rate it is still used, but said.
+SLOWEST = 0.85
 PAUSE_S = 0.5
 MEASURED_S = 0.9
 #: The rate is the median over intervals of this length. The whole time holds the start, and each
@@ -195,8 +198,8 @@ def on_the_wire(payload_bit_per_s: float, segment_bytes: int) -> float:
 def check_links(pids: list[int], link: Link | None) -> list[float]:
     """Measure each node's link, sending to the next node, and return the rates on the wire, bit/s.
 
-    Raises ClusterError for a link that is not within 5% of its rate: a cluster that lies about its
-    network must not be measured on.
+    Raises ClusterError for a link that is more than 5% above its rate or 15% below: a cluster that
+    lies about its network must not be measured on.
     """
     if len(pids) < 2:
         return []
@@ -211,11 +214,21 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
             rates[-1] = max(rates[-1], on_the_wire(rate, segment))
             if not link or rates[-1] >= link.rate_bit_per_s * (1 - TOLERANCE):
                 break
-        if link and abs(rates[-1] / link.rate_bit_per_s - 1) > TOLERANCE:
+        if link and not SLOWEST <= rates[-1] / link.rate_bit_per_s <= 1 + TOLERANCE:
             raise ClusterError(
                 f"the link from node{index + 1} to node{following + 1} carries "
-                f"{rates[-1] / 1e6:.1f} Mbit/s, which is not within {TOLERANCE:.0%} of "
-                f"{link.rate_bit_per_s / 1e6:g} Mbit/s; is the machine busy? Try again, or "
+                f"{rates[-1] / 1e6:.1f} Mbit/s, which is not {SLOWEST:.0%} to {1 + TOLERANCE:.0%} "
+                f"of {link.rate_bit_per_s / 1e6:g} Mbit/s; is the machine busy? Try again, or "
                 "choose a slower LINK"
             )
     return rates
+
+
+def slow_links(rates: list[float], link: Link | None) -> str | None:
+    """Return a sentence on links that the machine is too busy for, or None."""
+    if not link or all(rate >= link.rate_bit_per_s * (1 - TOLERANCE) for rate in rates):
+        return None
+    return (
+        f"note: a link carries {min(rates) / 1e6:.1f} of {link.rate_bit_per_s / 1e6:g} Mbit/s, "
+        "since the machine is busy; what is measured now is slower than the link"
+    )

@@ -45,8 +45,15 @@ def test_links_are_measured_against_their_rate(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(network, "payload_rate", measured)
     monkeypatch.setattr(network, "PAUSE_S", 0)
     assert len(network.check_links([1, 2, 3], link)) == 3
+    assert network.slow_links(network.check_links([1, 2, 3], link), link) is None
     payload = 88e6
-    with pytest.raises(ClusterError, match="not within 5% of 100 Mbit/s"):
+    rates = network.check_links([1, 2, 3], link)
+    assert "93.5 of 100 Mbit/s" in str(network.slow_links(rates, link))
+    payload = 78e6
+    with pytest.raises(ClusterError, match="82.9 Mbit/s, which is not 85% to 105% of 100 Mbit/s"):
+        network.check_links([1, 2, 3], link)
+    payload = 100e6
+    with pytest.raises(ClusterError, match="not 85% to 105% of 100 Mbit/s"):
         network.check_links([1, 2, 3], link)
     assert network.check_links([1], link) == []
 
