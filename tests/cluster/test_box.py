@@ -37,7 +37,8 @@ def test_links_have_their_rate(cluster: Cluster) -> None:
     described = cluster.describe()
     assert len(described["measured_bit_per_s"]) == 4
     for rate in described["measured_bit_per_s"]:
-        assert rate == pytest.approx(described["link"]["rate_bit_per_s"], rel=0.05)
+        # Never faster; a busy machine makes it slower, which the start says.
+        assert 0.85 <= rate / described["link"]["rate_bit_per_s"] <= 1.05
 
 
 def test_jobs_run_as_an_ordinary_user(cluster: Cluster) -> None:
