@@ -9,10 +9,21 @@ VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
+def usable_processors() -> int:
+    """Return how many processors this machine's processes may use.
+
+    It is its first process that is asked: a job of a scheduler, as a night is, may use fewer.
+    """
+    try:
+        return len(os.sched_getaffinity(1))
+    except OSError:
+        return len(os.sched_getaffinity(0))
+
+
 def detected_processor() -> tuple[int, float]:
     """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
     text = Path("/proc/cpuinfo").read_text()
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_processors()
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
     flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
