@@ -9,10 +9,10 @@ VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
-def usable_processors() -> int:
-    """Return how many processors this machine's processes may use.
+def detected_processors() -> int:
+    """Return how many processors this machine has for its processes.
 
-    It is its first process that is asked: a job of a scheduler, as a night is, may use fewer.
+    Its first process is asked: this one may have fewer, as the job of a night has.
     """
     try:
         return len(os.sched_getaffinity(1))
@@ -21,14 +21,14 @@ def usable_processors() -> int:
 
 
 def detected_processor() -> tuple[int, float]:
-    """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
+    """Return the cores that this process may use, and an upper limit of the machine's FLOP/s."""
     text = Path("/proc/cpuinfo").read_text()
-    cores = usable_processors()
+    cores = len(os.sched_getaffinity(0))
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
     flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
     clock = max(clocks, default=3e9)
-    return cores, cores * operations * clock * TURBO_ALLOWANCE
+    return cores, detected_processors() * operations * clock * TURBO_ALLOWANCE
 
 
 def detected_memory() -> int:
