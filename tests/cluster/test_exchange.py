@@ -74,5 +74,5 @@ def test_the_cluster_repeats_a_campaign_of_this_machine(measured: Path, tmp_path
     assert {name: image["sha256"] for name, image in after["images"].items()} == digests
     assert "nodes: 1 and 2" in said, "messages of the two are not compared"
     assert "What differs, the largest suspect first:" in said
-    assert "1. site: local and virtual" in said
+    assert "site: local and virtual" in said
     command(f"make rerun BUNDLE={bundle} SITE=virtual | grep 'repeats it already'")
