@@ -58,6 +58,23 @@ def test_links_are_measured_against_their_rate(monkeypatch: pytest.MonkeyPatch) 
     assert network.check_links([1], link) == []
 
 
+def test_a_link_is_measured_again_where_iperf3_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = Link("100mbit", 100_000_000, 200, each_frame=True)
+    answers: list[float] = [0, 94.1e6, 0, 0, 94.1e6]
+
+    def measured(*_: object) -> tuple[float, int]:
+        if rate := answers.pop(0):
+            return rate, 1448
+        raise ClusterError("iperf3 does not end; look at cluster-status")
+
+    monkeypatch.setattr(network, "payload_rate", measured)
+    monkeypatch.setattr(network, "PAUSE_S", 0)
+    assert network.check_links([1, 2], link) == pytest.approx([100e6] * 2, rel=1e-3)
+    answers = [0] * network.TRIES
+    with pytest.raises(ClusterError, match="iperf3 does not end"):
+        network.check_links([1, 2], link)
+
+
 @pytest.mark.parametrize("each_frame", [True, False])
 def test_a_rate_is_changed_where_it_was_set(each_frame: bool) -> None:
     link = Link("90mbit", 90_000_000, 200, each_frame)
