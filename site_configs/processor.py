@@ -9,26 +9,15 @@ VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
-def detected_processors() -> int:
-    """Return how many processors this machine has for its processes.
-
-    Its first process is asked: this one may have fewer, as the job of a night has.
-    """
-    try:
-        return len(os.sched_getaffinity(1))
-    except OSError:
-        return len(os.sched_getaffinity(0))
-
-
 def detected_processor() -> tuple[int, float]:
-    """Return the cores that this process may use, and an upper limit of the machine's FLOP/s."""
+    """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
     text = Path("/proc/cpuinfo").read_text()
     cores = len(os.sched_getaffinity(0))
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
     flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
     clock = max(clocks, default=3e9)
-    return cores, detected_processors() * operations * clock * TURBO_ALLOWANCE
+    return cores, cores * operations * clock * TURBO_ALLOWANCE
 
 
 def detected_memory() -> int:

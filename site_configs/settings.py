@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from site_configs.processor import detected_memory, detected_processor, detected_processors
+from site_configs.processor import detected_memory, detected_processor
 from site_configs.site_file import SiteError, check_references, read_site
 
 SITES = Path(__file__).resolve().parent
@@ -34,7 +34,7 @@ def load_site(name: str) -> dict[str, Any]:
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
         "peak_flops_per_node": lambda: detected_processor()[1],
-        "processors": detected_processors,
+        "processors": lambda: detected_processor()[0],
     }
     for key, detector in detectors.items():
         if site.get(key) == "detect":

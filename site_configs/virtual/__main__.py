@@ -13,6 +13,7 @@ import yaml
 
 from containers import apt
 from containers.locking import Held, exclusive
+from site_configs.processor import detected_processor
 from site_configs.virtual import box, filesystem, network, scrontab, slurm
 from site_configs.virtual.description import Cluster, ClusterError, describe
 
@@ -91,9 +92,13 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
         pid = box.open_box(state)
         box.ask(pid, "start")
         rates = json.loads(box.ask(pid, "check-links"))
+        processors, peak = detected_processor()
         facts = {
             "nodes": cluster.nodes,
             "link_bytes_per_s": cluster.link_bytes_per_s(),
+            # Asked here: what runs on a node, as the job of a night does, may use one of them only.
+            "processors": processors,
+            "peak_flops_per_node": peak,
             # Nothing follows from it, but campaigns keep it.
             "measured_links_bit_per_s": rates,
         }
