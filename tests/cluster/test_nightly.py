@@ -91,7 +91,8 @@ def test_third_of_three_nights_has_a_regression(cluster: Cluster, scrontab: str)
     )  # fmt: skip
     [cell] = found["findings"]
     assert cell["implementation"] == IMAGE and cell["experiment"] == "PointToPoint"
-    assert len(cell["ratios"]) == 3 and all(0.85 < ratio < 0.95 for ratio in cell["ratios"]), cell
+    # Ten percent by the link; a busy machine may add to it.
+    assert len(cell["ratios"]) == 3 and all(0.7 < ratio < 0.95 for ratio in cell["ratios"]), cell
     assert found["previous"] == second.name and len(found["measured_again"]) == 2
     for name in found["measured_again"]:
         again = json.loads((PROJECT / "runs" / name / "manifest.json").read_text())
