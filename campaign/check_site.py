@@ -34,7 +34,7 @@ from site_configs.site_file import SCHEDULERS, SiteError
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
-CHECKS = "^Preflight|^PvmEcho.*=pvm_send .*=daemon"
+CHECKS = "^Preflight|^PvmEcho.*=pvm_send%.*=daemon"
 
 
 @dataclass(frozen=True)

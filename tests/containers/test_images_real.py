@@ -436,3 +436,11 @@ def test_two_launches_of_pvm_do_not_meet_and_failures_are_passed_on(
     assert "pvm_echo: the other task has ended before its time\n" in done.stderr
     assert done.stderr.endswith("pvm_echo: from the other\n")
     assert inside(pvm, "pvm_echo").returncode == 1, "there is no daemon to join"
+
+
+def test_a_daemon_of_pvm_that_is_slow_to_start_is_waited_for(pvm: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "pvmd"
+    slow.write_text('#!/bin/sh\nsleep 1\nexec /usr/bin/pvmd "$@"\n')
+    slow.chmod(0o755)
+    done = inside(pvm, "pvm_ranks", "-n", "2", *PVM_ECHO, PREPEND_PATH=str(tmp_path))
+    assert records(done)[0]["ranks"] == 2

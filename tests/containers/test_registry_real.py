@@ -116,7 +116,7 @@ def test_another_image_under_the_digest_is_refused(
         done = pull(receiver, registry, "--lock", str(sender / images.LOCK))
     finally:
         call("push", images.verify(sender, NAME), where, **registry.access())
-    assert_refused(done, receiver, "is not the image that was pushed")
+    assert_refused(done, receiver, "is not the image that was meant")
 
 
 def test_a_file_changed_in_the_registrys_store_is_refused(

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from campaign.bundle import make, rerun
+from containers import images
 from tests.analysis.synthetic import TWICE, Synthetic
 
 NAME = "20260101T000000Z-local-synthetic"
+LABELS = {"org.wyeast.family": "mpich"}
 DEFINITIONS = {
     "reframe_checks/check.py": "print('a check')\n",
     "site_configs/local/site.yaml": "scheduler: local\n",
@@ -44,11 +46,11 @@ class Checkout:
     def put_image(self, content: bytes, name: str = "alpha-1.0") -> str:
         """Put an image into its place and the lock; return its digest."""
         digest = hashlib.sha256(content).hexdigest()
-        images = self.root / ".wyeast" / "images"
-        images.mkdir(parents=True, exist_ok=True)
-        (images / f"{name}.sif").write_bytes(content)
+        folder = images.folder(self.root)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.sif").write_bytes(content)
         lock = self.root / "containers" / "images.lock"
-        entry = {"file": f"{name}.sif", "sha256": digest, "labels": {"org.wyeast.family": "mpich"}}
+        entry = {"file": f"{name}.sif", "sha256": digest, "labels": LABELS}
         known = json.loads(lock.read_text())["images"] if lock.exists() else {}
         lock.write_text(json.dumps({"schema": "wyeast-images-1", "images": {**known, name: entry}}))
         return digest
@@ -90,6 +92,8 @@ def checkout_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "first")
     (root / "runs").mkdir()
+    # What stands for an image is no file that Apptainer could read.
+    monkeypatch.setattr(images, "labels_inside", lambda path: LABELS)
     checkout = Checkout(root, monkeypatch)
     checkout.activate()
     return checkout

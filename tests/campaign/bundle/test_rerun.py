@@ -273,7 +273,13 @@ def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
     for in_sums, wanted in (("1" * 64, "2" * 64), ("2" * 64, "1" * 64), ("2" * 64, "2" * 64)):
         with pytest.raises(BundleError, match="is not the image that was measured"):
             rerun.put_image(folder, {"images/alpha-1.0.sif": in_sums}, "alpha-1.0", wanted)
+    digest = hashlib.sha256(b"x").hexdigest()
+    lock["images"]["alpha-1.0"] = {"sha256": digest, "labels": {"org.wyeast.family": "mine"}}
+    (folder / "images" / "images.lock").write_text(json.dumps(lock))
+    with pytest.raises(images.ImageError, match="has other labels than the lock says"):
+        rerun.put_image(folder, {"images/alpha-1.0.sif": digest}, "alpha-1.0", digest)
     assert not images.available(there.root)
+    assert not list(images.folder(there.root).glob(".*"))
 
 
 def test_limits_are_what_the_help_says() -> None:
