@@ -151,7 +151,7 @@ cluster-performance: images ## MPI against TCP, and containers against none, on 
 cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
 	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh
 
-report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
+report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
 
 .PHONY: calibrate accept-references
@@ -165,6 +165,11 @@ accept-references: .wyeast/venv/.for-run ## put the proposed references of SITE 
 bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make '$(or $(CAMPAIGN),latest)' $(if $(OUT),--out '$(OUT)') \
 	    $(if $(WITH_IMAGES),--with-images) $(if $(CREATOR),--creator '$(CREATOR)') \
+	    $(if $(DRY_RUN),--dry-run)
+
+.PHONY: sample
+sample: .wyeast/venv/.for-run ## put a part of a campaign into runs/sample, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
+	@$(PYTHON) -m campaign.sample '$(or $(CAMPAIGN),latest)' $(if $(CHECKS),--cells '$(CHECKS)') \
 	    $(if $(DRY_RUN),--dry-run)
 
 rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, DRY_RUN=1)
