@@ -53,6 +53,17 @@ def interval_text(interval: Interval | None, unit: str = "") -> str:
     return f"{interval.low:.3f} – {interval.high:.3f}"
 
 
+def fact_text(fact: object) -> str:
+    """Return a fact of the manifest for people, one of several named facts too."""
+    if isinstance(fact, dict):
+        return ", ".join(
+            f"{str(name).replace('_', ' ')} ({fact_text(inner)})" if isinstance(inner, dict)
+            else f"{str(name).replace('_', ' ')} {fact_text(inner)}"
+            for name, inner in fact.items()
+        )  # fmt: skip
+    return "not known" if fact is None else str(fact)
+
+
 def in_words(verdict: Verdict) -> str:
     """Return a verdict over a group of cells as the end of a sentence."""
     ratio = verdict.ratio
@@ -206,7 +217,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prefixed=prefixed, interval=interval_text)
+    environment.filters.update(prefixed=prefixed, interval=interval_text, fact=fact_text)
     rounds = {launch.record.round for launch in campaign.launches}
     fitted = fitted_in(campaign)
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)

@@ -45,7 +45,7 @@ NEUTRAL = (
 #: Where a path may begin: not within another one or in `Send/Recv`, but in `-L/opt`.
 BEGINS = r"(?:(?<![\w./*<+-])|(?<=\s-[A-Za-z]))"
 PATH = re.compile(rf"{BEGINS}/([\w.-]+)")
-HOSTS = re.compile(r'"hosts":\[([^\]]*)\]')
+HOSTS = re.compile(r'"hosts":\s*\[([^\]]*)\]')
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
