@@ -32,6 +32,7 @@ BUILDER ?=
 IMPLEMENTATIONS ?=
 KEEP_NIGHTS ?=
 NODES ?=
+TRIALS ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
 CLUSTER := $(PYTHON) -m site_configs.virtual
@@ -133,6 +134,16 @@ study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name
 
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance
+
+.PHONY: analysis-performance simulated-coverage
+# On campaigns that are made up, in a temporary folder.
+SAMPLES ?= 1e5,1e6,1e7
+analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.scale_benchmark --samples $(SAMPLES)
+	@$(PYTHON) -m analysis.history_performance $(if $(CAMPAIGNS),--campaigns $(CAMPAIGNS))
+
+simulated-coverage: .wyeast/venv/.for-run ## how often intervals hold a known truth and verdicts are false (TRIALS=500)
+	@$(PYTHON) -m analysis.simulated_coverage $(if $(TRIALS),--trials $(TRIALS))
 
 cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
 	@$(CLUSTER) up $(if $(NODES),--nodes $(NODES)) $(if $(LINK),--link $(LINK))
