@@ -47,8 +47,8 @@ def rich_table(comparison: Comparison, experiment: str) -> Table:
     """Return the table of an experiment for the terminal."""
     from rich.table import Table
 
-    from analysis.comparison import metrics
     from analysis.figures import prefixed
+    from analysis.metrics import metrics
     from analysis.report import interval_text
 
     unit = metrics()[experiment]["unit"]
@@ -124,8 +124,8 @@ def variability(
     from rich.table import Table
 
     from analysis import variability as listing
-    from analysis.comparison import metrics
     from analysis.figures import prefixed
+    from analysis.metrics import metrics
     from analysis.terminal import console
 
     comparison = comparison_of(campaign, None)
