@@ -185,8 +185,9 @@ def checkout(cluster: Cluster) -> Iterator[Checkout]:
     name, uid = filesystem.job_user(PROJECT)
     root = box.state_folder(PROJECT) / "home" / name / "checkout"
     shutil.rmtree(root, ignore_errors=True)
-    nothing_built = (".git", ".wyeast", "runs", "build", "build-*", "images.lock", "*.asc", "__pycache__")
-    shutil.copytree(PROJECT, root, ignore=shutil.ignore_patterns(*nothing_built, ".*_cache"))
+    of_here = (".git", ".wyeast", "runs", "images.lock", "*.asc")
+    made = ("build", "build-*", "__pycache__", ".*_cache")
+    shutil.copytree(PROJECT, root, ignore=shutil.ignore_patterns(*of_here, *made))
     found = Checkout(root)
     found.give(box.state_folder(PROJECT) / box.SITE_OVERRIDES, ".wyeast/cluster/site.yaml")
     # The Python packages are no part of what sites exchange.
