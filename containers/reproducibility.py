@@ -172,7 +172,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         names = images.chosen(ROOT, options.images)
-        provide()
+        provide(builds=True)
         with only_build(ROOT):
             same = [
                 build_again(ROOT, name, build.log_path(ROOT, f"{name}-reproducibility"))
