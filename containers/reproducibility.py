@@ -174,7 +174,7 @@ def main() -> int:
 
     def work() -> int:
         names = images.chosen(ROOT, options.images)
-        provide()
+        provide(builds=True)
         with only_build(ROOT):
             same = [
                 build_again(ROOT, name, build.log_path(ROOT, f"{name}-reproducibility"))
