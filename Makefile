@@ -32,6 +32,7 @@ BUILDER ?=
 IMPLEMENTATIONS ?=
 KEEP_NIGHTS ?=
 NODES ?=
+TRIALS ?=
 LINK ?=
 PYTHON := .wyeast/venv/bin/python
 CLUSTER := $(PYTHON) -m site_configs.virtual
@@ -134,6 +135,16 @@ study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name
 performance: images ## what the platform costs: the same programs inside images and outside
 	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance
 
+.PHONY: analysis-performance simulated-coverage
+# On campaigns that are made up, in a temporary folder.
+SAMPLES ?= 1e5,1e6,1e7
+analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.scale_benchmark --samples $(SAMPLES)
+	@$(PYTHON) -m analysis.history_performance $(if $(CAMPAIGNS),--campaigns $(CAMPAIGNS))
+
+simulated-coverage: .wyeast/venv/.for-run ## how often intervals hold a known truth and verdicts are false (TRIALS=500)
+	@$(PYTHON) -m analysis.simulated_coverage $(if $(TRIALS),--trials $(TRIALS))
+
 cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
 	@$(CLUSTER) up $(if $(NODES),--nodes $(NODES)) $(if $(LINK),--link $(LINK))
 
@@ -151,7 +162,7 @@ cluster-performance: images ## MPI against TCP, and containers against none, on 
 cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
 	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh
 
-report: ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
+report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
 
 .PHONY: calibrate accept-references
@@ -165,6 +176,11 @@ accept-references: .wyeast/venv/.for-run ## put the proposed references of SITE 
 bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make '$(or $(CAMPAIGN),latest)' $(if $(OUT),--out '$(OUT)') \
 	    $(if $(WITH_IMAGES),--with-images) $(if $(CREATOR),--creator '$(CREATOR)') \
+	    $(if $(DRY_RUN),--dry-run)
+
+.PHONY: sample
+sample: .wyeast/venv/.for-run ## put a part of a campaign into runs/sample, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
+	@$(PYTHON) -m campaign.sample '$(or $(CAMPAIGN),latest)' $(if $(CHECKS),--cells '$(CHECKS)') \
 	    $(if $(DRY_RUN),--dry-run)
 
 rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, DRY_RUN=1)

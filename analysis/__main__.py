@@ -118,38 +118,34 @@ def table(
 def variability(
     campaign: CampaignArgument,
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
+    pager: PagerOption = True,
 ) -> None:
     """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from analysis import variability as listing
     from analysis.figures import prefixed
     from analysis.metrics import metrics
-    from analysis.terminal import console
+    from analysis.terminal import show
+    from analysis.text_table import TextTable
 
     comparison = comparison_of(campaign, None)
     units = {cell.name: metrics()[cell.experiment]["unit"] for cell in comparison.cells}
     rows = listing.variability(comparison)
-    table = Table(title=f"Launches of {comparison.campaign.path.name}, in order of rounds")
-    for name in ("cell", "implementation"):
-        table.add_column(name)
-    for name in ("bytes", "largest / smallest", "deviation"):
-        table.add_column(name, justify="right")
-    table.add_column("launches")
-    for row in rows[:most]:
-        table.add_row(
-            escape(row.cell), row.implementation, str(row.message_bytes), f"{row.spread:.2f}",
-            f"{100 * row.relative_deviation:.1f}%",
+    shown: list[tuple[str, ...]] = [
+        (
+            row.cell, row.implementation,
             ", ".join(prefixed(value, units[row.cell]) for value in row.values),
-        )  # fmt: skip
-    screen = console()
-    screen.print(table)
-    screen.print(f"{min(most, len(rows))} of {len(rows)} rows")
+            str(row.message_bytes), f"{row.spread:.2f}", f"{100 * row.relative_deviation:.1f}%",
+        )
+        for row in rows[:most]
+    ]  # fmt: skip
+    columns = ("cell", "implementation", "launches", "bytes", "largest / smallest", "deviation")
+    title = f"Launches of {comparison.campaign.path.name}, in order of rounds"
+    note = f"{len(shown)} of {len(rows)} rows"
+    show(TextTable(title, columns, shown, 3, [note]), pager)
 
 
 @app.command()
-def linpack(campaign: CampaignArgument = "latest") -> None:
+def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print HPL's rates with their spread, speedup and part of DGEMM, and what nodes do alone."""
     from analysis.campaign import read_campaign
     from analysis.linpack_tables import hpl_table
@@ -163,11 +159,11 @@ def linpack(campaign: CampaignArgument = "latest") -> None:
             f"{found.path.name} has no sound launch of HPL, DGEMM or STREAM; measure with: "
             "make run CHECKS='Linpack|Dgemm|Stream'"
         )
-    show(tables)
+    show(tables, pager)
 
 
 @app.command()
-def cycles(campaign: CampaignArgument = "latest") -> None:
+def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
     from analysis.campaign import read_campaign
     from analysis.node_rates import cycles_table
@@ -180,24 +176,20 @@ def cycles(campaign: CampaignArgument = "latest") -> None:
             f"{found.path.name} has no sound launch of SerialLinpack; measure with: "
             "make run CHECKS='SerialLinpack|EchoTest'"
         )
-    show(table)
+    show(table, pager)
 
 
 @app.command()
 def profile(
-    campaign: Annotated[
-        str, typer.Argument(help="a campaign's folder, its name in runs/, or `latest`")
-    ] = "latest",
+    campaign: CampaignArgument = "latest",
     most: Annotated[int, typer.Option(help="how many functions and message sizes of each")] = 8,
+    pager: PagerOption = True,
 ) -> None:
     """Print where profiled programs spend their time (Kearns 2003, Figure 14 and Table 8)."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from analysis.campaign import read_campaign
-    from analysis.figures import prefixed
     from analysis.profile import profiled_cells
-    from analysis.terminal import console
+    from analysis.profile_tables import profile_tables
+    from analysis.terminal import show
 
     found = read_campaign(folder_of(campaign))
     cells, problems = profiled_cells(found)
@@ -205,38 +197,7 @@ def profile(
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
     if not cells:
         fail(f"{found.path.name} has no sound profile; measure one with: make run CHECKS=Profile")
-    screen = console(160)
-    shares = Table(title="Shares of the ranks' time, as in Table 8 of the thesis")
-    for name in ("cell", "implementation"):
-        shares.add_column(name)
-    for name in ("ranks", "wall time", "CPU", "inside MPI", "least rank", "most rank"):
-        shares.add_column(name, justify="right")
-    for cell in cells:
-        one = cell.shares()
-        shares.add_row(
-            escape(cell.cell) + (" (oversubscribed)" if cell.oversubscribed else ""),
-            cell.implementation, str(one.ranks), prefixed(one.wall_s, "s"),
-            *(f"{share:.1%}" for share in (one.cpu, one.communication, one.least, one.most)),
-        )  # fmt: skip
-    screen.print(shares)
-    for cell in cells:
-        calls = Table(title=f"Calls of MPI by time, as in Figure 14: {escape(cell.title)}")
-        calls.add_column("function")
-        for name in ("calls", "time", "of MPI", "of wall", "bytes sent or given"):
-            calls.add_column(name, justify="right")
-        for of in cell.functions()[:most]:
-            calls.add_row(
-                of.function, str(of.calls), prefixed(of.time_s, "s"), f"{of.share_of_mpi:.1%}",
-                f"{of.share_of_wall:.1%}", prefixed(of.sent_bytes, "B"),
-            )  # fmt: skip
-        screen.print(calls)
-        sizes = Table(title=f"Most frequent message sizes: {escape(cell.title)}")
-        sizes.add_column("function")
-        for name in ("at least bytes", "messages"):
-            sizes.add_column(name, justify="right")
-        for function, size, count in cell.sizes()[:most]:
-            sizes.add_row(function, str(size), str(count))
-        screen.print(sizes)
+    show(profile_tables(cells, most), pager)
 
 
 @app.command()

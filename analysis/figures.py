@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from analysis.comparison import Estimate
 
 WIDTH, HEIGHT = 460.0, 300.0
-LEFT, RIGHT, TOP, BOTTOM = 56.0, 10.0, 10.0, 40.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 10.0, 10.0, 40.0
 #: More launches than this are drawn as so many of their quantiles, so that a report stays small.
 MOST_DOTS = 25
 MARKERS = ("circle", "square", "diamond", "triangle", "cross", "plus")

@@ -12,8 +12,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.campaign import Campaign
-from analysis.studies.drawing import legend_mark, line_figure
-from analysis.studies.exhibits import Drawn, lines_of, of_campaign, of_report
+from analysis.statistics import median
+from analysis.studies.drawing import Line, Point, legend_mark, line_figure
+from analysis.studies.exhibits import Drawn, lines_of, of_campaign, of_report, over_rounds
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured, Report
 
@@ -25,15 +26,15 @@ def latency_plane(campaign: Campaign, implementations: Sequence[str], root: Path
     """Return the figure, in which an implementation's style is its place in `implementations`.
 
     Each point is a machine of the report (ORNL 1996, Table 2.1) or an implementation: latency in
-    µs, bandwidth at the largest message in MB/s. None where the campaign has no echo test. Raises
-    StudyError where the study cannot be read.
+    µs, bandwidth at the largest message in MB/s, medians over its launches. None where the campaign
+    has no echo test. Raises StudyError where the study cannot be read.
     """
     paper = read_paper(root, PAPER)
     [exhibit] = [one for one in paper.study.exhibits if one.number == NUMBER]
     [figure] = exhibit.figures
     measured = of_campaign(Measured(paper, campaign), exhibit)
     styles = {name: style for style, name in enumerate(implementations)}
-    today = lines_of(figure, measured, NUMBER, styles)
+    today = [over_launches(line) for line in lines_of(figure, measured, NUMBER, styles)]
     if not today:
         return None
     of_then = len(styles)
@@ -43,5 +44,13 @@ def latency_plane(campaign: Campaign, implementations: Sequence[str], root: Path
         for line in lines_of(figure, of_report(Report(paper), exhibit), NUMBER, {})
     ]
     legend = [(line.name, legend_mark(line.style)) for line in today]
-    drawn: Markup = line_figure(figure.label, [*then, *today], figure.across)
+    drawn: Markup = line_figure(figure.label, [*then, *today], "latency (µs)")
     return Drawn(figure.label, None, drawn, [*legend, (THEN, legend_mark(of_then))])
+
+
+def over_launches(line: Line) -> Line:
+    """Return one point for those of all launches, whose order by latency means nothing."""
+    middle, interval = over_rounds([point.up for point in line.points])
+    low, high = (interval.low, interval.high) if interval else (middle, middle)
+    across = median([point.across for point in line.points])
+    return replace(line, points=[Point(across, middle, low, high)])

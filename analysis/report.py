@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,12 @@ from analysis.metrics import metrics
 from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
+from analysis.profile_tables import profile_data
 from analysis.ratio_curves import ratio_curve, ratio_figure
 from analysis.records import ProgramOutput
-from analysis.start_up import of_the_thesis, start_up_times
-from analysis.statistics import Interval, median
+from analysis.start_up import of_the_thesis
+from analysis.start_up_tables import start_up_data, start_up_rows
+from analysis.statistics import Interval
 from analysis.stolen_time import stolen_time
 from analysis.text_table import file_name
 from analysis.text_tables import derived_tables, rate_tables
@@ -46,6 +47,17 @@ def interval_text(interval: Interval | None, unit: str = "") -> str:
     if unit:
         return f"{prefixed(interval.low, unit)} – {prefixed(interval.high, unit)}"
     return f"{interval.low:.3f} – {interval.high:.3f}"
+
+
+def fact_text(fact: object) -> str:
+    """Return a fact of the manifest for people, one of several named facts too."""
+    if isinstance(fact, dict):
+        return ", ".join(
+            f"{str(name).replace('_', ' ')} ({fact_text(inner)})" if isinstance(inner, dict)
+            else f"{str(name).replace('_', ' ')} {fact_text(inner)}"
+            for name, inner in fact.items()
+        )  # fmt: skip
+    return "not known" if fact is None else str(fact)
 
 
 def in_words(verdict: Verdict) -> str:
@@ -161,26 +173,6 @@ def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
     return [(cell, size) for cell in cells for size in cell.message_sizes()]
 
 
-def start_up_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return a row for each cell and implementation of StartUp: medians over launches, seconds."""
-    parts: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch in comparison.campaign.sound():
-        if launch.record.experiment == "StartUp" and isinstance(launch.output, ProgramOutput):
-            times = asdict(start_up_times(launch.output, launch.record.started_s()))
-            for name, seconds in (times | launch.record.times_s).items():
-                parts[launch.record.cell, launch.record.implementation][name].append(seconds)
-    return [
-        {
-            "cell": cell,
-            "implementation": name,
-            "estimate": estimates[0],
-            "parts": {part: median(values) for part, values in parts[cell.name, name].items()},
-        }
-        for cell in comparison.experiment("StartUp")
-        for name, estimates in cell.estimates.items()
-    ]
-
-
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
@@ -201,11 +193,14 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prefixed=prefixed, interval=interval_text)
+    environment.filters.update(prefixed=prefixed, interval=interval_text, fact=fact_text)
     rounds = {launch.record.round for launch in campaign.launches}
     fitted = fitted_in(campaign)
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)
-    tables = data_tables(comparison, [*rates, *derived], derived_data(campaign, fitted))
+    numbers = [
+        *derived_data(campaign, fitted), start_up_data(campaign), *profile_data(campaign, profiles)
+    ]  # fmt: skip
+    tables = data_tables(comparison, [*rates, *derived], numbers)
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )

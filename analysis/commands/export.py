@@ -89,6 +89,9 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     from analysis.markdown_summary import markdown
     from analysis.message_models import fitted_in
     from analysis.model_data import derived_data
+    from analysis.profile import profiled_cells
+    from analysis.profile_tables import profile_data
+    from analysis.start_up_tables import start_up_data
     from analysis.text_tables import derived_tables, rate_tables
 
     if format_ is Format.JUNIT:
@@ -103,7 +106,11 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     if format_ is Format.LATEX:
         # For people: the words of models, not their numbers.
         return {"tables.tex": latex(data_tables(comparison, words), found)}
-    tables = data_tables(comparison, words, derived_data(found, fitted))
+    numbers = [
+        *derived_data(found, fitted), start_up_data(found),
+        *profile_data(found, profiled_cells(found)[0]),
+    ]  # fmt: skip
+    tables = data_tables(comparison, words, numbers)
     if not tables:
         raise ValueError(f"{found.path.name} has no launch; measure with: make run")
     return {f"{table.name}.csv": csv_text(table) for table in tables}

@@ -14,6 +14,7 @@ from analysis.campaign import read_campaign
 from analysis.profile import ProfiledCell, impossible_time, lost_message, profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.profile_records import RECORDS, Profile, read_profile
+from analysis.profile_tables import profile_data
 from analysis.record_types import RecordError
 from analysis.report import write_report
 from tests.analysis.synthetic import HPL, TWICE, Synthetic
@@ -224,6 +225,19 @@ def test_tables_in_the_terminal(tmp_path: Path) -> None:
             "30.0%"] in rows  # fmt: skip
     assert ["MPI_Recv", "8", "6 s", "60.0%", "15.0%", "0 B"] in rows
     assert ["MPI_Allreduce", "8", "8"] in rows
+
+
+def test_numbers_to_be_saved(tmp_path: Path) -> None:
+    found = read_campaign(campaign(tmp_path))
+    shares, functions = profile_data(found, profiled_cells(found)[0])
+    [row] = (dict(zip(shares.columns, row, strict=True)) for row in shares.rows)
+    assert (row["wall (s)"], row["cpu (1)"], row["inside_mpi (1)"]) == pytest.approx(
+        (10, 0.8, 0.25)
+    )
+    assert row["launches (1)"] == 2 and row["image_sha256"] == f"{1:064x}"
+    rows = [dict(zip(functions.columns, row, strict=True)) for row in functions.rows]
+    [receive] = [one for one in rows if one["function"] == "MPI_Recv"]
+    assert (receive["calls (1)"], receive["time (s)"]) == (8, pytest.approx(6))
 
 
 def test_a_campaign_without_profiles_says_so(tmp_path: Path) -> None:

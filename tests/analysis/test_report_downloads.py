@@ -15,20 +15,26 @@ from analysis.data_tables import median_table
 from analysis.exports import csv_text
 from analysis.report import write_report
 from tests.analysis.synthetic import PAIRS, TWICE, Synthetic
-from tests.analysis.test_report import browser, open_page, report  # noqa: F401
+from tests.analysis.test_report import (  # noqa: F401
+    any_report,
+    browser,
+    open_page,
+    report,
+    sample_report,
+)
 
 pytestmark = pytest.mark.browser
 
 
-def test_tables_are_saved_as_csv(browser: Browser, report: Path) -> None:  # noqa: F811
-    page = open_page(browser, report, 1280, downloads=True)
+def test_tables_are_saved_as_csv(browser: Browser, any_report: Path) -> None:  # noqa: F811
+    page = open_page(browser, any_report, 1280, downloads=True)
     page.locator("#point-to-point summary").first.click()
     link = page.locator('a.csv[download^="medians-PointToPoint"]')
     assert link.inner_text() == "medians-PointToPoint.csv"
     with page.expect_download() as started:
         link.click()
     saved = Path(started.value.path()).read_bytes().decode()
-    comparison = compare(read_campaign(report.parent))
+    comparison = compare(read_campaign(any_report.parent))
     assert started.value.suggested_filename == "medians-PointToPoint.csv"
     assert saved == csv_text(median_table(comparison, "PointToPoint"))
     page.close()
@@ -59,11 +65,11 @@ def test_every_table_has_a_file(browser: Browser, report: Path) -> None:  # noqa
 
 def test_figures_are_saved_as_drawings_of_their_own(
     browser: Browser,  # noqa: F811
-    report: Path,  # noqa: F811
+    any_report: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    page = open_page(browser, report, 1280, downloads=True)
-    assert page.locator("button.svg").count() == page.locator("figure").count() >= len(PAIRS)
+    page = open_page(browser, any_report, 1280, downloads=True)
+    assert page.locator("button.svg").count() == page.locator("figure").count() > 1
     with page.expect_download() as started:
         page.locator("button.svg").first.press("Enter")
     assert started.value.suggested_filename == "Send-Recv.svg"

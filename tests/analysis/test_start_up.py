@@ -13,12 +13,14 @@ from analysis.campaign import read_campaign
 from analysis.comparison import compare
 from analysis.record_types import RecordError
 from analysis.records import read_program_output
-from analysis.report import start_up_rows, write_report
+from analysis.report import write_report
 from analysis.start_up import points_out_of_order, start_up_times
+from analysis.start_up_tables import start_up_data, start_up_rows
 from analysis.tables import write_tables
 from tests.analysis.synthetic import TWICE, Synthetic
 from tests.reframe_checks.conftest import header, lines
 
+SAMPLE = Path(__file__).resolve().parents[2] / "runs" / "sample"
 LAUNCHED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -117,3 +119,21 @@ def test_launch_that_cannot_be_is_left_out(campaign: Path) -> None:
     [problem] = found.problems
     assert "stdout: rank 0 received the last integer before the launch began" in problem.sentence
     assert len(compare(found).experiment("StartUp")) == 2
+
+
+def test_parts_to_be_saved_are_those_of_the_report() -> None:
+    comparison = compare(read_campaign(SAMPLE))
+    table = start_up_data(comparison.campaign)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    shown = start_up_rows(comparison)
+    assert len(shown) == 8 and len(rows) == sum(len(row["parts"]) for row in shown)
+    for row in shown:
+        own = {
+            one["part"]: one
+            for one in rows
+            if (one["cell"], one["implementation"]) == (row["cell"].name, row["implementation"])
+        }
+        assert {part: one["median (s)"] for part, one in own.items()} == row["parts"]
+        assert own["start_up"]["median (s)"] == row["estimate"].median
+        assert all(one["least (s)"] <= one["median (s)"] <= one["most (s)"] for one in own.values())
+        assert {one["launches (1)"] for one in own.values()} == {3}

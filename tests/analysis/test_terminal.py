@@ -1,13 +1,18 @@
 """Tables on the terminal: paged where they do not fit, never where nobody could turn a page."""
 
 import io
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from analysis import terminal
+from analysis.__main__ import app
 from analysis.text_table import TextTable, file_name
 
+SAMPLE = Path(__file__).resolve().parents[2] / "runs" / "sample"
 LONG = [f"line {number}" for number in range(30)]
 
 
@@ -54,3 +59,24 @@ def test_words_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_title_is_a_name_of_a_file() -> None:
     assert file_name("High Performance Linpack") == "high-performance-linpack"
     assert "/" not in file_name("../a/b: c")
+
+
+COMMANDS = ("table", "variability", "linpack", "cycles", "profile", "models", "scaling",
+            "guidelines")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_with_tables_pages_them(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def noted(to: Console, pager: bool) -> AbstractContextManager[Console]:
+        asked.append(pager)
+        return nullcontext(to)
+
+    monkeypatch.setattr(terminal, "paged", noted)
+    for words in ([], ["--no-pager"]):
+        done = CliRunner().invoke(app, [command, str(SAMPLE), *words])
+        assert done.exit_code == 0 and "mpich-5.0.2" in done.stdout, done.output
+    assert asked == [True, False]

@@ -1,0 +1,89 @@
+"""What a reader of the sample's report does: goes to a section, saves the tables, reads at night.
+
+What its report shares with that of a synthetic campaign is tested beside it, by `any_report`.
+"""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from analysis.campaign import read_manifest
+from tests.analysis.test_profile_report import brightness
+from tests.analysis.test_report import browser, open_page, sample_report  # noqa: F401
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_navigation_leads_to_every_section(
+    browser: Browser,  # noqa: F811
+    sample_report: Path,  # noqa: F811
+    width: int,
+) -> None:
+    page = open_page(browser, sample_report, width)
+    links = page.locator("nav a").all()
+    assert len(links) == page.locator("main > section").count() > 8
+    for link in links:
+        place = str(link.get_attribute("href"))
+        link.focus()
+        page.keyboard.press("Enter")
+        assert page.url.endswith(place)
+        top = page.locator(place).evaluate("one => one.getBoundingClientRect().top")
+        at_the_end = page.evaluate(
+            "scrollY + innerHeight >= document.documentElement.scrollHeight - 1"
+        )
+        assert abs(top) < 2 or at_the_end or place == "#answer", place
+    page.close()
+
+
+def test_every_table_is_saved_whole(browser: Browser, sample_report: Path) -> None:  # noqa: F811
+    page = open_page(browser, sample_report, 1280, downloads=True)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    links = page.locator("a.csv").all()
+    names = {link.inner_text() for link in links}
+    assert len(names) == len(links) > 15
+    digest = read_manifest(sample_report.parent)["images"]["mpich-5.0.2"]["sha256"]
+    for link in links:
+        rows = int(str(link.locator("..").inner_text()).split(": ")[1].split()[0].replace(",", ""))
+        with page.expect_download() as started:
+            link.click()
+        text = Path(started.value.path()).read_bytes().decode()
+        header, *found = list(csv.reader(io.StringIO(text)))
+        assert len(found) == rows and {len(row) for row in found} == {len(header)}
+        if "image_sha256" in header and link.inner_text().startswith(("medians", "launches")):
+            assert digest in {row[header.index("image_sha256")] for row in found}
+    page.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_words_stand_out_from_the_paper(
+    browser: Browser,  # noqa: F811
+    sample_report: Path,  # noqa: F811
+    dark: bool,
+) -> None:
+    page = open_page(browser, sample_report, 1280, dark)
+    paper = brightness(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    inks = page.evaluate(
+        "[...document.querySelectorAll('p, li, td, th, a, dd, dt, h2, code, button, caption')]"
+        ".map(one => [one.tagName, getComputedStyle(one).color])"
+        ".concat([...document.querySelectorAll('svg text')]"
+        ".map(one => ['text', getComputedStyle(one).fill]))"
+    )
+    assert len(inks) > 500
+    assert {(tag, ink) for tag, ink in inks if abs(brightness(ink) - paper) < 0.3} == set()
+    page.close()
+
+
+def test_provenance_says_that_it_is_a_sample(
+    browser: Browser,  # noqa: F811
+    sample_report: Path,  # noqa: F811
+) -> None:
+    page = open_page(browser, sample_report, 1280)
+    said = page.locator("#provenance").inner_text()
+    assert "paths and host names replaced" in said and "of 552 launches" in said
+    # Facts of several names are words, not how Python writes them.
+    assert "{'" not in said and "eth0 (state up" in said
+    page.close()
