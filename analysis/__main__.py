@@ -47,8 +47,8 @@ def rich_table(comparison: Comparison, experiment: str) -> Table:
     """Return the table of an experiment for the terminal."""
     from rich.table import Table
 
-    from analysis.comparison import metrics
     from analysis.figures import prefixed
+    from analysis.metrics import metrics
     from analysis.report import interval_text
 
     unit = metrics()[experiment]["unit"]
@@ -122,8 +122,8 @@ def variability(
 ) -> None:
     """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
     from analysis import variability as listing
-    from analysis.comparison import metrics
     from analysis.figures import prefixed
+    from analysis.metrics import metrics
     from analysis.terminal import show
     from analysis.text_table import TextTable
 

@@ -18,7 +18,7 @@ from analysis.campaign import (
     read_campaign,
     read_manifest,
 )
-from analysis.comparison import better_of, margin_of
+from analysis.metrics import better_of, margin_of
 from analysis.reference_limits import FEWEST_LAUNCHES, limits_of
 from analysis.references import METRICS_FILE, METRICS_SCHEMA, CellReference, MetricReference
 from analysis.statistics import median

@@ -20,18 +20,12 @@ from analysis.comparability import (
     launch_differences,
     refuses,
 )
-from analysis.comparison import (
-    Measured,
-    Verdict,
-    correct,
-    direction,
-    group_name,
-    measured_cells,
-    metrics,
-    over_cells,
-)
+from analysis.comparison import group_name, over_cells
+from analysis.measured_cells import Measured, measured_cells
+from analysis.metrics import direction, metrics
 from analysis.statistics import CONFIDENCE, independent_ratio
 from analysis.stolen_time import stolen_time
+from analysis.verdict import Verdict, correct
 
 
 class IncomparableError(ValueError):

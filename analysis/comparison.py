@@ -4,106 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
-from analysis.campaign import Campaign, Launch
-from analysis.communication_records import Communication, PingPong
-from analysis.emulation_records import Emulation
-from analysis.npb_output import NpbRun
-from analysis.plausibility import one_way_bandwidth
-from analysis.records import ProgramOutput
-from analysis.start_up import start_up_times
-from analysis.statistics import (
-    Interval,
-    Ratio,
-    holm_of_exclusive,
-    median,
-    median_interval,
-    paired_ratio,
-)
-from analysis.su3_records import Su3
-
-ALPHA = 0.05
-
-
-@cache
-def declared() -> dict[str, dict[str, Any]]:
-    """Return metrics.yaml."""
-    text = (Path(__file__).parent / "metrics.yaml").read_text()
-    data: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    return data
-
-
-@cache
-def metrics() -> dict[str, dict[str, Any]]:
-    """Return what is compared in each experiment (metrics.yaml)."""
-    return {
-        experiment: declared()["default"] | {"better": better_of(metric["unit"])} | metric
-        for experiment, metric in declared().items()
-        if experiment not in ("default", "better")
-    }
-
-
-def better_of(unit: str) -> str | None:
-    """Return whether `higher` or `lower` is better in a unit; None where neither is."""
-    found: str | None = declared()["better"].get(unit)
-    return found
-
-
-def margin_of(experiment: str) -> float:
-    """Return how far from 1 a ratio of an experiment may be to be called equivalent."""
-    return float(metrics().get(experiment, declared()["default"])["margin"])
-
-
-def direction(experiment: str) -> int:
-    """Return 1 where higher is better, -1 where lower is."""
-    return 1 if metrics()[experiment]["better"] == "higher" else -1
-
-
-# What a launch measured: series -> message size in bytes (0 where there are no messages) -> value.
-# An experiment that measures one thing has one series, without a name.
-Series = dict[str, dict[int, float]]
-Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
-
-
-def series_of(launch: Launch) -> Series:
-    """Return a launch's values."""
-    output, experiment = launch.output, launch.record.experiment
-    if experiment not in metrics():
-        return {}
-    if isinstance(output, list):
-        # The check has made sure that a launch solves one system.
-        return {"": {0: output[0].rate_flops}} if output else {}
-    if isinstance(output, NpbRun):
-        return {"": {0: output.rate_ops}}
-    if not isinstance(output, ProgramOutput):
-        return {}
-    if experiment == "StartUp":
-        return {"": {0: start_up_times(output, launch.record.started_s()).start_up}}
-    found: Series = defaultdict(dict)
-    for result in output.results:
-        if isinstance(result, PingPong) and result.message_bytes > 0:
-            found[""][result.message_bytes] = one_way_bandwidth(
-                result.message_bytes, result.time_s.median
-            )
-        # A collective operation without data may take no time, of which there is no ratio.
-        elif isinstance(result, Communication) and result.time_s.median > 0:
-            found[result.series][result.message_bytes] = result.time_s.median
-        elif isinstance(result, Emulation):
-            found[result.series][0] = result.together_s.median
-        elif isinstance(result, Su3):
-            found[result.series][0] = result.time_s.median
-    return dict(found)
-
-
-def percent(share: float) -> str:
-    """Return a share for people."""
-    return f"{100 * share:.3g}%"
+from analysis.campaign import Campaign
+from analysis.measured_cells import Values, measured_cells
+from analysis.metrics import direction, metrics
+from analysis.statistics import Interval, median, median_interval, paired_ratio
+from analysis.verdict import Verdict, correct
 
 
 @dataclass(frozen=True)
@@ -114,43 +22,6 @@ class Estimate:
     median: float
     interval: Interval
     launches: tuple[float, ...]
-
-
-@dataclass
-class Verdict:
-    """One implementation against the base in one cell; a ratio above 1 is better than the base."""
-
-    implementation: str
-    base: str
-    ratio: Ratio
-    #: How far from 1 a ratio may be to be called equivalent, as a share.
-    margin: float
-    adjusted_p: float | None = None
-    adjusted_equivalence_p: float | None = None
-    #: Of a group: how many of its cells both have.
-    cells: int | None = None
-
-    @property
-    def is_different(self) -> bool:
-        """Return whether a difference is shown."""
-        return self.adjusted_p is not None and self.adjusted_p < ALPHA
-
-    @property
-    def is_equivalent(self) -> bool:
-        """Return whether the ratio is shown to be within the margin."""
-        return self.adjusted_equivalence_p is not None and self.adjusted_equivalence_p < ALPHA
-
-    @property
-    def words(self) -> str:
-        """Return the verdict in plain words."""
-        if self.adjusted_p is None:
-            return f"cannot be told ({self.ratio.counted})"
-        faster = "faster" if self.ratio.value > 1 else "slower"
-        if self.is_equivalent and self.is_different:
-            return f"{faster} by less than {percent(self.margin)}"
-        if self.is_equivalent:
-            return f"equivalent within {percent(self.margin)}"
-        return faster if self.is_different else "no difference shown"
 
 
 @dataclass
@@ -292,39 +163,6 @@ def estimates_of(rounds: Values) -> list[Estimate]:
     ]
 
 
-@dataclass
-class Measured:
-    """What a campaign measured in one cell: implementation -> round -> message size -> value.
-
-    `seconds` are the times of the launches that print a time beside their rate.
-    """
-
-    name: str
-    launch: Launch
-    series: str
-    values: dict[str, Values] = field(default_factory=lambda: defaultdict(dict))
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    #: The first launch of each implementation.
-    launches: dict[str, Launch] = field(default_factory=dict)
-
-
-def measured_cells(campaign: Campaign) -> list[Measured]:
-    """Return the values of a campaign's sound launches, the cells in the order of tables."""
-    cells: dict[str, Measured] = {}
-    for launch in campaign.sound():
-        record = launch.record
-        for series, values in series_of(launch).items():
-            name = f"{record.cell} {series}".rstrip()
-            cell = cells.setdefault(name, Measured(name, launch, series))
-            cell.values[record.implementation][record.round] = values
-            cell.launches.setdefault(record.implementation, launch)
-            if isinstance(launch.output, list):
-                cell.seconds[record.implementation] += [run.time_s for run in launch.output]
-            elif isinstance(launch.output, NpbRun):
-                cell.seconds[record.implementation].append(launch.output.time_s)
-    return sorted(cells.values(), key=lambda cell: cell_order(cell.launch, cell.series))
-
-
 def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     """Compare every implementation with the base, cell by cell.
 
@@ -374,35 +212,3 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         correct([v for cell in comparison.experiment(experiment) for v in cell.verdicts.values()])
     correct([verdict for group in comparison.groups for verdict in group.verdicts.values()])
     return comparison
-
-
-def correct(family: list[Verdict]) -> None:
-    """Set the adjusted p values of a family of verdicts."""
-    told = [verdict for verdict in family if verdict.ratio.p_value is not None]
-    adjusted = holm_of_exclusive([(v.ratio.p_value or 0.0, v.ratio.equivalence_p) for v in told])
-    for verdict, p_values in zip(told, adjusted, strict=True):
-        verdict.adjusted_p, verdict.adjusted_equivalence_p = p_values
-
-
-PAIR_ORDER = ["Send", "Isend", "Ssend", "Issend"]
-RANGE_ORDER = {"short": 0, "medium": 1, "long": 2}
-
-
-def cell_order(launch: Launch, series: str) -> tuple[Any, ...]:
-    """Return where a cell stands in tables: as in the thesis."""
-    parameters = launch.record.parameters
-    if launch.record.experiment == "PointToPoint":
-        send, receive = str(parameters["pair"]).split("/")
-        return (
-            0,
-            PAIR_ORDER.index(send),
-            receive == "Irecv",
-            RANGE_ORDER.get(str(parameters["message_range"]), 9),
-            str(parameters),
-        )
-    if "grid" in parameters:
-        rows, columns = str(parameters["grid"]).split("x")
-        return (1, int(rows) * int(columns), int(rows), int(parameters["n"]), str(parameters))
-    if launch.record.experiment == "StartUp":
-        return (2, str(parameters["cache"]) == "cold", int(parameters["ranks"]))
-    return (3, list(metrics()).index(launch.record.experiment), str(parameters), series)

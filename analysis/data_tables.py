@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.campaign import Campaign
-from analysis.comparison import Cell, Comparison, Verdict, metrics
+from analysis.comparison import Cell, Comparison
+from analysis.metrics import metrics
 from analysis.text_table import TextTable, file_name
+from analysis.verdict import Verdict
 
 
 @dataclass(frozen=True)

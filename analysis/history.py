@@ -14,9 +14,10 @@ from analysis.campaign import Campaign, CampaignError, measured_on, read_manifes
 from analysis.campaign_comparison import Row
 from analysis.change_points import change_points, least_chance, level_of_each
 from analysis.comparability import differences
-from analysis.comparison import ALPHA, Verdict, correct, direction, metrics
 from analysis.history_index import rows_of
+from analysis.metrics import direction, metrics
 from analysis.statistics import FEWEST_PAIRS, Ratio, ratio_of_mean
+from analysis.verdict import ALPHA, Verdict, correct
 
 #: What is one series: anything else makes another one.
 SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "oversubscribed",

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from analysis.campaign import Campaign, CampaignError, is_imported, read_campaign, read_manifest
-from analysis.comparison import measured_cells
+from analysis.measured_cells import measured_cells
 
 FILE = ".history.index"
 #: Of a campaign, where its rows are kept when its raw output is removed.

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from analysis.campaign_comparison import CampaignComparison, Row
-from analysis.comparison import metrics, percent
 from analysis.figures import prefixed
 from analysis.history import Series, what_changed
+from analysis.metrics import metrics
 from analysis.report import in_words, interval_text
 from analysis.text_table import TextTable
+from analysis.verdict import percent
 
 BARS = "▁▂▃▄▅▆▇█"
 MOST_BARS = 24

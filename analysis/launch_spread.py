@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.campaign import Campaign, Launch
-from analysis.comparison import metrics
+from analysis.metrics import metrics
 from analysis.records import ProgramOutput
 from analysis.statistics import Interval, median, median_interval
 

@@ -19,6 +19,7 @@ from analysis.markdown_summary import markdown_cell, markdown_table
 from analysis.nights import AGAIN, Finding, Judgement
 from analysis.regressions import Case, tested
 from analysis.report import interval_text
+from analysis.stolen_time import stolen_time
 
 SCHEMA = "wyeast-night-1"
 #: How many rows a table of the summary has at most.
@@ -47,7 +48,13 @@ def facts(
         "failed": judgement.failed,
         "told": len(judgement.rows) - judgement.untold,
         "untold": judgement.untold,
+        "stolen_time": stolen_by_campaign((night, *again)),
     }
+
+
+def stolen_by_campaign(campaigns: Sequence[Campaign]) -> dict[str, str]:
+    """Return the sentences on time that a hypervisor took, where it matters, by campaign."""
+    return {one.path.name: " ".join(said) for one in campaigns if (said := stolen_time(one))}
 
 
 def cases(judgement: Judgement) -> list[Case]:
@@ -150,8 +157,10 @@ def markdown(
         names = ", ".join(markdown_cell(one.path.name) for one in again)
         lines += ["", f"Measured again ({AGAIN} times are needed), and kept: {names}."]
     for title, sentences in (
-        ("Broken implementations", judgement.broken), ("Failed launches", judgement.failed)
-    ):  # fmt: skip
+        ("Not wholly our machine", stolen_by_campaign((night, *again))),
+        ("Broken implementations", judgement.broken),
+        ("Failed launches", judgement.failed),
+    ):
         if sentences:
             rows = list(sentences.items())[:MOST_ROWS]
             lines += [

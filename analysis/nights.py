@@ -17,13 +17,14 @@ import polars as pl
 
 from analysis.campaign import Campaign
 from analysis.campaign_comparison import Row
-from analysis.comparison import ALPHA, direction, percent
 from analysis.figures import prefixed
 from analysis.history import against_history
 from analysis.history_index import rows_of
+from analysis.metrics import direction
 from analysis.missed_references import Held, held_references
 from analysis.regressions import tested
 from analysis.report import interval_text
+from analysis.verdict import ALPHA, percent
 
 #: In so many nights on end at most ALPHA have any false alarm.
 NIGHTS = 30

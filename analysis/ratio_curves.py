@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from scipy import stats
 
-from analysis.comparison import Cell, direction
+from analysis.comparison import Cell
 from analysis.figures import (
     BOTTOM,
     HEIGHT,
@@ -29,6 +29,7 @@ from analysis.figures import (
     marker,
     polyline,
 )
+from analysis.metrics import direction
 from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, Interval
 
 #: From so many rounds on the sizes' correlation is known well enough to narrow the band by it.

@@ -9,11 +9,11 @@ from typing import Any
 import yaml
 
 from analysis.campaign import CampaignError
-from analysis.comparison import percent
 from analysis.figures import prefixed
 from analysis.reference_limits import CHANCE
 from analysis.references import CellReference, MetricReference
 from analysis.text_table import TextTable
+from analysis.verdict import percent
 
 #: A threshold beyond this share is said to be wide.
 WIDE = 1.0

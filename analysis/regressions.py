@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from analysis.campaign_comparison import Row
-from analysis.comparison import ALPHA, Verdict, correct, percent
 from analysis.report import interval_text
+from analysis.verdict import ALPHA, Verdict, correct, percent
 from analysis.whole_file import write_whole
 
 Outcome = Literal["regression", "none shown", "cannot be told"]

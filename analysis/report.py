@@ -11,21 +11,15 @@ from markupsafe import Markup
 
 from analysis.campaign import Campaign, read_campaign
 from analysis.communication_records import PingPong
-from analysis.comparison import (
-    Cell,
-    Comparison,
-    Verdict,
-    compare,
-    metrics,
-    percent,
-    series_of,
-)
+from analysis.comparison import Cell, Comparison, compare
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
 from analysis.latency_plane import latency_plane
 from analysis.linpack_tables import TITLE as HPL
+from analysis.measured_cells import series_of
 from analysis.message_models import fitted_in
+from analysis.metrics import metrics
 from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
@@ -38,6 +32,7 @@ from analysis.statistics import Interval
 from analysis.stolen_time import stolen_time
 from analysis.text_table import file_name
 from analysis.text_tables import derived_tables, rate_tables
+from analysis.verdict import Verdict, percent
 from analysis.whole_file import write_whole
 
 #: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.comparison import ALPHA, Comparison, over_cells
+from analysis.comparison import Comparison, over_cells
 from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, median
+from analysis.verdict import ALPHA
 
 MOST_ROUNDS = 1_000_000
 

@@ -17,10 +17,10 @@ import numpy as np
 import typer
 
 from analysis.campaign_comparison import Row
-from analysis.comparison import Verdict
 from analysis.history import against_earlier
 from analysis.nights import AGAIN, confirmed, tripping
 from analysis.simulated_coverage import NOISES, autocorrelated
+from analysis.verdict import Verdict
 
 MARGIN = 0.02
 CELLS = 10

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from analysis.studies.declaration import Study, StudyError
 from analysis.studies.reading import papers, read_paper
@@ -23,15 +24,23 @@ def site_file(root: Path, site: str) -> Path:
     return path
 
 
-def wanted(root: Path, site: str) -> list[str]:
-    """Return the implementations that a site's data names, else those that are built by default.
+def site_data(root: Path, site: str) -> dict[str, Any]:
+    """Return a site's data.
 
     Raises CampaignError for a site that there is none of, or whose data are not as they must be.
     """
     try:
-        names = read_site(site_file(root, site), root).get("implementations")
+        return read_site(site_file(root, site), root)
     except SiteError as error:
         raise CampaignError(str(error)) from None
+
+
+def wanted(root: Path, site: str) -> list[str]:
+    """Return the implementations that a site's data names, else those that are built by default.
+
+    Raises CampaignError as `site_data` does.
+    """
+    names = site_data(root, site).get("implementations")
     return [str(name) for name in names] if names else images.default_implementations(root)
 
 

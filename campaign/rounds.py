@@ -7,16 +7,17 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from campaign import folder
+from campaign import choice, folder
 from campaign.folder import CampaignError
 from campaign.progress import Progress
-from containers.locking import Held, exclusive
+from containers.locking import Held, NotShared, exclusive, exclusive_on_machine
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -28,16 +29,31 @@ class SiteIsBusy(CampaignError):
 
 @contextmanager
 def only_campaign(root: Path, site: str) -> Iterator[None]:
-    """Hold the site for one campaign: two at once would measure each other."""
-    path = root / ".wyeast" / "locks" / f"campaign-{site}.lock"
-    try:
-        with exclusive(path, f"process {os.getpid()} since {folder.utc_now()}"):
-            yield
-    except Held as holder:
-        raise SiteIsBusy(
-            f"another campaign is measuring on site {site} ({holder}), and two at once would "
-            "measure each other; wait until it has ended"
-        ) from None
+    """Hold the site for one campaign: two at once would measure each other.
+
+    Where no scheduler keeps jobs apart, the whole machine is held: checkouts share its processors.
+    Raises SiteIsBusy where another campaign is measuring, and CampaignError for an unknown site.
+    """
+    note = f"process {os.getpid()} of {root} since {folder.utc_now()}"
+    lock = root / ".wyeast" / "locks" / f"campaign-{site}.lock"
+    with ExitStack() as held:
+        try:
+            place = f"site {site}"
+            held.enter_context(exclusive(lock, note))
+            if choice.site_data(root, site)["scheduler"] == "local":
+                place = "this machine"
+                held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
+        except Held as holder:
+            raise SiteIsBusy(
+                f"another campaign is measuring on {place} ({holder}), and two at once would "
+                "measure each other; wait until it has ended"
+            ) from None
+        except NotShared as error:
+            print(
+                f"campaigns of other checkouts on this machine would not be noticed: {error}",
+                file=sys.stderr,
+            )
+        yield
 
 
 def end_with_parent() -> None:

@@ -93,16 +93,18 @@ def call(*arguments: str | Path, **environment: str) -> str:
     return done.stdout
 
 
-def provide(say: bool = True) -> Path:
+def provide(say: bool = True, builds: bool = False) -> Path:
     """Provide Apptainer and the programs around it, and return its path.
 
-    Takes a few milliseconds when all is there. Raises ProvisionError with a sentence.
+    `builds` is for whoever builds images next: an ordinary user without subordinate ids can run
+    images that others have built. Takes a few milliseconds when all is there. Raises ProvisionError
+    with a sentence.
     """
     state = state_folder()
     installed = programs.ensure(state)
     if installed and say:
         print(f"installed {', '.join(installed)}", file=sys.stderr)
-    if programs.ensure_subordinate_ids() and say:
+    if (builds or os.geteuid() == 0) and programs.ensure_subordinate_ids() and say:
         print("gave root subordinate ids in /etc/subuid and /etc/subgid", file=sys.stderr)
     found = on_path()
     if found:

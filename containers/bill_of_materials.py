@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from containers import images
 from containers.apptainer import CallError, call, exec_options
+from containers.ending import exit_code
 from containers.programs import ProvisionError
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ def main() -> int:
     )
     parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
     options = parser.parse_args()
-    try:
+
+    def work() -> int:
         for name in images.chosen(ROOT, options.images):
             image = images.verify(ROOT, name)
             text = read_bill(image)
@@ -183,10 +185,10 @@ def main() -> int:
             if not same:
                 write(image, text)
             print(f"{'is there already' if same else 'written'}: {path}")
-    except (images.ImageError, ProvisionError) as error:
-        print(f"bill: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return 0
+
+    errors = (images.ImageError, ProvisionError)
+    return exit_code("bill", work, errors, "the bills that are written are whole")
 
 
 if __name__ == "__main__":

@@ -270,7 +270,7 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
         print(f"images are up to date: {built}")
         return
     with only_build(root):
-        provide()
+        provide(builds=True)
         if force:
             for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
@@ -298,7 +298,7 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
     like = packing.implementation_of(name, packing.entry_of(found, table, nothing), table)
     bases = bases_of(root, table, like, sources.load_sources(root), bootstrap)
     with only_build(root):
-        provide()
+        provide(builds=True)
         ensure_bases(bases, root, Progress())
     packed, lacking = packing.survey(found, like.left_out, bases[-1].path(root / ".wyeast"))
     print(

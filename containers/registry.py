@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from containers import build, images, spack_environment
 from containers.apptainer import CallError, apptainer_command, call
+from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError
@@ -289,7 +290,8 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="say what would be done")
     options = parser.parse_args()
-    try:
+
+    def work() -> int:
         if not options.registry:
             raise RegistryError("say which registry: REGISTRY=oras://host/path")
         address = check_address(options.registry)
@@ -298,13 +300,10 @@ def main() -> int:
             push(ROOT, address, options.images, options.dry_run)
         else:
             pull(ROOT, address, options.images, options.lock, options.dry_run)
-    except (RegistryError, images.ImageError, BuildError, ProvisionError) as error:
-        print(f"{options.action}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"{options.action}: interrupted; nothing half is left", file=sys.stderr)
-        return 130
-    return 0
+        return 0
+
+    errors = (RegistryError, images.ImageError, BuildError, ProvisionError)
+    return exit_code(options.action, work, errors, "nothing half is left")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from containers import apt, build, images, programs, spack_environment
 from containers.apptainer import CallError, apptainer_command, call, provide
 from containers.commands import StepError
+from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError, sha256_of
@@ -170,24 +171,22 @@ def main() -> int:
     )
     parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
     options = parser.parse_args()
-    try:
+
+    def work() -> int:
         names = images.chosen(ROOT, options.images)
-        provide()
+        provide(builds=True)
         with only_build(ROOT):
             same = [
                 build_again(ROOT, name, build.log_path(ROOT, f"{name}-reproducibility"))
                 for name in names
             ]
-    except (
+        return 0 if all(same) else 1
+
+    errors = (
         ReproducibilityError, images.ImageError, BuildError, StepError, ProvisionError, TableError,
         SourceError, CallError, apt.AptError, spack_environment.SpackError,
-    ) as error:  # fmt: skip
-        print(f"reproducibility: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("reproducibility: interrupted; images are as they were", file=sys.stderr)
-        return 130
-    return 0 if all(same) else 1
+    )  # fmt: skip
+    return exit_code("reproducibility", work, errors, "images are as they were")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 
 from containers import images
 from containers.apptainer import CallError, apptainer_command, call
+from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
@@ -375,7 +376,8 @@ def main() -> int:
     parser.add_argument("--email", default="", help="new-key: and his or her address")
     parser.add_argument("--dry-run", action="store_true", help="sign: say what would be done")
     options = parser.parse_args()
-    try:
+
+    def work() -> int:
         apptainer_command()
         if options.action == "sign":
             sign(ROOT, options.images, options.key, options.dry_run)
@@ -386,13 +388,10 @@ def main() -> int:
             for sentence in bad:
                 print(f"verify: {sentence}", file=sys.stderr)
             return 1 if bad else 0
-    except (images.ImageError, BuildError, ProvisionError, CallError) as error:
-        print(f"{options.action}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"{options.action}: interrupted; images are as they were", file=sys.stderr)
-        return 130
-    return 0
+        return 0
+
+    errors = (images.ImageError, BuildError, ProvisionError, CallError)
+    return exit_code(options.action, work, errors, "images are as they were")
 
 
 if __name__ == "__main__":

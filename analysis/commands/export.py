@@ -125,7 +125,7 @@ def plot(
     pager: PagerOption = True,
 ) -> None:
     """Draw curves over message size in the terminal, with a sign for each implementation."""
-    from analysis.comparison import metrics
+    from analysis.metrics import metrics
     from analysis.terminal import console, paged
     from analysis.terminal_plot import curves_of, drawing
 

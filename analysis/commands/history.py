@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from analysis.campaign import Campaign
     from analysis.campaign_comparison import CampaignComparison
+    from analysis.suspects import Explanation
 
 app = typer.Typer()
 
@@ -46,11 +47,35 @@ def compared(before: Campaign, after: Campaign, images: str | None) -> CampaignC
         found = compare_campaigns(before, after, images_of(images) if images else None)
     except IncomparableError as error:
         fail(str(error))
+    say_limits(found)
+    return found
+
+
+def say_limits(found: CampaignComparison) -> None:
+    """Say on stderr what of two campaigns was not compared, and what else differs."""
     for sentence in found.refused:
         print(f"not compared: {sentence}", file=sys.stderr)
     for sentence in found.caveats:
         print(f"caveat: {sentence}", file=sys.stderr)
-    return found
+
+
+def explained(before: Campaign, after: Campaign, images: str | None) -> Explanation:
+    """Return why two campaigns differ, or end with a sentence."""
+    from analysis.campaign_comparison import IncomparableError
+    from analysis.suspects import explain
+
+    try:
+        return explain(before, after, images_of(images) if images else None)
+    except IncomparableError as error:
+        fail(str(error))
+
+
+def say_reasons(found: Explanation) -> None:
+    """Say what moved between two campaigns, and what else differs, a line each."""
+    from analysis.suspects import sentences
+
+    for sentence in sentences(found):
+        print(sentence)
 
 
 def rows_of_history(runs: Path, rebuild: bool) -> polars.DataFrame:
@@ -76,6 +101,9 @@ def compare(
                      "of the other"),
     ] = None,
     base: BaseOption = None,
+    with_why: Annotated[
+        bool, typer.Option("--why", help="of two campaigns: what differs, too, as by `why`")
+    ] = False,
 ) -> None:  # fmt: skip
     """Say which implementation, or campaign, is faster for what, in words."""
     from analysis.report import answer, tally
@@ -86,11 +114,21 @@ def compare(
         from analysis.history_tables import comparison_table, group_sentences
         from analysis.terminal import show
 
-        found = compared(campaign_of(campaign), campaign_of(other), images)
-        show(comparison_table(found))
-        for sentence in group_sentences(found):
-            print(f"- {sentence}")
+        before, after = campaign_of(campaign), campaign_of(other)
+        reasons = explained(before, after, images) if with_why else None
+        found = reasons.comparison if reasons else compared(before, after, images)
+        if found:
+            show(comparison_table(found))
+            for sentence in group_sentences(found):
+                print(f"- {sentence}")
+        if reasons:
+            if found:
+                say_limits(found)
+            say_reasons(reasons)
+            raise typer.Exit(0 if found else 1)
         return
+    if with_why:
+        fail("--why is for two campaigns; name the second")
     if images:
         from analysis.comparability import differences
         from analysis.comparison import compare as compare_cells
@@ -121,17 +159,7 @@ def why(
     ] = None,
 ) -> None:
     """Say in words what differs between two campaigns, the largest suspect first."""
-    from analysis.campaign_comparison import IncomparableError
-    from analysis.suspects import explain, sentences
-
-    try:
-        found = explain(
-            campaign_of(campaign), campaign_of(other), images_of(images) if images else None
-        )
-    except IncomparableError as error:
-        fail(str(error))
-    for sentence in sentences(found):
-        print(sentence)
+    say_reasons(explained(campaign_of(campaign), campaign_of(other), images))
 
 
 @app.command()

@@ -14,7 +14,7 @@ import yaml
 from analysis import references
 from analysis.calibration import calibrating_campaigns, metric_reference, propose
 from analysis.campaign import CampaignError
-from analysis.comparison import better_of, metrics
+from analysis.metrics import better_of, metrics
 from analysis.reference_limits import CHANCE, limits_of
 from analysis.simulated_coverage import false_failures
 from tests.analysis.in_process import analysis

@@ -11,7 +11,7 @@ import pytest
 from analysis.campaign import read_campaign
 from analysis.campaign_comparison import IncomparableError, compare_campaigns
 from analysis.comparability import differences, rules, shown
-from analysis.comparison import metrics
+from analysis.metrics import metrics
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import TWICE, Synthetic, Truth
 

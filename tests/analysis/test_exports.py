@@ -100,7 +100,7 @@ def test_latex_is_escaped_whatever_the_text(text: str) -> None:
     found = latex_cell(text)
     # Every command, group and sign with a meaning must be one that the escape wrote.
     known = (r"\\(textbackslash|textasciicircum|textasciitilde|textasciigrave|textless|textgreater|"
-             r"textbar|textquotedbl|textmu)\{\}|\\[{}$&%#_]|\$\\times\$")  # fmt: skip
+             r"textbar|textquotedbl|textmu|allowbreak)\{\}|\\[{}$&%#_]|\$\\times\$")  # fmt: skip
     assert not re.search(r"[\\{}$&%#_^~<>|\n]", re.sub(known, "", found))
 
 
@@ -108,10 +108,26 @@ def test_a_hostile_cell_is_text_in_latex() -> None:
     columns, row = ("cell", "median (s)"), (HOSTILE, 1.5e-6)
     text = latex_table(HOSTILE, columns, [row])
     assert r"\input" not in text and r"\textbackslash{}input\{" in text and "\x1b" not in text
-    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    # The head stands on the first page and, after \endfirsthead, on each that follows.
+    assert text.count(r"\toprule") == text.count(r"\midrule") == 2
+    assert text.count(r"\bottomrule") == 1
     assert "{lr}" in text and "1.5e-06" in text
     # One line is one row: a line's end in a name does not begin another.
-    assert sum(line.endswith(r" \\") for line in text.splitlines()) == 2
+    assert sum(line.endswith(r" \\") for line in text.splitlines()) == 3
+
+
+def test_a_latex_table_fits_its_page() -> None:
+    narrow = latex_table("T", ("a", "b (s)"), [("x", 1.0), ("y", 2.0)])
+    assert "landscape" not in narrow and "{lr}" in narrow and r"\shortstack[r]{b\\(s)}" in narrow
+    words = "PointToPoint pair=Send/Recv message_range=short " * 4
+    rows: list[tuple[object, ...]] = [(f"{words}{i}", words, 1.5 * i, f"w{i}") for i in range(2)]
+    wide = latex_table("PointToPoint", ("cell", "base", "time (s)", "verdict"), rows)
+    assert wide.count("landscape") == 2
+    [width] = re.findall(r"p\{([0-9.]+)\\linewidth\}", wide)
+    assert 0.5 < float(width) < 1
+    # What all rows have in common stands in the title.
+    assert f"PointToPoint; base {latex_cell(words)}" in wide
+    assert "\nPointToPoint" not in wide and r"pair=\allowbreak{}Send/\allowbreak{}Recv" in wide
 
 
 def test_latex_of_a_campaign_has_balanced_environments(folder: Path) -> None:
@@ -119,7 +135,8 @@ def test_latex_of_a_campaign_has_balanced_environments(folder: Path) -> None:
     assert done.exit_code == 0
     assert done.stdout.count(r"\begin{longtable}") == done.stdout.count(r"\end{longtable}") > 2
     for table in done.stdout.split(r"\begin{longtable}{")[1:]:
-        columns = len(table.split("}", 1)[0])
+        kinds = re.sub(r">\{\\raggedright\\arraybackslash\}p\{[0-9.]+\\linewidth\}", "l", table)
+        columns = len(kinds.split("}", 1)[0])
         rows = table.split(r"\toprule")[1].split(r"\bottomrule")[0]
         body = [line for line in rows.splitlines() if line.endswith(r" \\")]
         assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {columns}

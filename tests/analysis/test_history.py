@@ -171,7 +171,7 @@ def test_broken_campaigns_cost_a_sentence_each(runs: Path) -> None:
     assert done.stderr.count("left out: ") == len(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cut=st.integers(0, 5000), noise=st.binary(max_size=8))
 def test_any_damage_to_a_manifest_is_a_sentence(
     nightly: Path, tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes

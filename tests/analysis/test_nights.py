@@ -111,6 +111,21 @@ def test_a_bad_moment_is_noise_and_kept(runs: Path) -> None:
     assert not set(told["measured_again"]) & set(rows["folder"])
 
 
+def test_what_a_hypervisor_took_is_beside_the_verdict(runs: Path) -> None:
+    before = night(runs, NIGHTS)
+    told = judged(runs, before)
+    assert told["stolen_time"] == {}
+    tonight = night(runs, NIGHTS + 1, 1 / 1.1)
+    for path in tonight.glob("launches/*/launch.json"):
+        stolen = {"processors_s": {"busy": 4.0, "idle": 5.0, "stolen": 1.0}}
+        path.write_text(json.dumps(json.loads(path.read_text()) | stolen))
+    told = judged(runs, tonight, [before])
+    assert "took 10.0% of the processors' time" in told["stolen_time"][tonight.name]
+    assert list(told["stolen_time"]) == [tonight.name]
+    summary = (tonight / "night.md").read_text()
+    assert "## Not wholly our machine" in summary and "took 10.0%" in summary
+
+
 def test_faster_is_no_alarm(runs: Path) -> None:
     _, told, asked = one_night(runs, NIGHTS, 1.3)
     assert told["verdict"] == "nothing" and len(asked) == 1

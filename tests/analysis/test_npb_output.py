@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from analysis.campaign import Launch, LaunchRecord
-from analysis.comparison import metrics, series_of
+from analysis.measured_cells import series_of
+from analysis.metrics import metrics
 from analysis.npb_output import OPERATIONS, literature, problem, read_npb_output
 from analysis.record_types import RecordError
 from analysis.tables import result_rows

@@ -47,7 +47,7 @@ def test_whole_output_is_read(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_output_cut_anywhere_is_refused(data: st.DataObject) -> None:
     import tempfile
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from analysis.campaign_comparison import Row
-from analysis.comparison import Verdict
 from analysis.regressions import outcome, write_junit
 from analysis.regressions import tested as found_in
 from analysis.statistics import independent_ratio
+from analysis.verdict import Verdict
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_history import campaign

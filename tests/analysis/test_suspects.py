@@ -120,6 +120,20 @@ def test_where_nothing_can_be_compared_what_differs_is_still_said(
     said = sentences(explained(before, other))
     assert said[0].startswith("Nothing can be compared: ") and "no implementation is in" in said[0]
     assert any(line.startswith("1. site: local and elsewhere") for line in said)
+    done = analysis("compare", str(before), str(other), "--why")
+    assert done.returncode == 1 and done.stdout.splitlines() == said
+    assert "no implementation is in" not in done.stderr, "it is said once"
+
+
+def test_a_comparison_says_why_when_it_is_asked(before: Path, after: Path) -> None:
+    change(after, ("machine/kernel", "6.1.0"))
+    plain = analysis("compare", str(before), str(after))
+    reasons = analysis("why", str(before), str(after))
+    both = analysis("compare", str(before), str(after), "--why")
+    assert (both.returncode, both.stdout) == (0, plain.stdout + reasons.stdout)
+    assert both.stderr == plain.stderr and "caveat: kernel" in both.stderr
+    alone = analysis("compare", str(before), "--why")
+    assert alone.returncode == 1 and "--why is for two campaigns" in alone.stderr
 
 
 def test_other_ranks_come_first_and_are_not_compared(before: Path, after: Path) -> None:

@@ -44,7 +44,7 @@ def test_where_curves_meet_it_says_so() -> None:
     assert len(places(text, "=")) == 2 and not places(text, "x")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(st.integers(1, 2**40), st.floats(1e-12, 1e15), min_size=1, max_size=30),
     st.integers(1, 200), st.integers(1, 60), st.integers(1, 12),

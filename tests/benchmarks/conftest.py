@@ -12,6 +12,8 @@ import pytest
 from tests.bare_mpi import install
 
 PROJECT = Path(__file__).resolve().parents[2]
+#: Namespaces of its own for a command: what an ordinary user has as the root of one.
+UNSHARE = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"])]
 SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 

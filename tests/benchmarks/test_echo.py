@@ -1,6 +1,5 @@
 """echo by hand, with two MPIs: every way, verified bytes, faulty networks, errors in a sentence."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from analysis.communication_records import Communication
 from analysis.records import ProgramOutput, read_program_output
-from tests.benchmarks.conftest import Built, Sanitized
+from tests.benchmarks.conftest import UNSHARE, Built, Sanitized
 from tests.benchmarks.test_programs import read
 
 pytestmark = pytest.mark.real
@@ -160,15 +159,13 @@ def test_doubled_datagrams_are_told_by_their_number(
     assert echoes(read_program_output(tmp_path / "out")) == [("udp", 8), ("udp", 4000)]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a process another host name")
 def test_memory_of_two_hosts_is_left_out(built: Built) -> None:
     command = f"hostname $(cat /proc/sys/kernel/random/uuid) && exec {built.build}/bin/echo"
-    alone = built.run_command(["unshare", "--uts", "sh", "-c", f"{command} --via memory"])
+    alone = built.run_command([*UNSHARE, "--uts", "sh", "-c", f"{command} --via memory"])
     assert alone.returncode == 1 and "nothing of what was asked for can be measured" in alone.stderr
     assert "left out: memory: the ranks are on different hosts" in alone.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a process memory of its own")
 def test_memory_of_two_containers_is_left_out(built: Built) -> None:
     command = f"mount -t tmpfs none /dev/shm && exec {built.build}/bin/echo --via memory"
     # The library's own shared memory is gone too, so that it has to go without.
@@ -177,7 +174,7 @@ def test_memory_of_two_containers_is_left_out(built: Built) -> None:
         "MPIR_CVAR_CH4_SHM_POSIX_EAGER": "",
         "MPIR_CVAR_NOLOCAL": "1",
     }
-    done = built.run_command(["unshare", "--mount", "sh", "-c", command], **without)
+    done = built.run_command([*UNSHARE, "--mount", "sh", "-c", command], **without)
     assert done.returncode == 1, done.stderr
     assert "left out: memory: the ranks do not share /dev/shm" in done.stderr
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import shutil
 import statistics
 import subprocess
 from itertools import pairwise
@@ -317,7 +316,6 @@ def test_sanitizers(sanitized_one: Sanitized, tmp_path: Path) -> None:
         sanitized_one.check("su3", *arguments, *options, ranks=ranks, folder=tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_valgrind(one: Built, tmp_path: Path) -> None:
     # Valgrind knows no AVX-512.
     program = [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import random
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from campaign import folder, rounds
 from campaign.folder import CampaignError
 from campaign.guarded_reframe import SeededOrder
 from campaign.progress import Progress
+
+PROJECT = Path(__file__).resolve().parents[2]
+LOCK = "wyeast-campaign.lock"
 
 
 def cases(names: list[str]) -> list[SimpleNamespace]:
@@ -47,25 +51,116 @@ def test_seeds_give_different_orders() -> None:
     assert len(orders) == 20
 
 
+def checkout(root: Path) -> Path:
+    """Return a checkout with two sites: this machine, and one whose scheduler keeps jobs apart."""
+    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
+    assert "scheduler: local\n" in known
+    for site, scheduler in (("local", "local"), ("cluster", "slurm")):
+        path = root / "site_configs" / site / "site.yaml"
+        path.parent.mkdir(parents=True)
+        path.write_text(known.replace("scheduler: local\n", f"scheduler: {scheduler}\n"))
+    return root
+
+
 def test_two_campaigns_at_once_are_refused(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    for site in ("local", "cluster"):
+        with (
+            rounds.only_campaign(root, site),
+            pytest.raises(CampaignError, match=rf"site {site} \(process \d+ of .* since"),
+            rounds.only_campaign(root, site),
+        ):
+            pass
+    with rounds.only_campaign(root, "local"), rounds.only_campaign(root, "cluster"):
+        pass
+
+
+def test_checkouts_share_a_machine_but_not_a_scheduler(tmp_path: Path) -> None:
+    one, other = checkout(tmp_path / "one"), checkout(tmp_path / "other")
     with (
-        rounds.only_campaign(tmp_path, "local"),
-        pytest.raises(CampaignError, match=r"another campaign .* \(process \d+ since"),
-        rounds.only_campaign(tmp_path, "local"),
+        rounds.only_campaign(one, "local"),
+        pytest.raises(rounds.SiteIsBusy, match=rf"on this machine \(process \d+ of {one} since"),
+        rounds.only_campaign(other, "local"),
     ):
         pass
-    with rounds.only_campaign(tmp_path, "local"), rounds.only_campaign(tmp_path, "virtual"):
+    # What was refused holds nothing, and the lock of another checkout is free again.
+    with rounds.only_campaign(other, "local"):
+        pass
+    with rounds.only_campaign(one, "cluster"), rounds.only_campaign(other, "cluster"):
         pass
 
 
-def test_dead_campaign_does_not_hold_the_site(tmp_path: Path) -> None:
+def test_every_user_may_hold_the_lock_of_the_machine(tmp_path: Path, shared: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with rounds.only_campaign(checkout(tmp_path), "local"):
+            pass
+    finally:
+        os.umask(before)
+    assert (shared / LOCK).stat().st_mode & 0o777 == 0o666
+    assert f"of {tmp_path} since" in (shared / LOCK).read_text()
+
+
+LINKED = "not to be written to"
+
+
+@pytest.mark.parametrize("trap", ["link", "dangling", "second name", "pipe", "folder", "private"])
+def test_a_trap_in_the_place_of_the_lock_is_said_and_not_used(
+    trap: str, tmp_path: Path, shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = shared / "mine"
+    mine.write_text(LINKED)
+    match trap:
+        case "link":
+            (shared / LOCK).symlink_to(mine)
+        case "dangling":
+            (shared / LOCK).symlink_to(shared / "nowhere")
+        case "second name":
+            (shared / LOCK).hardlink_to(mine)
+        case "pipe":
+            os.mkfifo(shared / LOCK)
+        case "folder":
+            (shared / LOCK).mkdir()
+        case "private":
+            # What a checkout of this user alone would have is no folder for all users.
+            shared.chmod(0o755)
+    root = checkout(tmp_path)
+    with (
+        rounds.only_campaign(root, "local"),
+        pytest.raises(rounds.SiteIsBusy, match="on site local"),
+        rounds.only_campaign(root, "local"),
+    ):
+        pass
+    said = capsys.readouterr().err
+    assert said.startswith("campaigns of other checkouts on this machine would not be noticed: ")
+    assert str(shared) in said and said.count("\n") == 1
+    assert mine.read_text() == LINKED and not (shared / "nowhere").exists()
+
+
+def test_what_another_user_wrote_into_the_lock_cannot_change_the_terminal(
+    tmp_path: Path, shared: Path
+) -> None:
+    with rounds.only_campaign(checkout(tmp_path / "one"), "local"):
+        (shared / LOCK).write_bytes(b"\x1b[31m\xff" + 5000 * b"x\n")
+        with (
+            pytest.raises(rounds.SiteIsBusy) as caught,
+            rounds.only_campaign(checkout(tmp_path / "other"), "local"),
+        ):
+            pass
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 500
+
+
+def test_dead_campaign_does_not_hold_the_site(tmp_path: Path, shared: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from campaign.rounds import only_campaign\n"
+        "from containers import locking; locking.SHARED = (Path(sys.argv[2]),)\n"
         "with only_campaign(Path(sys.argv[1]), 'local'): os.kill(os.getpid(), 9)"
     )
-    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    assert killed.returncode == -9
-    with rounds.only_campaign(tmp_path, "local"):
+    root = checkout(tmp_path)
+    words = [sys.executable, "-c", code, str(root), str(shared)]
+    killed = subprocess.run(words, check=False)
+    assert killed.returncode == -9 and (shared / LOCK).read_text()
+    with rounds.only_campaign(root, "local"):
         pass
 
 

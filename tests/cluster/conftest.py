@@ -1,6 +1,7 @@
 """The cluster in a box, started once for all tests of this folder, and campaigns on it."""
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from containers.apptainer import apptainer_command
+from site_configs.virtual import box, filesystem
 from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -148,3 +151,48 @@ def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
     yield running_cluster
     for path in (PROJECT / "runs").glob("*-virtual-test-*"):
         shutil.rmtree(path)
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout of the cluster's user, who may change it and has nothing of this one's."""
+
+    root: Path
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell command there as its owner, where jobs are submitted."""
+        own = f"export HOME={self.root} PATH={apptainer_command().parent}:$PATH"
+        prepared = f"cd {self.root} && {own} && . ./activate"
+        return control("exec", "--", "sh", "-c", f"{prepared} && {command}")
+
+    def edit_site(self, old: str, new: str) -> None:
+        """Replace words of its site.yaml."""
+        path = self.root / "site_configs" / "virtual" / "site.yaml"
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+
+    def give(self, path: Path, place: str) -> None:
+        """Give it a copy of a file."""
+        target = self.root / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+
+
+@pytest.fixture
+def checkout(cluster: Cluster) -> Iterator[Checkout]:
+    """Return a checkout in the home of the job user, which all nodes see; it has no image."""
+    name, uid = filesystem.job_user(PROJECT)
+    root = box.state_folder(PROJECT) / "home" / name / "checkout"
+    shutil.rmtree(root, ignore_errors=True)
+    of_here = (".git", ".wyeast", "runs", "images.lock", "*.asc")
+    made = ("build", "build-*", "__pycache__", ".*_cache")
+    shutil.copytree(PROJECT, root, ignore=shutil.ignore_patterns(*of_here, *made))
+    found = Checkout(root)
+    found.give(box.state_folder(PROJECT) / box.SITE_OVERRIDES, ".wyeast/cluster/site.yaml")
+    # The Python packages are no part of what sites exchange.
+    (root / ".wyeast" / "venv").symlink_to(PROJECT / ".wyeast" / "venv")
+    for path in (root, *root.rglob("*")):
+        os.chown(path, uid, uid, follow_symlinks=False)
+    yield found
+    shutil.rmtree(root)

@@ -14,8 +14,9 @@ from tests.cluster.conftest import PROJECT, Cluster
 
 pytestmark = pytest.mark.cluster
 NAME = f"test-exchange-{os.getpid()}"
-# Messages in memory and between nodes are two things, and one rank is the same on both sites.
-CHECKS = "PointToPoint.*=Send/Recv.*=short|^Nas.*=EP.*=S.*ranks=1"
+# Messages in memory and between nodes are two things, and one rank is the same on both sites. No
+# reference holds for these: a launch beside others' work may miss one.
+CHECKS = "^EchoTest|^Nas.*=EP.*=S.*ranks=1"
 
 
 def command(words: str) -> str:

@@ -1,5 +1,6 @@
 """What the tests of travelling images share: small checkouts and images, keys, a registry."""
 
+import math
 import os
 import shutil
 import signal
@@ -159,13 +160,40 @@ def served(folder: Path) -> Iterator[Registry]:
         server.wait()
 
 
+def listener_at(process: int) -> socket.socket:
+    """A listener on loopback of the network that a process is in: a socket stays where it was made.
+
+    Whoever has it can accept here what is asked there.
+    """
+    ours, theirs = socket.socketpair()
+    code = (
+        "import socket, sys; listener = socket.create_server(('127.0.0.1', 0)); "
+        "way = socket.socket(fileno=int(sys.argv[1])); "
+        "socket.send_fds(way, [b'.'], [listener.fileno()])"
+    )
+    with ours, theirs:
+        number = theirs.fileno()
+        subprocess.run(
+            ["nsenter", f"--net=/proc/{process}/ns/net", sys.executable, "-c", code, str(number)],
+            pass_fds=[number], check=True,
+        )  # fmt: skip
+        _, [listener], _, _ = socket.recv_fds(ours, 1, 1)
+    return socket.socket(fileno=listener)
+
+
 @contextmanager
-def narrow_way(port: int, most_bytes: int, then_cut: bool) -> Iterator[tuple[int, threading.Event]]:
+def narrow_way(
+    port: int,
+    most_bytes: float = math.inf,
+    then_cut: bool = True,
+    listener: socket.socket | None = None,
+) -> Iterator[tuple[int, threading.Event]]:
     """A way to a port that passes so many bytes back, and then is cut, or stands still.
 
-    Gives its own port, and an event that is set when it came to that.
+    Gives its own port, and an event that is set when it came to that. It begins on loopback, or
+    where `listener` is.
     """
-    listener = socket.create_server(("127.0.0.1", 0))
+    door = listener or socket.create_server(("127.0.0.1", 0))
     reached, end = threading.Event(), threading.Event()
     passed = 0
 
@@ -193,14 +221,14 @@ def narrow_way(port: int, most_bytes: int, then_cut: bool) -> Iterator[tuple[int
     def accept() -> None:
         with suppress(OSError):
             while True:
-                client, _ = listener.accept()
+                client, _ = door.accept()
                 server = socket.create_connection(("127.0.0.1", port))
                 for way in (there, back):
                     threading.Thread(target=way, args=(client, server), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield int(listener.getsockname()[1]), reached
+        yield int(door.getsockname()[1]), reached
     finally:
         end.set()
-        listener.close()
+        door.close()

@@ -1,0 +1,28 @@
+"""How a command ends: by its exit code, or by one sentence on why its work could not be done."""
+
+import sys
+from collections.abc import Callable
+
+INTERRUPTED = 130
+
+
+def exit_code(
+    name: str, work: Callable[[], int], errors: tuple[type[Exception], ...], state: str
+) -> int:
+    """Do a command's work and return its exit code; print an error as a sentence of the command.
+
+    `errors` are those whose text is a sentence; `state` says how things are where the work was
+    interrupted. A file that cannot be read or written is named.
+    """
+    try:
+        return work()
+    except errors as error:
+        sentence = str(error)
+    except OSError as error:
+        file = f"{error.filename}: " if error.filename else ""
+        sentence = f"{file}{error.strerror or error}"
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted; {state}", file=sys.stderr)
+        return INTERRUPTED
+    print(f"{name}: {sentence}", file=sys.stderr)
+    return 1

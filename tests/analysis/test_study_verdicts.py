@@ -1,0 +1,157 @@
+"""What a claim's verdict is on campaigns with a known truth, and with what certainty."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.campaign import read_campaign
+from analysis.studies.declaration import Statement
+from analysis.studies.reading import read_paper
+from analysis.studies.tables import Measured
+from analysis.studies.verdicts import FAILS, HOLDS, TESTED, UNTOLD, evaluate, interval_of, judged
+from tests.analysis.study_samples import DEMO_CLAIM, DEMO_STUDY, demo, measured
+
+
+@pytest.mark.parametrize(("faster", "verdict"), [(1.5, HOLDS), (1.0, UNTOLD), (0.7, FAILS)])
+def test_the_same_expression_is_evaluated_on_a_campaign(
+    tmp_path: Path, faster: float, verdict: str
+) -> None:
+    found = measured(demo(tmp_path), tmp_path, faster)
+    (one,) = evaluate(found.paper, found)
+    assert one.report.verdict == HOLDS and one.values["ratio"] == pytest.approx(2)
+    assert one.here is not None and one.here.verdict == verdict
+    (finding,) = one.here.findings
+    assert finding.number is not None and finding.number.interval is not None
+    assert finding.number.rounds == 6
+    assert finding.number.interval.low < faster < finding.number.interval.high
+    assert (one.needed.verdict == TESTED) == (verdict != UNTOLD)
+
+
+def test_one_round_tells_nothing(tmp_path: Path) -> None:
+    found = measured(demo(tmp_path), tmp_path, 1.5, rounds=1)
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == UNTOLD
+    assert "one round has no interval" in one.here.sentences[0]
+    assert any("ROUNDS=6" in sentence for sentence in one.needed.sentences)
+
+
+def test_identical_rounds_need_six(tmp_path: Path) -> None:
+    """Without any noise a spread cannot be estimated; the order statistics' coverage decides."""
+    for rounds, verdict in ((5, UNTOLD), (6, HOLDS)):
+        root = demo(tmp_path / str(rounds))
+        found = measured(root, tmp_path / str(rounds), 1.5, rounds=rounds, noise=0.0)
+        (one,) = evaluate(found.paper, found)
+        assert one.here is not None and one.here.verdict == verdict
+
+
+def test_one_of_many_statements_fails_only_beyond_chance() -> None:
+    """Rounds whose 95% interval just leaves out what is claimed, alone and among ten."""
+    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    at_95, at_995 = interval_of(values, "linear"), interval_of(values, "linear", 0.995)
+    assert at_95.interval is not None and at_995.interval is not None
+    limit = at_95.interval.low - 1e-6
+    statement = Statement.model_validate({"that": "x", "below": limit})
+    assert judged(statement, at_95.interval.low, at_95.interval.high) == FAILS
+    assert judged(statement, at_995.interval.low, at_995.interval.high) == UNTOLD
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(1.035, UNTOLD), (1.5, FAILS)])
+def test_a_claim_of_many_statements_is_stricter(tmp_path: Path, rate: float, verdict: str) -> None:
+    """Alone the statement fails at either rate; among twenty only where it clearly does."""
+    one, others = {"that": "ratio", "below": 1}, {"that": "ratio", "above": 0.1}
+    alone = measured(demo(tmp_path, claim=DEMO_CLAIM | {"here": [one]}), tmp_path, rate)
+    (found,) = evaluate(alone.paper, alone)
+    assert found.here is not None and found.here.verdict == FAILS
+    root = demo(tmp_path / "many", claim=DEMO_CLAIM | {"here": [one] + 19 * [others]})
+    among = Measured(read_paper(root, "demo"), alone.campaign)
+    (found,) = evaluate(among.paper, among)
+    assert found.here is not None and found.here.verdict == verdict
+
+
+def test_a_round_that_lacks_a_cell_is_left_out(tmp_path: Path) -> None:
+    root = demo(tmp_path)
+    measured(root, tmp_path, 1.5)
+    shutil.rmtree(next((tmp_path / "campaign" / "launches").glob("round004_Linpack*1x2*alpha*")))
+    again = Measured(read_paper(root, "demo"), read_campaign(tmp_path / "campaign"))
+    (one,) = evaluate(again.paper, again)
+    assert one.here is not None and one.here.findings[0].number is not None
+    assert one.here.findings[0].number.rounds == 5
+
+
+def test_what_stands_for_nothing_is_named(tmp_path: Path) -> None:
+    found = measured(demo(tmp_path), tmp_path, 1.5, names=("alpha-1.0", "gamma-1"))
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == UNTOLD
+    assert "stands for B" in one.here.sentences[0]
+    assert any("beta-9, beta-*" in sentence for sentence in one.needed.sentences)
+
+
+def test_an_experiment_that_was_not_run_is_named(tmp_path: Path) -> None:
+    study = json.loads(json.dumps(DEMO_STUDY))
+    study["experiments"]["hpl"]["check"] = "Nas"
+    found = measured(demo(tmp_path, study), tmp_path, 1.5)
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == UNTOLD
+    assert one.here.sentences == ["Nas was not run (or no launch of it is sound)."]
+
+
+def test_one_node_does_not_tell_of_a_network(tmp_path: Path) -> None:
+    study = json.loads(json.dumps(DEMO_STUDY))
+    study["experiments"]["hpl"]["nodes"] = 2
+    found = measured(demo(tmp_path, study), tmp_path, 1.5)
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == UNTOLD
+    assert "2 nodes or more" in one.here.sentences[0] and "1.5" in one.here.sentences[0]
+
+
+def test_without_families_each_implementation_is_tested(tmp_path: Path) -> None:
+    study = json.loads(json.dumps(DEMO_STUDY)) | {"stands_for": {}}
+    study["tables"]["hpl"]["today"]["columns"]["mpi"] = "implementation"
+    growth = {"of": "hpl", "value": "MAX(rate) / MIN(rate)", "scale": "ratio"}
+    claim = DEMO_CLAIM | {
+        "quantities": {"growth": growth},
+        "report": [{"that": "growth", "above": 1}],
+        "here": [{"that": "growth", "between": [1.8, 2.2]}],
+    }
+    found = measured(demo(tmp_path, study, claim), tmp_path, 1.5)
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == HOLDS
+    assert [finding.of for finding in one.here.findings] == ["alpha-1.0", "beta-2.0"]
+
+
+@given(
+    st.sampled_from([{"above": 1.0}, {"at_most": 1.0}, {"about": 1.0, "within": 0.5}]),
+    st.floats(-3, 3), st.floats(0.001, 3), st.floats(0.1, 0.9),
+)  # fmt: skip
+def test_a_narrower_interval_never_turns_a_verdict_round(
+    asked: dict[str, float], low: float, width: float, part: float
+) -> None:
+    statement = Statement.model_validate({"that": "x", **asked})
+    wide = judged(statement, low, low + width)
+    narrow = judged(statement, low, low + width * part)
+    assert wide in (UNTOLD, narrow)
+
+
+@pytest.mark.parametrize("scale", ["linear", "ratio"])
+def test_intervals_cover_the_truth(scale: str) -> None:
+    """Nineteen of twenty, of rounds with the noise that each scale assumes."""
+    random = numpy.random.default_rng(5)
+    truth, covered, trials = 2.0, 0, 3000
+    for _ in range(trials):
+        noise = 0.2 * random.standard_normal(6)
+        values = truth * numpy.exp(noise) if scale == "ratio" else truth + noise
+        interval = interval_of(values.tolist(), scale).interval
+        assert interval is not None
+        covered += interval.low <= truth <= interval.high
+    assert 0.93 <= covered / trials <= 0.97
+
+
+def test_a_ratio_is_a_geometric_mean() -> None:
+    assert interval_of([0.5, 2.0], "ratio").value == pytest.approx(1)
+    assert math.isclose(interval_of([1.0, 2.0], "linear").value, 1.5)  # type: ignore[arg-type]

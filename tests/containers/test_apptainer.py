@@ -1,0 +1,18 @@
+"""What Apptainer needs of the machine, for those who build images and for those who run them."""
+
+from pathlib import Path
+
+import pytest
+
+from containers import apptainer, programs
+
+
+def test_who_only_runs_images_needs_no_subordinate_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/usr/bin/apptainer"))
+    monkeypatch.setattr(apptainer, "private_command", lambda: Path("/nowhere"))
+    monkeypatch.setattr(programs, "ensure", lambda state: [])
+    monkeypatch.setattr(programs, "_has_range", lambda path, names: False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert apptainer.provide() == Path("/usr/bin/apptainer")
+    with pytest.raises(programs.ProvisionError, match=r"no range in /etc/subuid"):
+        apptainer.provide(builds=True)

@@ -1,0 +1,60 @@
+"""A command that cannot do its work ends with one sentence, whatever went wrong."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers.ending import exit_code
+from containers.images import ImageError
+
+
+def fail(error: BaseException) -> int:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (ImageError("there is no image"), 1, "sign: there is no image"),
+        (PermissionError(13, "Permission denied", "a.sif"), 1, "sign: a.sif: Permission denied"),
+        (OSError("no file at all"), 1, "sign: no file at all"),
+        (KeyboardInterrupt(), 130, "sign: interrupted; images are as they were"),
+    ],
+)
+def test_every_end_is_a_sentence(
+    error: BaseException, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = exit_code("sign", lambda: fail(error), (ImageError,), "images are as they were")
+    assert (ends, capsys.readouterr()) == (code, ("", f"{sentence}\n"))
+
+
+def test_what_went_well_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("sign", lambda: 3, (ImageError,), "") == 3
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_mistake_of_the_program_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        exit_code("sign", lambda: 1 // 0, (ImageError,), "")
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "sentence"),
+    [
+        ("registry", ["push"], "push: say which registry"),
+        ("trust", ["verify", "--images", "no-such"], "verify: "),
+        ("bill_of_materials", ["--images", "no-such"], "bill: "),
+    ],
+)
+def test_commands_end_so(module: str, words: list[str], sentence: str, tmp_path: Path) -> None:
+    project = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", f"containers.{module}", *words],
+        env={**os.environ, "WYEAST_ROOT": str(tmp_path), "PYTHONPATH": str(project)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
