@@ -120,7 +120,7 @@ def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
 ) -> None:
     entry = {**images.entry_of(checkout, NAME), "pulled_from": "oras://somewhere"}
     built: list[str] = []
-    monkeypatch.setattr(build, "provide", lambda: None)
+    monkeypatch.setattr(build, "provide", lambda builds: None)
     monkeypatch.setattr(
         build, "build_image", lambda recipe, progress: built.append(recipe.implementation.name)
     )
