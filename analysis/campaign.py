@@ -198,6 +198,21 @@ def measured_on(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return {**manifest, "machine": machine}
 
 
+def manifest_of_nodes(campaign: Campaign) -> dict[str, Any]:
+    """Return a campaign's manifest as `measured_on` does, for pages that people read.
+
+    A node's file that cannot be read becomes one of the campaign's problems; `machine` is then the
+    one that the campaign was started on.
+    """
+    try:
+        return measured_on(campaign.path, campaign.manifest)
+    except CampaignError as error:
+        campaign.problems.append(
+            Problem("nodes", f"{error}; the machine shown is the one that started the campaign")
+        )
+        return campaign.manifest
+
+
 def read_launch(folder: Path) -> tuple[LaunchRecord, Output | None]:
     """Return a launch's record and output; raise RecordError with file and line."""
     file = folder / "launch.json"

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from analysis.campaign import Campaign, read_campaign
+from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
 from analysis.communication_records import PingPong
 from analysis.comparison import Cell, Comparison, compare
 from analysis.data_tables import data_tables
@@ -186,6 +186,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     comparison = compare(campaign, base)
     profiles, unreadable = profiled_cells(campaign)
     campaign.problems += unreadable
+    manifest = manifest_of_nodes(campaign)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -206,7 +207,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     )
     text = environment.get_template("report.html").render(
         campaign=campaign,
-        manifest=campaign.manifest,
+        manifest=manifest,
         comparison=comparison,
         answer=answer(comparison),
         tally=tally(comparison),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jinja2
 
+from analysis.campaign import manifest_of_nodes
 from analysis.studies.exhibits import Shown, show
 from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
@@ -57,6 +58,7 @@ def write_pages(
     """Write a study by templates: path -> name of the template."""
     report = Report(paper)
     shown = [show(exhibit, report, measured) for exhibit in paper.study.exhibits]
+    manifest = manifest_of_nodes(measured.campaign) if measured else None
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=lambda name: bool(name and name.endswith((".html", ".css"))),
@@ -70,7 +72,7 @@ def write_pages(
             paper=paper,
             study=paper.study,
             campaign=measured.campaign if measured else None,
-            manifest=measured.campaign.manifest if measured else None,
+            manifest=manifest,
             rounds=len({x.record.round for x in measured.campaign.sound()}) if measured else 0,
             evaluated=evaluated,
             tally=tally(evaluated),
