@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from analysis.comparison import Comparison, Group
+from analysis.comparison import Comparison
 from analysis.data_tables import digests
 from analysis.exports import plain
-from analysis.report import answer, interval_text, tally
+from analysis.ranking import ranked
+from analysis.report import answer, tally
 
 
 def markdown_cell(value: object) -> str:
@@ -22,20 +23,6 @@ def markdown_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> lis
         f"| {' | '.join(map(markdown_cell, columns))} |",
         f"|{'---|' * len(columns)}",
         *(f"| {' | '.join(map(markdown_cell, row))} |" for row in rows),
-    ]
-
-
-def ranked(group: Group, base: str) -> list[tuple[str, ...]]:
-    """Return a group's implementations, the best ratio to the base first."""
-    rows = [(1.0, base, "–", "base")]
-    for name, verdict in group.verdicts.items():
-        if verdict.ratio.pairs:
-            within = interval_text(verdict.ratio.interval)
-            rows.append((verdict.ratio.value, name, within, verdict.words))
-    ordered = sorted(rows, key=lambda row: -row[0])
-    return [
-        (str(place), name, f"{ratio:.3f}", within, words)
-        for place, (ratio, name, within, words) in enumerate(ordered, 1)
     ]
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
 from analysis.communication_records import PingPong
-from analysis.comparison import Cell, Comparison, compare
+from analysis.comparison import Cell, Comparison, Group, compare
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
@@ -24,6 +24,7 @@ from analysis.model_data import derived_data
 from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.profile_tables import profile_data
+from analysis.ranking import by_experiment, ranked, within
 from analysis.ratio_curves import ratio_curve, ratio_figure
 from analysis.records import ProgramOutput
 from analysis.start_up import of_the_thesis
@@ -42,11 +43,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def interval_text(interval: Interval | None, unit: str = "") -> str:
     """Return an interval for people."""
-    if interval is None:
-        return "–"
-    if unit:
+    if interval and unit:
         return f"{prefixed(interval.low, unit)} – {prefixed(interval.high, unit)}"
-    return f"{interval.low:.3f} – {interval.high:.3f}"
+    return within(interval)
 
 
 def fact_text(fact: object) -> str:
@@ -77,14 +76,18 @@ def in_words(verdict: Verdict) -> str:
 
 def answer(comparison: Comparison) -> list[str]:
     """Return the answer in words, a sentence for each group of cells and implementation."""
+    return [sentence for group in comparison.groups for sentence in sentences_of(group)]
+
+
+def sentences_of(group: Group) -> list[str]:
+    """Return a group's answer in words, a sentence for each implementation."""
     sentences = []
-    for group in comparison.groups:
-        for other, verdict in group.verdicts.items():
-            name = group.name
-            if verdict.cells != len(group.cells):
-                name += f" that both have ({verdict.cells} of {len(group.cells)})"
-            is_told = verdict.is_different or verdict.is_equivalent
-            sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
+    for other, verdict in group.verdicts.items():
+        name = group.name
+        if verdict.cells != len(group.cells):
+            name += f" that both have ({verdict.cells} of {len(group.cells)})"
+        is_told = verdict.is_different or verdict.is_equivalent
+        sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
     return sentences
 
 
@@ -209,7 +212,9 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         campaign=campaign,
         manifest=manifest,
         comparison=comparison,
-        answer=answer(comparison),
+        sentences_of=sentences_of,
+        rankings=by_experiment(comparison),
+        ranked=ranked,
         tally=tally(comparison),
         counts=counts(campaign),
         rounds=len(rounds),

@@ -115,6 +115,23 @@ def test_figures_and_rows(browser: Browser, report: Path) -> None:
     page.close()
 
 
+def test_front_page_ranks_every_experiment(browser: Browser, report: Path) -> None:
+    page = open_page(browser, report, 1280)
+    tables = page.locator("#answer table.ranking")
+    captions = [text.split(",")[0] for text in tables.locator("caption").all_inner_texts()]
+    assert captions == ["PointToPoint", "Linpack"]
+    groups = tables.first.locator("tbody")
+    assert groups.count() == 3
+    for group in groups.all():
+        rows = [row.locator("td").all_inner_texts() for row in group.locator("tr").all()[1:]]
+        ratios = [float(row[2]) for row in rows]
+        assert [row[0] for row in rows] == ["1", "2"] and ratios == sorted(ratios, reverse=True)
+        # Its latency is half, its bandwidth twice that of the base.
+        assert rows[0][1] == "beta-2.0" and 1.5 < ratios[0] < 2.5
+        assert rows[1][1:] == ["alpha-1.0", "1.000", "–", "base"]
+    page.close()
+
+
 def test_intervals_are_drawn(browser: Browser, report: Path) -> None:
     page = open_page(browser, report, 1280)
     # Three ranges of sizes, two implementations, eight pairs: nothing joins the ranges' gaps
