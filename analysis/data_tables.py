@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.campaign import Campaign
-from analysis.comparison import Cell, Comparison
+from analysis.comparison import Comparison
+from analysis.launch_names import LaunchNames, cell_name
 from analysis.metrics import metrics
 from analysis.text_table import TextTable, file_name
 from analysis.verdict import Verdict
@@ -33,15 +34,16 @@ def median_table(comparison: Comparison, experiment: str) -> DataTable:
     """Return the medians of an experiment's cells at every message size."""
     about = metrics()[experiment]
     unit, digest = about["unit"], digests(comparison.campaign)
+    names = LaunchNames(comparison.campaign)
     columns = ("campaign", "cell", "series", "oversubscribed", "implementation", "image_sha256",
                "message_bytes (B)", f"median_{about['metric']} ({unit})", f"interval_low ({unit})",
                f"interval_high ({unit})", "interval_coverage (1)", "launches (1)",
-               "formula")  # fmt: skip
+               "launch_names", "formula")  # fmt: skip
     rows = [
         (
             comparison.campaign.path.name, cell_name(cell), cell.series, cell.oversubscribed, name,
             digest.get(name), one.message_bytes, one.median, one.interval.low, one.interval.high,
-            one.interval.coverage, len(one.launches),
+            one.interval.coverage, len(one.launches), names.of_size(cell, name, one.message_bytes),
             f"median over launches of: {about['formula']}",
         )
         for cell in comparison.experiment(experiment)
@@ -51,13 +53,9 @@ def median_table(comparison: Comparison, experiment: str) -> DataTable:
     return DataTable(f"medians-{experiment}", f"{experiment}: {about['label']}", columns, rows)
 
 
-def cell_name(cell: Cell) -> str:
-    """Return a cell's name without its series."""
-    return cell.name.removesuffix(cell.series).rstrip() if cell.series else cell.name
-
-
 VERDICT = ("ratio (1)", "interval_low (1)", "interval_high (1)", "p (1)", "p_adjusted (1)",
            "paired_rounds (1)", "verdict", "formula")  # fmt: skip
+LAUNCHES = ("launch_names", "base_launch_names")
 FORMULA = "geometric mean over paired rounds of the ratio to the base, averaged over message sizes"
 
 
@@ -73,13 +71,14 @@ def verdict_fields(verdict: Verdict) -> tuple[Any, ...]:
 
 def ratio_table(comparison: Comparison, experiment: str) -> DataTable:
     """Return the ratios to the base, and the verdicts, of an experiment's cells."""
-    digest = digests(comparison.campaign)
+    digest, names = digests(comparison.campaign), LaunchNames(comparison.campaign)
     columns = ("campaign", "cell", "series", "oversubscribed", "implementation", "image_sha256",
-               "base", "base_image_sha256", *VERDICT)  # fmt: skip
+               "base", "base_image_sha256", *LAUNCHES, *VERDICT)  # fmt: skip
     rows = [
         (
             comparison.campaign.path.name, cell_name(cell), cell.series, cell.oversubscribed,
             name, digest.get(name), verdict.base, digest.get(verdict.base),
+            *(names.of(cell, of, cell.log_ratios[name]) for of in (name, verdict.base)),
             *verdict_fields(verdict),
         )
         for cell in comparison.experiment(experiment)
@@ -91,13 +90,15 @@ def ratio_table(comparison: Comparison, experiment: str) -> DataTable:
 
 def group_table(comparison: Comparison) -> DataTable:
     """Return the answers: one verdict over the cells of each group."""
-    digest = digests(comparison.campaign)
+    digest, names = digests(comparison.campaign), LaunchNames(comparison.campaign)
     columns = ("campaign", "group", "cells (1)", "implementation", "image_sha256", "base",
-               "base_image_sha256", *VERDICT)  # fmt: skip
+               "base_image_sha256", *LAUNCHES, *VERDICT)  # fmt: skip
     rows = [
         (
             comparison.campaign.path.name, group.name, verdict.cells, name, digest.get(name),
-            verdict.base, digest.get(verdict.base), *verdict_fields(verdict),
+            verdict.base, digest.get(verdict.base),
+            *(names.of_group(group.cells, name, of) for of in (name, verdict.base)),
+            *verdict_fields(verdict),
         )
         for group in comparison.groups
         for name, verdict in group.verdicts.items()

@@ -163,7 +163,8 @@ def latex_table(title: str, columns: tuple[str, ...], rows: list[tuple[object, .
 
 
 #: What makes a row traceable and a page too wide: it stands once, below the tables.
-TRACE = ("campaign", "image_sha256", "base_image_sha256", "formula")
+TRACE = ("campaign", "image_sha256", "base_image_sha256", "launch_names", "base_launch_names",
+         "formula")  # fmt: skip
 
 
 def latex(tables: list[DataTable], campaign: Campaign) -> str:

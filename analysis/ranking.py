@@ -6,8 +6,6 @@ from analysis.comparison import Comparison, Group
 from analysis.metrics import metrics
 from analysis.statistics import Interval
 
-COLUMNS = ("rank", "implementation", "ratio", "95% interval", "verdict")
-
 
 def within(interval: Interval | None) -> str:
     """Return an interval of ratios for people."""
@@ -15,7 +13,9 @@ def within(interval: Interval | None) -> str:
 
 
 def ranked(group: Group, base: str) -> list[tuple[str, ...]]:
-    """Return a group's implementations as COLUMNS, the best ratio to the base first.
+    """Return a group's implementations, the best ratio to the base first: the columns of a table.
+
+    They are rank, name, ratio, its interval and the verdict.
 
     What no round compares has no rank, and stands last.
     """
@@ -28,9 +28,12 @@ def ranked(group: Group, base: str) -> list[tuple[str, ...]]:
             last.append(("–", name, "–", "–", verdict.words))
     ordered = sorted(rows, key=lambda row: -row[0])
     return [
-        (str(place), name, f"{ratio:.3f}", interval, words)
-        for place, (ratio, name, interval, words) in enumerate(ordered, 1)
-    ] + last
+        *(
+            (str(place), name, f"{ratio:.3f}", interval, words)
+            for place, (ratio, name, interval, words) in enumerate(ordered, 1)
+        ),
+        *last,
+    ]
 
 
 def by_experiment(comparison: Comparison) -> list[tuple[str, list[Group]]]:

@@ -33,6 +33,7 @@ from analysis.statistics import Interval
 from analysis.stolen_time import stolen_time
 from analysis.text_table import file_name
 from analysis.text_tables import derived_tables, rate_tables
+from analysis.traces import Traces
 from analysis.verdict import Verdict, percent
 from analysis.whole_file import write_whole
 
@@ -212,6 +213,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         campaign=campaign,
         manifest=manifest,
         comparison=comparison,
+        traces=Traces(comparison),
         sentences_of=sentences_of,
         rankings=by_experiment(comparison),
         ranked=ranked,

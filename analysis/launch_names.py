@@ -1,0 +1,93 @@
+"""The names of many launches in few words: `round[001-003]_<cell>_<implementation>`.
+
+The brackets are those of Slurm's lists of hosts: numbers and ranges, separated by commas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from analysis.campaign import Campaign
+from analysis.comparison import Cell
+
+NUMBERED = re.compile(r"round(\d+)(_.*)", re.DOTALL)
+
+
+def ranges(numbers: list[str]) -> str:
+    """Return numbers of equal length, in order, with runs as ranges: 001-003,005."""
+    runs: list[list[str]] = []
+    for number in numbers:
+        if runs and int(number) == int(runs[-1][-1]) + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return ",".join("-".join(run) for run in runs)
+
+
+def folded(names: Iterable[str]) -> str:
+    """Return names with a space between them, those that differ by their round alone as one."""
+    rounds: dict[tuple[int, str], set[str]] = defaultdict(set)
+    others = []
+    for name in names:
+        if found := NUMBERED.fullmatch(name):
+            rounds[len(found[1]), found[2]].add(found[1])
+        else:
+            others.append(name)
+    parts = [
+        f"round{next(iter(numbers))}{rest}" if len(numbers) == 1
+        else f"round[{ranges(sorted(numbers))}]{rest}"
+        for (_, rest), numbers in rounds.items()
+    ]  # fmt: skip
+    return " ".join([*parts, *sorted(others)])
+
+
+class LaunchNames:
+    """The names of a campaign's sound launches by what they measured."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        """Note every sound launch."""
+        #: (experiment, cell, implementation) -> round -> name.
+        self.by_cell: dict[tuple[str, str, str], dict[int, str]] = defaultdict(dict)
+        for record in (launch.record for launch in campaign.sound()):
+            key = (record.experiment, record.cell, record.implementation)
+            self.by_cell[key][record.round] = record.launch
+        self._known: dict[tuple[tuple[str, str, str], tuple[int, ...]], str] = {}
+
+    def of(self, cell: Cell, implementation: str, rounds: Iterable[int]) -> str:
+        """Return the launches of some rounds of a cell, folded."""
+        return self._of((cell.experiment, cell_name(cell), implementation), tuple(rounds))
+
+    def every(self, experiment: str, cell: str, implementation: str) -> str:
+        """Return all sound launches of a cell, folded."""
+        key = (experiment, cell, implementation)
+        return self._of(key, tuple(self.by_cell.get(key, {})))
+
+    def _of(self, key: tuple[str, str, str], rounds: tuple[int, ...]) -> str:
+        # A launch of many series and sizes is in many rows.
+        if (key, rounds) not in self._known:
+            names = self.by_cell.get(key, {})
+            self._known[key, rounds] = folded(names[one] for one in rounds if one in names)
+        return self._known[key, rounds]
+
+    def of_size(self, cell: Cell, implementation: str, message_bytes: int) -> str:
+        """Return the launches that a median at a message size is of."""
+        values: Mapping[int, dict[int, float]] = cell.values.get(implementation, {})
+        return self.of(cell, implementation, [n for n, of in values.items() if message_bytes in of])
+
+    def of_group(self, cells: Iterable[Cell], compared: str, implementation: str) -> str:
+        """Return an implementation's launches in the rounds in which another one is compared.
+
+        Those are the rounds that have all of the cells, as in `comparison.over_cells`.
+        """
+        having = [cell for cell in cells if cell.log_ratios.get(compared)]
+        rounds = [set(cell.log_ratios[compared]) for cell in having]
+        both = sorted(set.intersection(*rounds)) if rounds else []
+        found = dict.fromkeys(self.of(cell, implementation, both) for cell in having)
+        return " ".join(name for name in found if name)
+
+
+def cell_name(cell: Cell) -> str:
+    """Return a cell's name without its series."""
+    return cell.name.removesuffix(cell.series).rstrip() if cell.series else cell.name
