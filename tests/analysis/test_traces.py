@@ -177,5 +177,6 @@ def test_links_lead_there_by_keyboard_without_scripts(
     link.focus()
     page.keyboard.press("Enter")
     entry = page.locator("li:target")
-    assert entry.is_visible() and "Linpack grid=1x1" in entry.inner_text()
+    entry.wait_for()
+    assert "Linpack grid=1x1" in entry.inner_text()
     context.close()
