@@ -104,10 +104,9 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
         parts.append(f'<polyline class="line" points="{polyline(middle)}"/>')
     for estimate in curve.estimates:
         x = across.place(estimate.message_bytes)
-        parts += [
-            f'<circle class="launch" cx="{x:.1f}" cy="{up.place(value):.1f}" r="1.2"/>'
-            for value in dots(estimate.launches)
-        ]
+        # A line of no length with round ends is a dot, in fewer characters than a circle.
+        places = "".join(f"M{x:.1f} {up.place(v):.1f}h0" for v in dots(estimate.launches))
+        parts.append(f'<path class="launch" d="{places}"/>')
         label = (
             f"{curve.name}, {estimate.message_bytes} bytes: "
             f"median {prefixed(estimate.median, unit)} "
@@ -170,23 +169,44 @@ def draw_axes(across: Axis, up: Axis, sideways: Ticks, upwards: Ticks, title: st
     return "".join(parts)
 
 
-def bandwidth_figure(
-    title: str, curves: Sequence[Curve], limit: Sequence[tuple[int, float]], unit: str = "B/s"
-) -> Markup:
-    """Return the figure of one send/receive pair.
+@dataclass(frozen=True)
+class Limit:
+    """A physical limit by its name, as (message bytes, B/s)."""
 
-    `limit` is the physical limit as (message bytes, B/s): what a plain copy in memory reaches.
+    name: str
+    points: tuple[tuple[int, float], ...]
+
+
+def highest(curves: Sequence[Curve]) -> float:
+    """Return the value of the best launch, and some room above it."""
+    return max(v for curve in curves for e in curve.estimates for v in e.launches) * 1.3
+
+
+def limit_points(curves: Sequence[Curve], limit: Limit | None) -> list[tuple[int, float]]:
+    """Return where a limit is drawn: where it is near.
+
+    A far limit would flatten what is measured.
+    """
+    sizes = [e.message_bytes for curve in curves for e in curve.estimates]
+    return [
+        (size, value)
+        for size, value in (limit.points if limit else ())
+        if value <= highest(curves) * 3 and min(sizes) <= size <= max(sizes)
+    ]
+
+
+def bandwidth_figure(
+    title: str, curves: Sequence[Curve], limit: Limit | None, unit: str = "B/s",
+    label: str = "bandwidth",
+) -> Markup:  # fmt: skip
+    """Return the figure of bandwidth, or another quantity in a unit, over message size.
+
+    Nothing can be above the limit.
     """
     sizes = [e.message_bytes for curve in curves for e in curve.estimates]
     values = [v for curve in curves for e in curve.estimates for v in e.launches]
-    # The limit is drawn where it is near; a far limit would flatten what is measured.
-    top = max(values) * 1.3
-    near = [
-        (size, value)
-        for size, value in limit
-        if value <= top * 3 and min(sizes) <= size <= max(sizes)
-    ]
-    high = max([top, *(value * 1.1 for _, value in near)])
+    near = limit_points(curves, limit)
+    high = max([highest(curves), *(value * 1.1 for _, value in near)])
     across = Axis(min(sizes) * 0.85, max(sizes) * 1.15, LEFT, WIDTH - RIGHT)
     up = Axis(min(values) / 1.3, high, HEIGHT - BOTTOM, TOP)
     text = "; ".join(
@@ -203,13 +223,14 @@ def bandwidth_figure(
             up,
             byte_ticks(across),
             [(tick, prefixed(tick, unit)) for tick in up.ticks()],
-            "message size; bandwidth upwards, both logarithmic",
+            f"message size; {label} upwards, both logarithmic",
         ),
     ]
-    if near:
+    if limit and near:
         points = [(across.place(size), up.place(value)) for size, value in near]
-        parts.append(f'<polyline class="limit" points="{polyline(points)}"><title>plain copy in '
-                     "memory: no message can be faster</title></polyline>")  # fmt: skip
+        parts.append(f'<polyline class="limit" points="{polyline(points)}">'
+                     f"<title>{escape(limit.name)}: no message can be faster</title>"
+                     "</polyline>")  # fmt: skip
     parts += [draw_curve(curve, across, up, unit) for curve in curves]
     parts.append("</svg>")
     return Markup("".join(parts))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
-from analysis.communication_records import PingPong
 from analysis.comparison import Cell, Comparison, Group, compare
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
-from analysis.figures import Curve, bandwidth_figure, legend_mark, prefixed
+from analysis.figures import legend_mark, prefixed
 from analysis.latency_plane import latency_plane
 from analysis.linpack_tables import TITLE as HPL
 from analysis.measured_cells import series_of
@@ -25,8 +22,7 @@ from analysis.profile import profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.profile_tables import profile_data
 from analysis.ranking import by_experiment, ranked, within
-from analysis.ratio_curves import ratio_curve, ratio_figure
-from analysis.records import ProgramOutput
+from analysis.report_figures import figures_of
 from analysis.start_up import of_the_thesis
 from analysis.start_up_tables import start_up_data, start_up_rows
 from analysis.statistics import Interval
@@ -108,60 +104,6 @@ def tally(comparison: Comparison) -> list[str]:
     return sentences + stolen_time(comparison.campaign)
 
 
-def memory_limits(campaign: Campaign) -> list[tuple[int, float]]:
-    """Return the best plain copy in memory of any launch, as (message bytes, B/s)."""
-    best: dict[int, float] = defaultdict(float)
-    for launch in campaign.sound():
-        if isinstance(launch.output, ProgramOutput):
-            for result in launch.output.results:
-                if isinstance(result, PingPong) and result.memory_copy_s > 0:
-                    rate = result.message_bytes / result.memory_copy_s
-                    best[result.message_bytes] = max(best[result.message_bytes], rate)
-    return sorted(best.items())
-
-
-def figures(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return a figure for each send/receive pair, over all its ranges."""
-    by_pair: dict[str, list[Cell]] = defaultdict(list)
-    for cell in comparison.experiment("PointToPoint"):
-        order = cell.parameters.get("order", "modified")
-        name = str(cell.parameters["pair"]) + ("" if order == "modified" else f", {order} order")
-        by_pair[name].append(cell)
-    limit = memory_limits(comparison.campaign)
-    drawn = []
-    for pair, cells in by_pair.items():
-        curves = []
-        for style, name in enumerate(comparison.implementations):
-            estimates = sorted(
-                (e for cell in cells for e in cell.estimates.get(name, [])),
-                key=lambda estimate: estimate.message_bytes,
-            )
-            if estimates:
-                curves.append(Curve(name, style, estimates))
-        words = f"over message size, MPI_{pair.replace('/', ' / MPI_')}"
-        svg = bandwidth_figure(f"Bandwidth {words}", curves, limit)
-        drawn.append(
-            {"pair": pair, "svg": svg, "ratio": ratios(comparison, cells, f"Ratio {words}")}
-        )
-    return drawn
-
-
-def ratios(comparison: Comparison, cells: list[Cell], title: str) -> Markup | None:
-    """Return the figure of ratios to the base over message size, of cells of different sizes."""
-    others = [
-        (name, style)
-        for style, name in enumerate(comparison.implementations)
-        if name != comparison.base
-    ]
-    curves = [
-        (name, style, curve)
-        for name, style in others
-        for cell in cells
-        if (curve := ratio_curve(cell, name, comparison.base))
-    ]
-    return ratio_figure(title, curves)
-
-
 def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
     """Return the experiments that have no section of their own, each with its cells."""
     return [
@@ -209,6 +151,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
+    figures = figures_of(comparison)
     text = environment.get_template("report.html").render(
         campaign=campaign,
         manifest=manifest,
@@ -222,14 +165,9 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         rounds=len(rounds),
         coverages=coverages,
         metrics=metrics(),
-        figures=figures(comparison),
+        figures=figures,
+        limits=sorted({one.limit for of in figures.values() for one in of.drawn if one.limit}),
         communications=communications(comparison),
-        ratio_figures=[
-            (cell, figure)
-            for _, cells in communications(comparison)
-            for cell in cells
-            if (figure := ratios(comparison, [cell], f"Ratio over message size, {cell.name}"))
-        ],
         plane=latency_plane(campaign, comparison.implementations, ROOT),
         median_rows=median_rows,
         most_rows=MOST_ROWS,

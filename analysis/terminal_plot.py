@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from analysis.comparison import Comparison, Estimate
+from analysis.comparison import Cell, Comparison, Estimate
 from analysis.figures import Axis, prefixed, segments
 from analysis.message_models import RANGE
 
@@ -19,6 +19,12 @@ LEAST_WIDTH, LEAST_HEIGHT = 40, 8
 Curves = Mapping[str, Sequence[Estimate]]
 
 
+def curve_title(cell: Cell) -> str:
+    """Return the name of the curve that a cell is on: all ranges of sizes are one."""
+    kept = [f"{key}={value}" for key, value in cell.parameters.items() if key != RANGE]
+    return " ".join([cell.experiment, *kept, cell.series]).rstrip()
+
+
 def curves_of(comparison: Comparison, experiment: str) -> dict[str, dict[str, list[Estimate]]]:
     """Return an experiment's estimates by name of the curve and implementation.
 
@@ -26,8 +32,7 @@ def curves_of(comparison: Comparison, experiment: str) -> dict[str, dict[str, li
     """
     found: dict[str, dict[str, list[Estimate]]] = defaultdict(lambda: defaultdict(list))
     for cell in comparison.experiment(experiment):
-        kept = [f"{key}={value}" for key, value in cell.parameters.items() if key != RANGE]
-        title = " ".join([experiment, *kept, cell.series]).rstrip()
+        title = curve_title(cell)
         for name, estimates in cell.estimates.items():
             found[title][name] += [one for one in estimates if one.message_bytes > 0]
     return {

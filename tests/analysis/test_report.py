@@ -145,7 +145,7 @@ def test_intervals_are_drawn(browser: Browser, report: Path) -> None:
 
 def test_toggle_works_by_keyboard(browser: Browser, any_report: Path) -> None:
     page = open_page(browser, any_report, 1280)
-    buttons = page.locator("#point-to-point [data-toggle]")
+    buttons = page.locator("#legend [data-toggle]")
     first, second = (
         str(name) for name in buttons.evaluate_all("all => all.map(one => one.dataset.toggle)")
     )

@@ -1,0 +1,139 @@
+"""The report's figures over message size: of every experiment, as far as there is room."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from analysis.campaign import Campaign
+from analysis.communication_records import PingPong
+from analysis.comparison import Cell, Comparison
+from analysis.figures import Curve, Limit, bandwidth_figure, limit_points
+from analysis.launch_names import cell_name
+from analysis.metrics import metrics
+from analysis.ratio_curves import ratio_curve, ratio_figure
+from analysis.records import ProgramOutput
+from analysis.terminal_plot import curve_title
+
+#: What all of these figures together may take of a report, in characters.
+ROOM = 1_200_000
+COPY, LINK = "plain copy in memory", "link between the nodes"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A curve of every implementation, with the cells it is of and the limit drawn in it."""
+
+    caption: str
+    cells: list[Cell]
+    svg: Markup
+    ratio: Markup | None
+    limit: str | None
+
+
+@dataclass
+class Figures:
+    """An experiment's figures; `left` is how many there was no room for."""
+
+    drawn: list[Figure] = field(default_factory=list)
+    left: int = 0
+
+
+def copy_limit(campaign: Campaign) -> Limit:
+    """Return the best plain copy in memory of any launch on one node, as (message bytes, B/s)."""
+    best: dict[int, float] = defaultdict(float)
+    for launch in campaign.sound():
+        if launch.record.nodes == 1 and isinstance(launch.output, ProgramOutput):
+            for result in launch.output.results:
+                if isinstance(result, PingPong) and result.memory_copy_s > 0:
+                    rate = result.message_bytes / result.memory_copy_s
+                    best[result.message_bytes] = max(best[result.message_bytes], rate)
+    return Limit(COPY, tuple(sorted(best.items())))
+
+
+def link_limit(campaign: Campaign, sizes: list[int]) -> Limit:
+    """Return what the site says that a link between its nodes brings, at all sizes."""
+    rate = (campaign.manifest.get("site_data") or {}).get("link_bytes_per_s")
+    if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+        return Limit(LINK, ())
+    return Limit(LINK, tuple((size, float(rate)) for size in sizes))
+
+
+def caption_of(experiment: str, title: str) -> str:
+    """Return how a curve is called: a send/receive pair as the thesis has it."""
+    if experiment != "PointToPoint":
+        return title
+    name = title.removeprefix(f"{experiment} ").removeprefix("pair=")
+    return name.removesuffix(" order=modified").replace(" order=", ", order ")
+
+
+def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
+    """Return the figures of each experiment that has any, each with its share of the room."""
+    found: dict[str, dict[str, list[Cell]]] = {}
+    for experiment in metrics():
+        by_title: dict[str, list[Cell]] = defaultdict(list)
+        for cell in comparison.experiment(experiment):
+            by_title[curve_title(cell)].append(cell)
+        found[experiment] = {
+            title: cells
+            for title, cells in by_title.items()
+            if len({size for cell in cells for size in cell.message_sizes() if size > 0}) > 1
+        }
+    found = {experiment: by_title for experiment, by_title in found.items() if by_title}
+    copy = copy_limit(comparison.campaign)
+    nodes = {launch.record.cell: launch.record.nodes for launch in comparison.campaign.sound()}
+    drawn = {}
+    for number, (experiment, by_title) in enumerate(found.items()):
+        share = room // (len(found) - number)
+        drawn[experiment] = Figures()
+        for title, cells in by_title.items():
+            one = None
+            if not drawn[experiment].left:
+                sizes = sorted({s for cell in cells for s in cell.message_sizes() if s > 0})
+                limit = None
+                are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
+                # Of times there is none, nor of a curve partly through memory, partly over a link.
+                if metrics()[experiment]["unit"] == "B/s" and len(are_far) == 1:
+                    limit = link_limit(comparison.campaign, sizes) if True in are_far else copy
+                one = figure_of(comparison, caption_of(experiment, title), cells, limit)
+            if one and len(one.svg) + len(one.ratio or "") <= share:
+                share -= len(one.svg) + len(one.ratio or "")
+                room -= len(one.svg) + len(one.ratio or "")
+                drawn[experiment].drawn.append(one)
+            else:
+                drawn[experiment].left += 1
+    return drawn
+
+
+def figure_of(
+    comparison: Comparison, caption: str, cells: list[Cell], limit: Limit | None
+) -> Figure:
+    """Return the figure of cells that are one curve, and that of its ratio to the base."""
+    about = metrics()[cells[0].experiment]
+    curves = []
+    for style, name in enumerate(comparison.implementations):
+        estimates = sorted(
+            (e for cell in cells for e in cell.estimates.get(name, []) if e.message_bytes > 0),
+            key=lambda estimate: estimate.message_bytes,
+        )
+        if estimates:
+            curves.append(Curve(name, style, estimates))
+    others = [one for one in enumerate(comparison.implementations) if one[1] != comparison.base]
+    ratios = [
+        (name, style, curve)
+        for style, name in others
+        for cell in cells
+        if (curve := ratio_curve(cell, name, comparison.base))
+    ]
+    words = f"over message size, {caption}"
+    label = str(about["label"])
+    return Figure(
+        caption,
+        cells,
+        bandwidth_figure(f"{label.capitalize()} {words}", curves, limit, about["unit"], label),
+        ratio_figure(f"Ratio {words}", ratios),
+        limit.name if limit and limit_points(curves, limit) else None,
+    )

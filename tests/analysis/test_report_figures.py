@@ -1,0 +1,101 @@
+"""The figures of the report: of every experiment, with the limit that holds there, and bounded."""
+
+from pathlib import Path
+
+import numpy
+import pytest
+from playwright.sync_api import Browser
+
+from analysis.campaign import read_campaign
+from analysis.comparison import compare
+from analysis.report import write_report
+from analysis.report_figures import COPY, LINK, figures_of
+from tests.analysis.synthetic import TWICE, Synthetic
+from tests.analysis.test_report import browser, open_page, report  # noqa: F401
+
+SIZES = [100, 1000, 10_000, 100_000]
+
+
+def echoes(folder: Path, nodes: int, link: float | None = None, alone: bool = False) -> Path:
+    """Write a campaign that has echo tests alone, on a number of nodes."""
+    truths = {"alpha-1.0": TWICE["alpha-1.0"]} if alone else TWICE
+    made = Synthetic(folder, truths, rounds=0, facts={"site_data": {"link_bytes_per_s": link}})
+    made.write()
+    random = numpy.random.default_rng(1)
+    for number in (1, 2):
+        for name, truth in truths.items():
+            text, _ = made.ping_pongs(random, name, truth, "Send/Recv", SIZES)
+            made.launch(number, name, "EchoTest", {"ranks": 2}, text, nodes=nodes)
+    return folder
+
+
+def test_between_nodes_the_limit_is_the_link(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(echoes(tmp_path / "c", nodes=2, link=12.5e9)))
+    [one] = figures_of(comparison)["EchoTest"].drawn
+    assert one.limit == LINK and LINK in one.svg and COPY not in one.svg
+    page = write_report(tmp_path / "c", None, None).read_text()
+    assert f"dotted grey: {LINK}" in page and COPY + "," not in page
+
+
+@pytest.mark.parametrize("link", [None, 0, "fast", float("inf")])
+def test_a_link_that_nobody_knows_is_not_drawn(tmp_path: Path, link: float | None) -> None:
+    folder = echoes(tmp_path / "c", nodes=2, link=link)
+    [one] = figures_of(compare(read_campaign(folder)))["EchoTest"].drawn
+    assert one.limit is None and 'class="limit"' not in one.svg
+    assert "dotted grey" not in write_report(folder, None, None).read_text()
+
+
+def test_in_memory_the_limit_is_a_copy(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(echoes(tmp_path / "c", nodes=1, link=12.5e9)))
+    [one] = figures_of(comparison)["EchoTest"].drawn
+    assert one.limit == COPY and COPY in one.svg
+
+
+def test_one_implementation_has_curves_too(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(echoes(tmp_path / "c", nodes=1, alone=True)))
+    [one] = figures_of(comparison)["EchoTest"].drawn
+    assert one.svg.count('class="mark"') == len(SIZES) and one.ratio is None
+
+
+def test_figures_have_a_budget(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(Synthetic(tmp_path / "c", TWICE, rounds=2).write()))
+    every = figures_of(comparison)["PointToPoint"]
+    assert len(every.drawn) == 8 and every.left == 0
+    room = 3 * len(every.drawn[0].svg) + 3 * len(every.drawn[0].ratio or "") + 500
+    few = figures_of(comparison, room)["PointToPoint"]
+    assert (len(few.drawn), few.left) == (3, 5)
+    assert sum(len(one.svg) + len(one.ratio or "") for one in few.drawn) <= room
+
+
+@pytest.mark.browser
+def test_toggles_are_there_without_point_to_point(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    path = write_report(echoes(tmp_path / "c", nodes=1), None, None)
+    page = open_page(browser, path, 360)
+    assert page.locator("#point-to-point figure").count() == 0
+    curves = page.locator('#communication .curve[data-name="beta-2.0"]')
+    assert curves.first.is_visible()
+    page.locator('#legend [data-toggle="beta-2.0"]').press("Enter")
+    assert not curves.first.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.close()
+
+
+@pytest.mark.browser
+def test_each_launch_is_shown_on_demand(browser: Browser, report: Path) -> None:  # noqa: F811
+    # A drawing of dots alone has no width of its own, so its style says whether it is shown.
+    shown = "getComputedStyle(document.querySelector('#point-to-point .launch')).display !== 'none'"
+    page = open_page(browser, report, 1280)
+    button = page.get_by_role("button", name="each launch")
+    for pressed in ("false", "true", "false"):
+        assert button.get_attribute("aria-pressed") == pressed
+        assert page.evaluate(shown) == (pressed == "true")
+        button.press("Enter")
+    page.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.evaluate(shown)
+    context.close()
