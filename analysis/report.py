@@ -45,6 +45,11 @@ def interval_text(interval: Interval | None, unit: str = "") -> str:
     return within(interval)
 
 
+def p_text(p_value: float | None) -> str:
+    """Return a p value for people."""
+    return "–" if p_value is None else f"{p_value:.3g}"
+
+
 def fact_text(fact: object) -> str:
     """Return a fact of the manifest for people, one of several named facts too."""
     if isinstance(fact, dict):
@@ -140,7 +145,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prefixed=prefixed, interval=interval_text, fact=fact_text)
+    environment.filters.update(prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text)
     rounds = {launch.record.round for launch in campaign.launches}
     fitted = fitted_in(campaign)
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from analysis.comparison import Cell, Comparison, Group
 from analysis.data_tables import FORMULA, digests
+from analysis.latency_plane import POINTS
 from analysis.launch_names import LaunchNames, cell_name
 from analysis.linpack_tables import TITLE as HPL
 from analysis.message_models import RANGE
@@ -30,6 +31,7 @@ DIGEST_SIGNS = 12
 EXPERIMENTS = {
     HPL: ("Linpack", "Dgemm"),
     "What a node does by itself": ("Dgemm", "Stream", "SerialLinpack"),
+    POINTS: ("EchoTest",),
     "Operations and latency in cycles": ("SerialLinpack", "EchoTest"),
     "Speedup and serial part": ("Linpack", "Nas", "Su3"),
     "Scaling of exchanges over ranks": ("Collectives", "SomeToSome"),

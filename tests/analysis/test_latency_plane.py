@@ -33,13 +33,16 @@ def test_implementations_stand_among_the_machines(campaign: Synthetic) -> None:
             text, _ = campaign.ping_pongs(random, name, truth, "Send/Recv", SIZES)
             campaign.launch(number, name, "EchoTest", {"ranks": 2}, text)
     plane = latency_plane(read_campaign(campaign.folder), list(TWICE), PROJECT)
-    assert plane is not None and plane.today is not None
+    assert plane is not None
     assert [name for name, _ in plane.legend][:-1] == list(TWICE)
     points = dict(re.findall(r"<title>([^<:]*), ([^<:,]+: [\d.e+]+)</title>", str(plane.today)))
     with (PROJECT / "literature/ornl1996/latency_bandwidth.csv").open() as file:
         machines = [row for row in csv.DictReader(file)
                     if row["latency_us"] and row["bandwidth_mbs"]]  # fmt: skip
     assert len(points) == len(machines) + len(TWICE)
+    # What has a name where it is pointed at stands in the table too.
+    assert {row[0] for row in plane.points.rows} == set(points)
+    assert ("IBM SP-2 MPI", "35", "35", "–") in plane.points.rows
     # Table 2.1: 35 µs, 35 MB/s.
     assert points["IBM SP-2 MPI"] == "35: 35"
     for name, truth in TWICE.items():

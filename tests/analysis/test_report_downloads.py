@@ -78,11 +78,17 @@ def test_figures_are_saved_as_drawings_of_their_own(
     root = ElementTree.fromstring(path.read_text())
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     page.close()
-    # By itself it has its colours: the lines are drawn in those of the report.
-    alone = browser.new_page()
+    text = path.read_text()
+    assert "var(" not in text and "<style" not in text and "prefers-color-scheme" not in text
+    # In a reader's dark page it is as it was saved: its lines' colours, on its own paper.
+    alone = browser.new_page(color_scheme="dark")
     alone.goto(path.as_uri())
-    stroke = "getComputedStyle(document.querySelector('.line')).stroke"
-    assert alone.evaluate(stroke) not in ("none", "", "rgb(0, 0, 0)")
+    colours = "(s => [s.stroke, s.fill])(getComputedStyle(document.querySelector('.line')))"
+    assert alone.evaluate(colours) == ["rgb(11, 98, 164)", "none"]
+    paper = alone.locator("rect").first
+    assert paper.evaluate("one => getComputedStyle(one).fill") == "rgb(253, 253, 251)"
+    box = paper.bounding_box()
+    assert box is not None and box["width"] > 0 and box["height"] > 0
     alone.close()
 
 

@@ -140,8 +140,8 @@ def test_every_number_leads_to_its_launches(
     for number, said in found:
         assert f"campaign {campaign}" in said, number
         if "not measured in this campaign" in said:
-            # The machines of 1996 in ORNL's table.
-            assert "ORNL 1996, Table 3.1" in said
+            # The machines of 1996.
+            assert "ORNL 1996, Table" in said
             continue
         names = re.findall(r"round\S+?_[^\s,]+", said)
         assert names and unfolded(" ".join(names)) <= folders, (number, said)
