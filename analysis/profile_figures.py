@@ -5,6 +5,8 @@ Drawn as analysis/figures.py draws: readable without scripts, in the reader's ow
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from markupsafe import Markup, escape
 
 from analysis.figures import prefixed
@@ -18,6 +20,8 @@ MOST_BARS = 10
 MARGIN, SIDE = 40.0, 300.0
 MOST_WRITTEN = 8
 MOST_NUMBERED = 16
+#: More ranks than that are drawn in as many blocks of neighbours.
+MOST_BLOCKS = 32
 
 
 def _svg(height: float, title: str, text: str, parts: list[str]) -> Markup:
@@ -60,20 +64,39 @@ def share_figure(cell: ProfiledCell) -> Markup:
     return _svg(height, title, text, [f'<g class="style0">{"".join(parts)}</g>'])
 
 
+def in_blocks(matrix: dict[tuple[int, int], int], each: int) -> dict[tuple[int, int], int]:
+    """Return the bytes between blocks of `each` neighbouring ranks, by the blocks' numbers."""
+    blocks: dict[tuple[int, int], int] = defaultdict(int)
+    for (from_, to), size in matrix.items():
+        blocks[from_ // each, to // each] += size
+    return dict(blocks)
+
+
 def matrix_figure(cell: ProfiledCell) -> Markup:
-    """Return who sends how many bytes to whom: senders downwards, receivers to the right."""
+    """Return who sends how many bytes to whom: senders downwards, receivers to the right.
+
+    Of many ranks blocks of neighbours are drawn.
+    """
     ranks = cell.profiles[0].header.ranks
     matrix = cell.matrix()
-    largest = max(matrix.values(), default=0) or 1
+    each = -(-ranks // MOST_BLOCKS)
+    blocks = in_blocks(matrix, each)
+    largest = max(blocks.values(), default=0) or 1
     side = SIDE / ranks
     parts = [
         f'<rect class="frame" x="{MARGIN:.0f}" y="{MARGIN:.0f}" width="{SIDE:.0f}" '
         f'height="{SIDE:.0f}"/>'
     ]
-    for (from_, to), size in sorted(matrix.items()):
-        x, y = MARGIN + to * side, MARGIN + from_ * side
+    for (row, column), size in sorted(blocks.items()):
+        x, y = MARGIN + column * each * side, MARGIN + row * each * side
+        # The last block may have fewer ranks.
+        wide, high = (side * min(each, ranks - place * each) for place in (column, row))
+        from_, to = (
+            str(place) if each == 1 else f"{place * each}-{min((place + 1) * each, ranks) - 1}"
+            for place in (row, column)
+        )
         parts.append(
-            f'<rect class="cell" x="{x:.2f}" y="{y:.2f}" width="{side:.2f}" height="{side:.2f}" '
+            f'<rect class="cell" x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}" '
             f'fill-opacity="{0.04 + 0.5 * size / largest:.3f}">'
             f"<title>rank {from_} to rank {to}: {prefixed(size, 'B')}</title></rect>"
         )
@@ -91,9 +114,10 @@ def matrix_figure(cell: ProfiledCell) -> Markup:
             f'text-anchor="end">{rank}</text>'
         )
     beside = MARGIN + SIDE + 8
+    axes = ["rows send,", "columns receive"] + ([f"in blocks of {each}"] if each > 1 else [])
     parts += [
         f'<text class="axis" x="{beside:.0f}" y="{MARGIN + 12 + 15 * line:.0f}">{words}</text>'
-        for line, words in enumerate(("rows send,", "columns receive"))
+        for line, words in enumerate(axes)
     ]
     text = f"{prefixed(sum(matrix.values()), 'B')} in all; "
     busiest = sorted(matrix.items(), key=lambda item: (-item[1], item[0]))[:10]

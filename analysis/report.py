@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
 from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
 from analysis.comparison import Cell, Comparison, Group, compare
@@ -18,7 +19,7 @@ from analysis.measured_cells import series_of
 from analysis.message_models import fitted_in
 from analysis.metrics import metrics
 from analysis.model_data import derived_data
-from analysis.profile import profiled_cells
+from analysis.profile import ProfiledCell, profiled_cells
 from analysis.profile_figures import matrix_figure, share_figure
 from analysis.profile_tables import profile_data
 from analysis.ranking import by_experiment, ranked, within
@@ -35,6 +36,10 @@ from analysis.whole_file import write_whole
 
 #: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
 MOST_ROWS = 500
+#: How large the file may be, in bytes: if it is larger, its tables show fewer rows.
+MOST_BYTES = 5_000_000
+#: What the figures of profiles together may take, in characters.
+PROFILE_ROOM = 400_000
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -43,6 +48,12 @@ def interval_text(interval: Interval | None, unit: str = "") -> str:
     if interval and unit:
         return f"{prefixed(interval.low, unit)} – {prefixed(interval.high, unit)}"
     return within(interval)
+
+
+def covering(interval: Interval, scale: float) -> str:
+    """Return an interval of a median in multiples of `scale`, with its coverage."""
+    low, high = interval.low / scale, interval.high / scale
+    return f"{low:.4g} – {high:.4g} ({interval.coverage:.0%})"
 
 
 def p_text(p_value: float | None) -> str:
@@ -124,6 +135,18 @@ def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
     return [(cell, size) for cell in cells for size in cell.message_sizes()]
 
 
+def profile_figures(profiles: list[ProfiledCell]) -> list[tuple[ProfiledCell, Markup, Markup]]:
+    """Return the figures of the first profiles, as many as there is room for."""
+    found, room = [], PROFILE_ROOM
+    for one in profiles:
+        bars, matrix = share_figure(one), matrix_figure(one)
+        room -= len(bars) + len(matrix)
+        if room < 0:
+            break
+        found.append((one, bars, matrix))
+    return found
+
+
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
@@ -145,7 +168,9 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text)
+    environment.filters.update(
+        prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text, covering=covering
+    )
     rounds = {launch.record.round for launch in campaign.launches}
     fitted = fitted_in(campaign)
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)
@@ -157,11 +182,11 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
     figures = figures_of(comparison)
-    text = environment.get_template("report.html").render(
+    template, most_rows = environment.get_template("report.html"), MOST_ROWS
+    values = dict(
         campaign=campaign,
         manifest=manifest,
         comparison=comparison,
-        traces=Traces(comparison),
         sentences_of=sentences_of,
         rankings=by_experiment(comparison),
         ranked=ranked,
@@ -175,17 +200,21 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         communications=communications(comparison),
         plane=latency_plane(campaign, comparison.implementations, ROOT),
         median_rows=median_rows,
-        most_rows=MOST_ROWS,
         downloads=downloads_of(tables),
         file_name=file_name,
         derived=derived,
         hpl=next((table for table in rates if table.title == HPL), None),
         node_rates=[table for table in rates if table.title != HPL],
         start_ups=start_up_rows(comparison),
-        profiles=[(one, one.shares(), share_figure(one), matrix_figure(one)) for one in profiles],
+        profiles=[(one, one.shares()) for one in profiles],
+        profile_figures=profile_figures(profiles),
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
+    text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
+    while len(text.encode()) > MOST_BYTES and most_rows > 1:
+        most_rows //= 2
+        text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
     target = out or path / "report.html"
     write_whole(target, text)
     return target
