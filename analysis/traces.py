@@ -17,6 +17,7 @@ from analysis.launch_names import LaunchNames, cell_name
 from analysis.linpack_tables import TITLE as HPL
 from analysis.message_models import RANGE
 from analysis.metrics import metrics
+from analysis.model_tables import PARAMETERS
 from analysis.profile import ProfiledCell
 from analysis.start_up_tables import PARTS
 from analysis.text_table import TextTable
@@ -36,6 +37,7 @@ EXPERIMENTS = {
     "Speedup and serial part": ("Linpack", "Nas", "Su3"),
     "Scaling of exchanges over ranks": ("Collectives", "SomeToSome"),
     "Self-consistency guidelines": ("Collectives",),
+    PARAMETERS: ("PointToPoint", "EchoTest", "Collectives", "Pairs", "OneSided"),
     "Violations of guidelines": ("Collectives",),
 }
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from analysis import report as report_module
 from analysis.__main__ import app
 from analysis.campaign import read_campaign
 from analysis.profile import ProfiledCell, impossible_time, lost_message, profiled_cells
-from analysis.profile_figures import matrix_figure, share_figure
+from analysis.profile_figures import in_blocks, matrix_figure, share_figure
 from analysis.profile_records import RECORDS, Profile, read_profile
 from analysis.profile_tables import profile_data
 from analysis.record_types import RecordError
@@ -120,7 +121,36 @@ def test_a_matrix_of_many_ranks_is_drawn(tmp_path: Path) -> None:
     records = [of_rank(rank) for rank in range(40)]
     records += [between(rank, 39 - rank, "sent", 1, 8) for rank in range(40)]
     figure = matrix_figure(cell_of(read(tmp_path, text_of(records, ranks=40))))
-    assert figure.count('class="cell"') == 40 and 'class="inside"' not in figure
+    # Blocks of two ranks: their messages together.
+    assert figure.count('class="cell"') == 20 and 'class="inside"' not in figure
+    assert "rank 0-1 to rank 38-39: 16 B" in figure and "in blocks of 2" in figure
+    assert "320 B in all; rank 0 to 39: 8 B" in figure
+
+
+def test_blocks_of_ranks_have_every_byte() -> None:
+    matrix = {(row, column): row + 1 for row in range(33) for column in range(33)}
+    blocks = in_blocks(matrix, 2)
+    assert sum(blocks.values()) == sum(matrix.values()) and len(blocks) == 17 * 17
+    # The last rank has no neighbour.
+    assert blocks[16, 16] == 33 and in_blocks(matrix, 1) == matrix
+
+
+def test_a_matrix_of_very_many_ranks_stays_small(tmp_path: Path) -> None:
+    records = [of_rank(rank) for rank in range(100)]
+    records += [between(a, b, "sent", 1, 8) for a in range(100) for b in range(100)]
+    figure = matrix_figure(cell_of(read(tmp_path, text_of(records, ranks=100))))
+    assert figure.count('class="cell"') == 25 * 25
+    rights = [float(x) + float(w) for x, w in re.findall(
+        r'class="cell" x="([\d.]+)"[^>]*? width="([\d.]+)"', figure)]  # fmt: skip
+    assert max(rights) <= 340.1
+
+
+def test_figures_of_profiles_have_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = cell_of(read(tmp_path))
+    assert len(report_module.profile_figures([one] * 3)) == 3
+    of_one = len(share_figure(one)) + len(matrix_figure(one))
+    monkeypatch.setattr(report_module, "PROFILE_ROOM", 2 * of_one)
+    assert len(report_module.profile_figures([one] * 3)) == 2
 
 
 Change = Callable[[str], str]
@@ -252,7 +282,8 @@ def test_profiled_launches_are_in_the_report_and_in_no_comparison(tmp_path: Path
     report = write_report(folder, None, None).read_text()
     section = report.split('<section id="profiles">')[1].split("</section>")[0]
     assert section.count("<svg") == 2 and "25.0%" in section
-    assert "ProfileLinpack" not in report.replace(section, "")
+    elsewhere, entries = report.replace(section, "").split('<ol class="traces">')
+    assert "ProfileLinpack" not in elsewhere and "ProfileLinpack" in entries
 
 
 def test_a_profile_that_cannot_be_read_is_listed(tmp_path: Path) -> None:
