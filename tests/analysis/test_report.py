@@ -130,6 +130,11 @@ def test_front_page_ranks_every_experiment(browser: Browser, report: Path) -> No
         assert rows[0][1] == "beta-2.0" and 1.5 < ratios[0] < 2.5
         assert rows[1][1:] == ["alpha-1.0", "1.000", "–", "base"]
     page.close()
+    # On a phone the verdicts are there without scrolling sideways.
+    page = open_page(browser, report, 360)
+    for region in page.locator("#answer .rankings .scroll").all():
+        assert region.evaluate("one => one.scrollWidth <= one.clientWidth")
+    page.close()
 
 
 def test_intervals_are_drawn(browser: Browser, report: Path) -> None:
