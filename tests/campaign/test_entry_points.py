@@ -26,7 +26,6 @@ from campaign.rounds import only_campaign
 from containers import images, trust
 from tests.site_configs.fake_machine import SLURM, commands
 
-PROJECT = Path(__file__).resolve().parents[2]
 #: Each ends soon by these words, since there is no such site or bundle.
 MAINS: dict[str, tuple[Callable[[], int], list[str]]] = {
     "campaign": (campaign.main, ["--site", "nowhere"]),
@@ -37,18 +36,12 @@ MAINS: dict[str, tuple[Callable[[], int], list[str]]] = {
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with one site, in which commands measure."""
-    site = tmp_path / "site_configs" / "local"
-    site.mkdir(parents=True)
-    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
-    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
-    (tmp_path / "runs").mkdir()
     for module in (campaign, nightly, check_site, rerun):
-        monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(images, "verify", lambda root, name: root)
+        monkeypatch.setattr(module, "ROOT", checkout)
     monkeypatch.setattr(check_site, "look_around", lambda *_, **__: [])
-    return tmp_path
+    return checkout
 
 
 @pytest.fixture

@@ -142,17 +142,11 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout without campaigns, in which a night would be measured."""
-    site = tmp_path / "site_configs" / "local"
-    site.mkdir(parents=True)
-    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
-    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
-    (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(nightly, "ROOT", tmp_path)
-    monkeypatch.setattr(nightly.campaigns, "ROOT", tmp_path)
-    monkeypatch.setattr(images, "verify", lambda root, name: root)
-    return tmp_path
+    monkeypatch.setattr(nightly, "ROOT", checkout)
+    monkeypatch.setattr(nightly.campaigns, "ROOT", checkout)
+    return checkout
 
 
 def test_a_night_that_finds_another_ends_and_changes_nothing(
