@@ -150,7 +150,7 @@ def quantile_coverage(
     own = autocorrelated(random, trials * launches, iterations, 0.5)
     data = own.reshape(trials, launches, iterations)
     data = data + 0.5 * random.standard_normal((trials, launches, 1))
-    found, truth = [quantile_of(one, share) for one in data], float(special.ndtri(share))
+    found, truth = [quantile_of(one, share) for one in data.tolist()], float(special.ndtri(share))
     return covers(one is not None and one[1].low <= truth <= one[1].high for one in found)
 
 

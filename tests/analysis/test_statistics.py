@@ -85,7 +85,7 @@ def test_swapping_implementations_inverts_the_ratio(logarithms: list[float]) -> 
 def test_one_pair_tells_nothing() -> None:
     ratio = paired_ratio([0.5])
     assert ratio.interval is None and ratio.p_value is None and ratio.pairs == 1
-    assert math.isnan(paired_ratio([]).value)
+    assert math.isnan(paired_ratio([]).value) and paired_ratio([]).words == "–"
 
 
 def test_holm_by_hand() -> None:
