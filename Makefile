@@ -226,8 +226,11 @@ lock: ## renew requirements*.lock (needs uv)
 	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
 
-clean: ## remove everything that was installed or built; campaigns stay
-	rm -rf .wyeast benchmarks/build
+# What nothing here could make again.
+KEPT := trust bundles
+clean: ## remove everything that was installed or built; campaigns, bundles and keys to sign with stay
+	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
+	@rm -rf benchmarks/build
 
 # A stamp is written last, so an interrupted installation is repeated.
 .wyeast/venv/.for-run: requirements.lock

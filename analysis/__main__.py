@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands import export, history, models, nights, precision, references, study
+from analysis.commands import cells, export, history, models, nights, precision, references, study
 from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for family in (precision, history, nights, references, models, study, export):
+for family in (cells, precision, history, nights, references, models, study, export):
     app.add_typer(family.app)
 
 
@@ -43,8 +43,9 @@ def ingest(campaign: CampaignArgument) -> None:
     print(f"tables: {found.path / 'tables'} ({counted})")
 
 
-def rich_table(comparison: Comparison, experiment: str) -> Table:
-    """Return the table of an experiment for the terminal."""
+def rich_table(comparison: Comparison, experiment: str, with_series: bool) -> Table:
+    """Return the table of an experiment for the terminal; series only where they are wanted."""
+    from rich.markup import escape
     from rich.table import Table
 
     from analysis.figures import prefixed
@@ -62,9 +63,10 @@ def rich_table(comparison: Comparison, experiment: str) -> Table:
         table.add_column("95% interval", justify="right")
         table.add_column("verdict")
     for cell in comparison.experiment(experiment):
-        if cell.series:
+        if cell.series and not with_series:
             continue
-        row = [" ".join(str(value) for value in cell.parameters.values())]
+        named = [*map(str, cell.parameters.values()), cell.series]
+        row = [escape(" ".join(named).rstrip())]
         for name in comparison.implementations:
             estimates = cell.estimates.get(name)
             # Of a range of sizes, the largest message: the others are in the report's figures.
@@ -73,7 +75,7 @@ def rich_table(comparison: Comparison, experiment: str) -> Table:
             verdict = cell.verdicts.get(name)
             row += (
                 [
-                    f"{verdict.ratio.value:.3f}",
+                    verdict.ratio.words,
                     interval_text(verdict.ratio.interval),
                     verdict.words,
                 ]
@@ -102,10 +104,10 @@ def table(
     with paged(console(140), pager) as screen:
         for name in [experiment] if experiment else names:
             series = [cell for cell in comparison.experiment(name) if cell.series]
-            if series:
-                screen.print(f"{name}: {len(series)} series, each in the report")
-            if len(series) < len(comparison.experiment(name)):
-                screen.print(rich_table(comparison, name))
+            if series and not experiment:
+                screen.print(f"{name}: {len(series)} series, listed with --experiment {name}")
+            if experiment or len(series) < len(comparison.experiment(name)):
+                screen.print(rich_table(comparison, name, with_series=bool(experiment)))
         screen.print(
             "For a range of message sizes the median is that of the largest message, "
             "the ratio that of all sizes."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from analysis.hpl_output import HplRun, read_hpl_output
 from analysis.npb_output import NpbRun, read_npb_output
@@ -30,8 +31,16 @@ IMPORTED = "imported.json"
 #: What every manifest has and analysis cannot do without.
 MANIFEST_KEYS: dict[str, type | tuple[type, ...]] = {
     "campaign": str, "site": str, "tier": str, "created_utc": str, "rounds": int, "images": dict,
-    "machine": dict, "software": dict, "finished_utc": (str, type(None)),
+    "machine": dict, "software": dict, "finished_utc": (str, type(None)), "commands": list,
+    "order_seed": int, "inputs": dict,
 }  # fmt: skip
+#: What parameters of a launch must look like, since tables are ordered by them: of an experiment.
+PARAMETERS = {
+    "PointToPoint": {"pair": r"(Send|Isend|Ssend|Issend)/(Recv|Irecv)", "message_range": ".+"},
+    "StartUp": {"cache": ".+", "ranks": r"\d{1,9}"},
+}
+#: The same of whatever runs on a grid of two dimensions.
+GRID = {"grid": r"\d{1,9}x\d{1,9}", "n": r"\d{1,9}"}
 
 
 class CampaignError(Exception):
@@ -41,7 +50,7 @@ class CampaignError(Exception):
 class LaunchRecord(BaseModel):
     """What a campaign says of a launch (`launch.json`); times in seconds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     schema_: Literal["wyeast-launch-1"]
     launch: str
@@ -77,10 +86,21 @@ class LaunchRecord(BaseModel):
     sentence: str | None
     reframe: dict[str, str]
 
+    @model_validator(mode="after")
+    def parameters_of_the_experiment(self) -> LaunchRecord:
+        """Refuse parameters by which no table could be ordered."""
+        needed = dict(PARAMETERS.get(self.experiment, {}))
+        for name, form in (needed | (GRID if "grid" in self.parameters else {})).items():
+            if name not in self.parameters:
+                raise ValueError(f"parameters: {self.experiment} lacks {name!r}")
+            if not re.fullmatch(form, str(self.parameters[name])):
+                raise ValueError(f"parameters: {name} is {str(self.parameters[name])[:60]!r}")
+        return self
+
     def stolen_share(self) -> float | None:
         """Return what part of the processors' time a hypervisor took, if the launch says."""
         together = sum(self.processors_s.values())
-        return self.processors_s["stolen"] / together if together else None
+        return self.processors_s.get("stolen", 0.0) / together if together > 0 else None
 
     def started_s(self) -> float:
         """Return when the launch began, in seconds since the epoch, to the microsecond."""
@@ -172,8 +192,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     for key, kind in MANIFEST_KEYS.items():
         if not isinstance(manifest.get(key), kind):
             raise CampaignError(f"{file} lacks {key!r}, or it is not what a manifest has there")
-    if not all(isinstance(image, dict) for image in manifest["images"].values()):
-        raise CampaignError(f"{file}: an entry of 'images' is no JSON object")
+    for name, image in manifest["images"].items():
+        if not (isinstance(image, dict) and isinstance(image.get("sha256"), str)):
+            raise CampaignError(f"{file}: the entry {name!r} of 'images' has no 'sha256'")
+    if not isinstance(manifest["machine"].get("cpu_model", 0), str | None):
+        raise CampaignError(f"{file}: 'machine' lacks 'cpu_model'")
     return manifest
 
 
@@ -187,7 +210,7 @@ def measured_on(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     for file in sorted((path / "nodes").glob("*.json")):
         try:
             nodes.append(dict(json.loads(file.read_text())))
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise CampaignError(f"{file} cannot be read: {error}") from None
     if not nodes:
         return manifest
@@ -205,7 +228,9 @@ def manifest_of_nodes(campaign: Campaign) -> dict[str, Any]:
     one that the campaign was started on.
     """
     try:
-        return measured_on(campaign.path, campaign.manifest)
+        manifest = measured_on(campaign.path, campaign.manifest)
+        # A node's file may have been written without it.
+        return {**manifest, "machine": {"cpu_model": None, **manifest["machine"]}}
     except CampaignError as error:
         campaign.problems.append(
             Problem("nodes", f"{error}; the machine shown is the one that started the campaign")
@@ -218,12 +243,16 @@ def read_launch(folder: Path) -> tuple[LaunchRecord, Output | None]:
     file = folder / "launch.json"
     try:
         data = json.loads(file.read_text())
+        if not isinstance(data, dict):
+            raise RecordError(f"{file}:1: not a JSON object")
         record = LaunchRecord.model_validate({"schema_": data.pop("schema", None), **data})
     except ValidationError as error:
         raise RecordError(f"{file}: {explain(error)}") from None
     except json.JSONDecodeError as error:
         raise RecordError(f"{file}:{error.lineno}: not a JSON object ({error.msg})") from None
-    except (OSError, ValueError, AttributeError) as error:
+    except RecordError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
         raise RecordError(f"{file}: cannot be read: {error}") from None
     if record.launch != folder.name:
         raise RecordError(f"{file}: says that it is {record.launch}: copied or renamed")

@@ -14,6 +14,7 @@ from analysis.record_types import (
     Record,
     Seconds,
     Times,
+    TimesThatLast,
     TimeSummary,
 )
 
@@ -35,7 +36,7 @@ class PingPong(Record):
     message_bytes: Count
     iterations: Positive
     warmup: Count
-    time_s: TimeSummary
+    time_s: TimesThatLast
     verified_bytes: Count
     memory_copy_s: Seconds
 

@@ -54,7 +54,8 @@ def median_table(comparison: Comparison, experiment: str) -> DataTable:
 
 
 VERDICT = ("ratio (1)", "interval_low (1)", "interval_high (1)", "p (1)", "p_adjusted (1)",
-           "paired_rounds (1)", "verdict", "formula")  # fmt: skip
+           "margin (1)", "p_equivalence_adjusted (1)", "paired_rounds (1)",
+           "verdict", "formula")  # fmt: skip
 LAUNCHES = ("launch_names", "base_launch_names")
 FORMULA = "geometric mean over paired rounds of the ratio to the base, averaged over message sizes"
 
@@ -65,7 +66,8 @@ def verdict_fields(verdict: Verdict) -> tuple[Any, ...]:
     low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (None, None)
     return (
         ratio.value if ratio.pairs else None, low, high, ratio.p_value, verdict.adjusted_p,
-        ratio.pairs, verdict.words, f"{FORMULA}; above 1 is better",
+        verdict.margin, verdict.adjusted_equivalence_p, ratio.pairs, verdict.words,
+        f"{FORMULA}; above 1 is better",
     )  # fmt: skip
 
 

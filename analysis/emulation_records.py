@@ -6,7 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from analysis.record_types import Count, Positive, Record, Seconds, Share, Times, TimeSummary
+from analysis.record_types import (
+    Count,
+    Positive,
+    Record,
+    Seconds,
+    Share,
+    Times,
+    TimesThatLast,
+    TimeSummary,
+)
 
 #: How often an iteration runs an emulated application: alone, without computing, together.
 RUNS_OF_AN_ITERATION = 3
@@ -26,8 +35,8 @@ class Emulation(Record):
     steps: Positive
     iterations: Positive
     warmup: Count
-    alone_s: TimeSummary
-    together_s: TimeSummary
+    alone_s: TimesThatLast
+    together_s: TimesThatLast
     messages_s: TimeSummary
     computing_s: TimeSummary
     #: Not seconds but their ratio, together to alone.

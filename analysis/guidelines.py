@@ -173,11 +173,8 @@ def trial_of(
 
 def one_sided(ratio: Ratio) -> float | None:
     """Return the p value against a ratio of at most 1, None below two rounds."""
-    if ratio.p_value is None or ratio.interval is None:
+    if ratio.p_value is None:
         return None
-    if ratio.interval.low == ratio.interval.high:
-        # A coarse clock gives the same factor in every round: that is a sign, but no noise.
-        return 0.5**ratio.pairs if ratio.value > 1 else 1.0
     return ratio.p_value / 2 if ratio.value > 1 else 1 - ratio.p_value / 2
 
 

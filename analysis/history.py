@@ -179,4 +179,6 @@ def predicted_ratio(level: float, before: np.ndarray, margin: float) -> Ratio:
     if count < max(FEWEST_BEFORE, FEWEST_PAIRS):
         return Ratio(math.exp(mean), None, None, count, counted=counted)
     error = float(before.std(ddof=1)) * math.sqrt(1 + 1 / count)
-    return ratio_of_mean(mean, error, count - 1, margin=margin, pairs=count, counted=counted)
+    # The new one is beyond all: one of as many places as there are where nothing differs.
+    told = {"margin": margin, "chance": 1 / (count + 1)}
+    return ratio_of_mean(mean, error, count - 1, **told, pairs=count, counted=counted)

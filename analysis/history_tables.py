@@ -24,7 +24,7 @@ def comparison_table(found: CampaignComparison) -> TextTable:
     columns = ("cell", "implementation", "ratio", "95% interval", "launches", "verdict")
     rows: list[tuple[str, ...]] = [
         (
-            row.cell, row.verdict.implementation, f"{row.verdict.ratio.value:.3f}",
+            row.cell, row.verdict.implementation, row.verdict.ratio.words,
             interval_text(row.verdict.ratio.interval), row.verdict.ratio.counted, row.verdict.words,
         )
         for row in found.rows

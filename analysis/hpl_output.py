@@ -57,6 +57,8 @@ def read_hpl_output(path: Path) -> list[HplRun]:
             if pending:
                 raise RecordError(f"{where}: the result before this one has no residual")
             pending = match.groups()
+            if number(pending[5], where) == 0:
+                raise RecordError(f"{where}: a rate of {pending[5]} GFLOPS is none")
         elif match := RESIDUAL.match(line):
             if not pending:
                 raise RecordError(f"{where}: a residual without a result")

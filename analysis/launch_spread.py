@@ -112,6 +112,19 @@ def times_of(launch: Launch) -> dict[tuple[str, int], LaunchTimes]:
     return found
 
 
+def quantile_of(launches: Sequence[Sequence[float]], share: float) -> tuple[float, Interval] | None:
+    """Return the median over launches of a quantile of each one's iterations, with its interval.
+
+    None where it lies beyond the last iteration but one of a launch: it would be the extreme by
+    another name. A launch's is the estimate that is above the true one as often as below it,
+    whatever the distribution (Hyndman and Fan 1996, the eighth), as a median over launches asks.
+    """
+    if any(len(raw) * min(share, 1 - share) < 1 for raw in launches):
+        return None
+    values = [float(np.quantile(raw, share, method="median_unbiased")) for raw in launches]
+    return median(values), median_interval(values)
+
+
 def spread_of(cell: str, implementation: str, size: int, launches: list[LaunchTimes]) -> Spread:
     """Return the spread of some launches of one cell and size."""
     within = median([one.deviation for one in launches])
@@ -121,13 +134,8 @@ def spread_of(cell: str, implementation: str, size: int, launches: list[LaunchTi
         by_iterations = OF_MEDIAN * within**2 * float(np.mean([1 / o.effective for o in launches]))
         between = math.sqrt(max(0.0, seen - by_iterations))
         explained = min(1.0, by_iterations / seen) if seen else None
-    quantiles = {}
-    for share in SHARES:
-        # A quantile beyond the last iteration but one would be the extreme by another name.
-        enough = [one.raw for one in launches if len(one.raw) * min(share, 1 - share) >= 1]
-        if len(enough) == len(launches):
-            values = [float(np.quantile(raw, share)) for raw in enough]
-            quantiles[share] = (median(values), median_interval(values))
+    raw = [one.raw for one in launches]
+    quantiles = {share: found for share in SHARES if (found := quantile_of(raw, share))}
     return Spread(cell, implementation, size, len(launches), within, between, explained, quantiles)
 
 

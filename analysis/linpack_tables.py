@@ -217,7 +217,7 @@ def ratio_text(ratio: Ratio | None) -> tuple[str, str]:
     if ratio is None:
         return "–", "–"
     interval = ratio.interval
-    return f"{ratio.value:.3f}", f"{interval.low:.3f} – {interval.high:.3f}" if interval else "–"
+    return ratio.words, f"{interval.low:.3f} – {interval.high:.3f}" if interval else "–"
 
 
 TITLE = "High Performance Linpack"

@@ -114,7 +114,7 @@ def changes_table(rows: Sequence[Row]) -> list[str]:
     columns = ("cell", "implementation", "change", "ratio", "95% interval")
     table: list[tuple[str, ...]] = [
         (row.cell, row.verdict.implementation, better_or_worse(row.verdict.ratio.value),
-         f"{row.verdict.ratio.value:.3f}", interval_text(row.verdict.ratio.interval))
+         row.verdict.ratio.words, interval_text(row.verdict.ratio.interval))
         for row in ordered
     ]  # fmt: skip
     return [*lines, "", *markdown_table(columns, table)]

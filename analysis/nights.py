@@ -85,8 +85,10 @@ class Judgement:
 
 def nights_like(frame: pl.DataFrame, manifest: dict[str, Any]) -> pl.DataFrame:
     """Return the rows of the nights of the same site and name: not what people measured by day."""
+    # Both may have hyphens, so that their names together are those of other sites, too.
     return frame.filter(
-        pl.col("campaign").str.ends_with(f"-{manifest['site']}-{manifest.get('name')}")
+        pl.col("site") == manifest["site"],
+        pl.col("campaign").str.ends_with(f"Z-{manifest['site']}-{manifest.get('name')}"),
     )
 
 

@@ -47,11 +47,13 @@ def plan_table(
         )
         for row in rows
     ]  # fmt: skip
+    families = " or ".join(map(str, sorted({row.family for row in rows})))
     notes = [
         f"Against {comparison.base}. Deviation: of one round's ratio; `at most`: its upper 95% "
         "limit, and the rounds that suffice even then, for which the last column has the time.",
         f"`to show`: rounds that show a true difference of {precision:.1%} with a probability of "
-        f"{power:.0%}, by the deviation seen and corrected for {len(rows)} comparisons.",
+        f"{power:.0%}, by the deviation seen and corrected for {families} comparisons, as the "
+        "verdicts are.",
     ]
     fewest = min(row.seen for row in rows)
     if fewest < ENOUGH_ROUNDS:

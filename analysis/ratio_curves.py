@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -30,7 +31,7 @@ from analysis.figures import (
     polyline,
 )
 from analysis.metrics import direction
-from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, Interval
+from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, ROUNDING, Interval
 
 #: From so many rounds on the sizes' correlation is known well enough to narrow the band by it.
 FEWEST_FOR_CORRELATION = 10
@@ -44,7 +45,10 @@ RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 
 
 @dataclass(frozen=True)
 class RatioPoint:
-    """The ratio at one message size in bytes; `band` is of the whole curve, None below 2 rounds."""
+    """The ratio at one message size in bytes; `band` is of the whole curve.
+
+    It is None below two rounds, and where the rounds agree to the last digit.
+    """
 
     message_bytes: int
     ratio: float
@@ -103,7 +107,9 @@ def ratio_curve(cell: Cell, implementation: str, base: str) -> list[RatioPoint]:
         RatioPoint(
             size,
             math.exp(mean),
-            Interval(math.exp(mean - half), math.exp(mean + half), CONFIDENCE),
+            Interval(math.exp(mean - half), math.exp(mean + half), CONFIDENCE)
+            if half > ROUNDING
+            else None,
         )
         for size, mean, half in zip(sizes, means, halves, strict=True)
     ]
@@ -164,7 +170,8 @@ def described(curves: Sequence[tuple[str, int, list[RatioPoint]]]) -> str:
     for name, _, curve in curves:
         sizes = differs_at(curve)
         where = f"leaves out 1 at {', '.join(map(str, sizes))}" if sizes else "holds 1 at all"
-        sentences.append(f"{name}: the band {where} of {len(curve)} sizes in bytes")
+        known = sum(point.band is not None for point in curve)
+        sentences.append(f"{name}: the band {where} of {known} sizes in bytes")
     return "; ".join(sentences)
 
 
@@ -177,9 +184,12 @@ def draw_ratio(name: str, style: int, curve: list[RatioPoint], across: Axis, up:
         return up.place(min(max(value, up.low), up.high))
 
     parts = []
-    if all(point.band for point in points):
-        upper = [(x, placed(p.band.high)) for x, p in inside if p.band]
-        lower = [(x, placed(p.band.low)) for x, p in inside if p.band]
+    for has_band, run in groupby(inside, key=lambda place: place[1].band is not None):
+        if not has_band:
+            continue
+        known = [(x, p.band) for x, p in run if p.band]
+        upper = [(x, placed(band.high)) for x, band in known]
+        lower = [(x, placed(band.low)) for x, band in known]
         parts.append(f'<polygon class="band" points="{polyline(upper + lower[::-1])}"/>')
     middle = [(x, placed(p.ratio)) for x, p in inside]
     parts.append(f'<polyline class="line" points="{polyline(middle)}"/>')

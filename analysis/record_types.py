@@ -54,6 +54,17 @@ class TimeSummary(Record):
         return self
 
 
+def lasting(times: TimeSummary) -> TimeSummary:
+    """Refuse times of which the median is none: no rate and no ratio can be made of them."""
+    if times.median <= 0:
+        raise ValueError("the median is 0 s, which no clock can have told from nothing")
+    return times
+
+
+#: Of what cannot take no time, unlike a collective operation without data.
+TimesThatLast = Annotated[TimeSummary, AfterValidator(lasting)]
+
+
 class Header(Record):
     """What ran, with what, where."""
 

@@ -98,6 +98,8 @@ def parse_line(line: str) -> dict[str, Any]:
             data = json.loads(line, parse_constant=refuse_constant)
         except json.JSONDecodeError as error:
             raise ValueError(f"not a JSON object ({error.msg}): {line.strip()[:60]!r}") from None
+        except RecursionError:
+            raise ValueError(f"nested too deep for a record: {line.strip()[:60]!r}") from None
     if not isinstance(data, dict) or "record" not in data:
         raise ValueError(f"not a record: {line.strip()[:60]!r}")
     return data

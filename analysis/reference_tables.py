@@ -70,6 +70,30 @@ def changes(
     return found
 
 
+def source_lines(
+    old: Mapping[tuple[str, str, str], CellReference], new: Iterable[CellReference]
+) -> list[str]:
+    """Return a line for each source of references: image, rounds, campaigns and when they ended.
+
+    An image in place of which the cells had another one is shown with that.
+    """
+    rounds: dict[tuple[str, str, str, str, str], set[int]] = {}
+    for cell in new:
+        before = old.get(cell.key)
+        image = cell.image_sha256[:12]
+        if before and before.image_sha256 != cell.image_sha256:
+            image = f"{image} (before: {before.image_sha256[:12]})"
+        source = (cell.tier, cell.implementation, image, ", ".join(cell.campaigns),
+                  cell.measured_utc[:10])  # fmt: skip
+        rounds.setdefault(source, set()).add(cell.rounds)
+    return [
+        f"source: {implementation}, tier {tier}, image {image}: "
+        f"{' to '.join(str(one) for one in sorted({min(counts), max(counts)}))} rounds of "
+        f"{campaigns}, until {ended}"
+        for (tier, implementation, image, campaigns, ended), counts in sorted(rounds.items())
+    ]
+
+
 def difference_table(
     site: str,
     old: Mapping[tuple[str, str, str], CellReference],

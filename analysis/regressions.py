@@ -55,8 +55,9 @@ def outcome(verdict: Verdict, margin: float, level: float = ALPHA) -> Outcome:
     """Return what a verdict whose ratio is above 1 where the new one is better says."""
     if verdict.adjusted_p is None:
         return "cannot be told"
-    worse = verdict.ratio.value < 1 / (1 + margin)
-    return "regression" if verdict.adjusted_p < level and worse else "none shown"
+    if verdict.adjusted_p < level and verdict.ratio.value < 1 / (1 + margin):
+        return "regression"
+    return "none shown" if verdict.is_told else "cannot be told"
 
 
 def without_control(text: str) -> str:

@@ -75,9 +75,10 @@ def fact_text(fact: object) -> str:
 def in_words(verdict: Verdict) -> str:
     """Return a verdict over a group of cells as the end of a sentence."""
     ratio = verdict.ratio
-    if ratio.interval is None:
+    if not verdict.is_told:
         return f"cannot be told from {ratio.counted}."
-    numbers = f"ratio {ratio.value:.3f}, 95% interval {interval_text(ratio.interval)}"
+    within = f"95% interval {interval_text(ratio.interval)}" if ratio.interval else ratio.counted
+    numbers = f"ratio {ratio.value:.3f}, {within}"
     if verdict.is_equivalent:
         also = f", {verdict.words}" if verdict.is_different else ""
         return f"equivalent to {verdict.base} within {percent(verdict.margin)}{also} ({numbers})."

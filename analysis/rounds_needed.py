@@ -9,7 +9,7 @@ too small).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from analysis.comparison import Comparison, over_cells
-from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, median
+from analysis.statistics import CONFIDENCE, FEWEST_PAIRS, ROUNDING, median
 from analysis.verdict import ALPHA
 
 MOST_ROUNDS = 1_000_000
@@ -29,7 +29,8 @@ class Plan:
 
     `rounds` make the interval of the ratio as narrow as asked, `rounds_at_most` even at the upper
     limit of the deviation; `to_show` show a difference of that size with the wanted power. None
-    is more than a million. `round_s` is what a round of it takes, launches of both together.
+    is more than a million. `family` is how many comparisons the verdicts are corrected for, this
+    one among them. `round_s` is what a round of it takes, launches of both together.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Plan:
     rounds: int | None
     rounds_at_most: int | None
     to_show: int | None
+    family: int
     round_s: float
 
     @property
@@ -77,8 +79,9 @@ def rounds_to_show(deviation: float, difference: float, power: float, family: in
     value. By Student's noncentral distribution.
     """
     shift, level = math.log1p(difference), ALPHA / family
-    if deviation == 0:
-        return FEWEST_PAIRS
+    if deviation < ROUNDING:
+        # Rounds that agree are judged by signs.
+        return least(lambda n: 2 * 0.5**n <= level)
 
     def shown(n: int) -> bool:
         critical = stats.t.isf(level / 2, n - 1)
@@ -98,20 +101,28 @@ def deviation_limit(deviation: float, rounds: int, confidence: float = CONFIDENC
 def plans(
     comparison: Comparison, precision: float, power: float, by_cell: bool = False
 ) -> list[Plan]:
-    """Return what each group, or each cell, of every implementation needs."""
+    """Return what each group, or each cell, of every implementation needs.
+
+    Not of one whose rounds agree to the last digit, of which no spread was seen.
+    """
     wall = round_seconds(comparison)
     rows = []
-    units = [(g.name, [c for c in g.cells]) for g in comparison.groups]
+    units = [(g.name, "", [c for c in g.cells]) for g in comparison.groups]
     if by_cell:
-        units = [(cell.name, [cell]) for cell in comparison.cells]
-    counted = sum(len({o for c in cells for o in c.log_ratios}) for _, cells in units)
-    for name, cells in units:
+        units = [(cell.name, cell.experiment, [cell]) for cell in comparison.cells]
+    # As verdicts are corrected: over all groups, and over the cells of an experiment.
+    families: Counter[str] = Counter()
+    for _, family, cells in units:
+        families[family] += len({other for cell in cells for other in cell.log_ratios})
+    for name, family, cells in units:
         for other in sorted({other for cell in cells for other in cell.log_ratios}):
             has = [cell for cell in cells if cell.log_ratios.get(other)]
             logarithms = over_cells([cell.log_ratios[other] for cell in has])
             if len(logarithms) < FEWEST_PAIRS:
                 continue
             seen = float(np.std(logarithms, ddof=1))
+            if seen < ROUNDING:
+                continue
             most = deviation_limit(seen, len(logarithms))
             launches = {cell.name.removesuffix(cell.series).rstrip() for cell in has}
             seconds = sum(
@@ -121,7 +132,8 @@ def plans(
                 Plan(
                     name, other, len(logarithms), seen, most,
                     rounds_for_width(seen, precision), rounds_for_width(most, precision),
-                    rounds_to_show(seen, precision, power, counted), seconds,
+                    rounds_to_show(seen, precision, power, families[family]),
+                    families[family], seconds,
                 )
             )  # fmt: skip
     return rows

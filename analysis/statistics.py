@@ -18,6 +18,8 @@ from scipy import special, stats
 
 CONFIDENCE = 0.95
 FEWEST_PAIRS = 2
+#: A standard error of logarithms below it is rounding of equal numbers, not noise.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,10 @@ class Interval:
 class Ratio:
     """A ratio of two implementations or campaigns, from logarithms of ratios.
 
-    `interval` is None below two launches on a side. `p_value` is of the ratio being 1 (two-sided),
-    `equivalence_p` of it being beyond the margin on either side. `pairs` counts paired rounds,
-    or, where the launches are not paired, those of the side that has fewer.
+    `interval` is None below two launches on a side, and where launches agree to the last digit, of
+    which no spread can be estimated: `counted` says so. `p_value` is of the ratio being 1
+    (two-sided), `equivalence_p` of it being beyond the margin on either side. `pairs` counts
+    paired rounds, or, where the launches are not paired, those of the side that has fewer.
     """
 
     value: float
@@ -44,6 +47,11 @@ class Ratio:
     pairs: int
     equivalence_p: float | None = None
     counted: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the ratio for people; a dash where no round has both sides."""
+        return "–" if math.isnan(self.value) else f"{self.value:.3f}"
 
 
 def median(values: Sequence[float]) -> float:
@@ -75,25 +83,6 @@ def trim_of(count: int, confidence: float) -> tuple[int, float]:
     return best
 
 
-def quantile_interval(
-    values: Sequence[float], share: float, confidence: float = CONFIDENCE
-) -> Interval | None:
-    """Return order statistics that cover a quantile (`share` of all values below), or None.
-
-    As many values are left out on each side as leave (1 - confidence) / 2 there: how many of n
-    independent values lie below the quantile is binomial. None where the least and the largest
-    value do not cover it as often as asked, as the quantile of 99% from 100 values.
-    """
-    ordered, count, tail = sorted(values), len(values), (1 - confidence) / 2
-    below = int(stats.binom.ppf(tail, count, share))
-    # The place from which on all values are above the quantile with at most `tail`.
-    above = int(stats.binom.isf(tail, count, share)) + 1
-    if below < 1 or above > count:
-        return None
-    coverage = stats.binom.cdf(above - 1, count, share) - stats.binom.cdf(below - 1, count, share)
-    return Interval(ordered[below - 1], ordered[above - 1], float(coverage))
-
-
 def paired_ratio(
     logarithms: Sequence[float], confidence: float = CONFIDENCE, margin: float | None = None
 ) -> Ratio:
@@ -110,7 +99,9 @@ def paired_ratio(
         return Ratio(math.exp(mean), None, None, count, counted=f"{count} paired rounds")
     error = float(np.std(logarithms, ddof=1)) / math.sqrt(count)
     told = (mean, error, count - 1, confidence, margin)
-    return ratio_of_mean(*told, pairs=count, counted=f"{count} paired rounds")
+    # All rounds are on one side: by signs, of which each is as likely where nothing differs.
+    chance = 0.5**count
+    return ratio_of_mean(*told, chance=chance, pairs=count, counted=f"{count} paired rounds")
 
 
 def independent_ratio(
@@ -133,7 +124,9 @@ def independent_ratio(
     weights = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
     freedom = variance**2 / weights if weights else sum(counts) - 2.0
     told = (mean, math.sqrt(variance), freedom, confidence, margin)
-    return ratio_of_mean(*told, pairs=min(counts), counted=counted)
+    # One side is all above the other: one of as many orders as there are where nothing differs.
+    chance = 1 / math.comb(sum(counts), counts[0])
+    return ratio_of_mean(*told, chance=chance, pairs=min(counts), counted=counted)
 
 
 def ratio_of_mean(
@@ -143,25 +136,31 @@ def ratio_of_mean(
     confidence: float = CONFIDENCE,
     margin: float | None = None,
     *,
+    chance: float,
     pairs: int,
     counted: str,
 ) -> Ratio:
     """Return the ratio that belongs to a mean of logarithms, its standard error and freedom.
 
+    Where launches agree to the last digit the error is none, and Student's test would be sure of
+    anything. `chance` decides there: of such an order of the launches, in one direction, where
+    nothing differs.
+
     Equivalence is by two one-sided tests (Schuirmann 1987): its p value is the larger of those of
     the ratio being at most 1 / (1 + margin) and at least 1 + margin.
     """
-    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     bound = math.log1p(margin) if margin is not None else None
-    if error == 0.0:
-        # Identical values in every round: no noise was seen, so none can be estimated.
-        p_value = 1.0 if mean == 0.0 else 0.0
-        equivalence = None if bound is None else float(abs(mean) >= bound)
-    else:
-        p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
-        equivalence = (
-            None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
-        )
+    if error < ROUNDING:
+        p_value = min(1.0, 2 * chance) if abs(mean) >= ROUNDING else 1.0
+        within = bound is not None and abs(mean) < bound - ROUNDING
+        equivalence = None if bound is None else chance if within else 1.0
+        counted += " that agree to the last digit"
+        return Ratio(math.exp(mean), None, p_value, pairs, equivalence, counted)
+    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
+    p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
+    equivalence = (
+        None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
+    )
     interval = Interval(math.exp(mean - half), math.exp(mean + half), confidence)
     return Ratio(math.exp(mean), interval, p_value, pairs, equivalence, counted)
 

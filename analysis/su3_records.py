@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from analysis.record_types import Count, Difference, Positive, Record, Seconds, Times, TimeSummary
+from analysis.record_types import (
+    Count,
+    Difference,
+    Positive,
+    Record,
+    Seconds,
+    Times,
+    TimesThatLast,
+)
 
 FourSides = Annotated[list[Positive], Field(min_length=4, max_length=4)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -68,7 +76,7 @@ class Su3(Su3Setting):
     exp_minus_delta_h: NotNegative
     accepted: Count
     unitarity_deviation: NotNegative
-    time_s: TimeSummary
+    time_s: TimesThatLast
     wall_s: Seconds
     cpu_by_rank_s: list[Seconds]
     exchange_by_rank_s: list[Seconds]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -53,10 +53,19 @@ def rich_table(table: TextTable) -> Table:
     return shown
 
 
-def show(tables: TextTable | Iterable[TextTable], pager: bool = False) -> None:
-    """Print tables and their notes."""
+def print_table(screen: Console, table: TextTable) -> None:
+    """Print a table and its notes."""
+    screen.print(rich_table(table))
+    for note in table.notes:
+        screen.print(note, markup=False, highlight=False, soft_wrap=True)
+
+
+def show(
+    tables: TextTable | Iterable[TextTable], pager: bool = False, sentences: Sequence[str] = ()
+) -> None:
+    """Print tables with their notes, and sentences below all of them."""
     with paged(console(), pager) as screen:
         for table in [tables] if isinstance(tables, TextTable) else tables:
-            screen.print(rich_table(table))
-            for note in table.notes:
-                screen.print(note, markup=False, highlight=False, soft_wrap=True)
+            print_table(screen, table)
+        for sentence in sentences:
+            screen.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -39,9 +39,15 @@ class Verdict:
         return self.adjusted_equivalence_p is not None and self.adjusted_equivalence_p < ALPHA
 
     @property
+    def is_told(self) -> bool:
+        """Return whether the launches can tell anything: enough of them, or such that differ."""
+        shown = self.is_different or self.is_equivalent
+        return self.adjusted_p is not None and (self.ratio.interval is not None or shown)
+
+    @property
     def words(self) -> str:
         """Return the verdict in plain words."""
-        if self.adjusted_p is None:
+        if not self.is_told:
             return f"cannot be told ({self.ratio.counted})"
         faster = "faster" if self.ratio.value > 1 else "slower"
         if self.is_equivalent and self.is_different:

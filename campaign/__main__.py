@@ -20,13 +20,23 @@ from campaign.progress import Progress
 from campaign.reference_findings import findings
 from campaign.rounds import only_campaign, run_round
 from containers import host_mpi, images
+from containers.ending import exit_code
 from containers.installed import PrefixError
-from containers.table import HOST
+from containers.programs import ProvisionError
+from containers.table import HOST, TableError
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.settings import load_site
 from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
+#: What of a manifest decides a campaign that is like it.
+LIKE: dict[str, type | tuple[type, ...]] = {
+    "campaign": str, "tier": str, "rounds": int, "order_seed": int, "images": dict,
+    "checks": (str, type(None)), "name": (str, type(None)), "study": (str, type(None)),
+    "time_limit": (str, type(None)),
+}  # fmt: skip
+#: What a campaign cannot be measured for; the texts are sentences.
+ERRORS = (CampaignError, SiteError, images.ImageError, PrefixError, TableError, ProvisionError)
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -103,8 +113,14 @@ def new_campaign(
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     choice.site_file(ROOT, options.site)
+    site = load_site(options.site)
     implementations, bound = chosen(options)
-    name = options.name or options.study or options.tier
+    name = str(options.name or options.study or options.tier)
+    if not folder.PLAIN.fullmatch(name):
+        raise CampaignError(
+            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
+            "-, and begin with a letter or digit"
+        )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     manifest = {
@@ -121,12 +137,12 @@ def new_campaign(
         **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
-        "images": provenance.describe_images(ROOT, implementations, load_site(options.site)),
+        "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
-        "site_data": load_site(options.site),
+        "site_data": site,
         "inputs": provenance.input_digests(ROOT, options.site),
         "machine": provenance.machine(),
-        "software": provenance.software(ROOT),
+        "software": provenance.software(ROOT, site),
         "commands": [command_of(options)],
         "rounds_done": [],
         **(facts or {}),
@@ -198,6 +214,24 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
 
 
 def measure(campaign: Path, manifest: dict[str, Any]) -> bool:
+    """Measure the rounds that are missing; return whether every check passed.
+
+    Raises CampaignError where a round measures nothing or the campaign cannot be written.
+    """
+    try:
+        return measure_rounds(campaign, manifest)
+    except OSError as error:
+        night = manifest.get("night")
+        go_on = f"nightly RESUME={night.get('again_of') or campaign.name}" if night else (
+            f"run RESUME={campaign.name}"
+        )  # fmt: skip
+        raise CampaignError(
+            f"{error.filename or campaign} cannot be written: {error.strerror or error}; put that "
+            f"right and go on with: make {go_on}"
+        ) from None
+
+
+def measure_rounds(campaign: Path, manifest: dict[str, Any]) -> bool:
     """Measure the rounds that are missing; return whether every check passed."""
     progress = Progress(manifest["rounds"])
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest['images'])}")
@@ -267,19 +301,23 @@ def as_before(options: argparse.Namespace) -> None:
     if not options.like:
         return
     manifest = read_manifest(options.like)
-    names = list(manifest["images"])
+    names = list(manifest.get("images") or ())
     marked = [name for name in names if f"+{HOST}-" in name]
     if marked and not options.host_mpi:
         raise CampaignError(
             f"{options.like} measured {marked[0]}, with an MPI of its machine bound in; say which "
             "one is to stand for it here: --host-mpi /opt/some-mpi"
         )
-    try:
-        options.like = str(manifest["campaign"])
-        options.tier, options.rounds = manifest["tier"], manifest["rounds"]
-        options.seed, options.checks = manifest["order_seed"], manifest["checks"]
-    except KeyError as error:
-        raise CampaignError(f"the manifest of {options.like} lacks {error}") from None
+    # It may be of a bundle, and so anybody's.
+    for key, kind in LIKE.items():
+        if not isinstance(manifest.get(key), kind):
+            raise CampaignError(
+                f"the manifest of {options.like} lacks {key!r}, or it is not what a manifest has "
+                "there"
+            )
+    options.like = manifest["campaign"]
+    options.tier, options.rounds = manifest["tier"], manifest["rounds"]
+    options.seed, options.checks = manifest["order_seed"], manifest["checks"]
     options.study, options.time_limit = manifest.get("study"), manifest.get("time_limit")
     options.name = options.name or manifest.get("name")
     options.images = ",".join(
@@ -292,24 +330,27 @@ def main() -> int:
     options = arguments()
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
     folder.only_owner_writes()
-    try:
-        as_before(options)
-        as_study(options)
-        if options.resume:
-            options.site = read_manifest(options.resume)["site"]
-        with only_campaign(ROOT, options.site):
-            if options.estimate:
-                print(estimate.expectation(ROOT, alike(options), options.rounds))
-                return 0
-            campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
-            passed = measure(campaign, manifest)
-            passed = report(campaign, manifest.get("study")) and passed
-    except (CampaignError, SiteError, images.ImageError, PrefixError) as error:
-        print(f"campaign: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("campaign: interrupted; go on with: make run RESUME=<the folder>", file=sys.stderr)
-        return 130
+    return exit_code(
+        "campaign", lambda: work(options), ERRORS, "go on with: make run RESUME=<the folder>"
+    )
+
+
+def work(options: argparse.Namespace) -> int:
+    """Do what the command line says; return the exit code.
+
+    Raises what ERRORS names, and OSError.
+    """
+    as_before(options)
+    as_study(options)
+    if options.resume:
+        options.site = read_manifest(options.resume)["site"]
+    with only_campaign(ROOT, options.site):
+        if options.estimate:
+            print(estimate.expectation(ROOT, alike(options), options.rounds))
+            return 0
+        campaign, manifest = (old_campaign if options.resume else new_campaign)(options)
+        passed = measure(campaign, manifest)
+        passed = report(campaign, manifest.get("study")) and passed
     if not passed:
         print(
             f"campaign: some checks failed; see {campaign / 'reframe'} and the report's list of "

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,17 @@ from analysis.terminal import show
 from analysis.text_table import TextTable
 from campaign import __main__ as campaigns
 from campaign import choice
-from campaign.folder import CampaignError
+from campaign.folder import CampaignError, only_owner_writes
 from campaign.rounds import only_campaign
-from containers import images
+from containers import images, trust
 from containers.apptainer import apptainer_command, exec_options
+from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site
-from site_configs.site_file import SCHEDULERS, SiteError
+from site_configs.site_file import SCHEDULERS, nearest, read_site_entries
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
@@ -50,6 +52,18 @@ def site_yaml(site: str) -> str:
     return f"site_configs/{site}/site.yaml"
 
 
+def with_places(root: Path, name: str, site: dict[str, Any]) -> dict[str, Any]:
+    """Return a site's data with its name, and with the file and line of each key as `places`."""
+    entries = read_site_entries(choice.site_file(root, name), root)
+    places = {key: str(entry.place) for key, entry in entries.items()}
+    return site | {"name": name, "places": places}
+
+
+def place_of(site: dict[str, Any], key: str) -> str:
+    """Return file and line of a key of a site; of one that does not stand there the file."""
+    return str(site["places"].get(key, site_yaml(site["name"])))
+
+
 def left_to_do(root: Path, site: str) -> Iterator[Finding]:
     """Yield what new-site has left for people to answer."""
     for name in ("site.yaml", "references.yaml"):
@@ -60,15 +74,19 @@ def left_to_do(root: Path, site: str) -> Iterator[Finding]:
                 yield Finding(f"{place}: still {line.removeprefix('# ')}", bad=False)
 
 
-def of_apptainer(root: Path, names: list[str]) -> Iterator[Finding]:
-    """Yield why Apptainer cannot run an image on the machine where jobs are submitted."""
+def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[Finding]:
+    """Yield why Apptainer cannot run an image on the machine where jobs are submitted.
+
+    Nothing of an image is run that the site does not admit.
+    """
     try:
         apptainer = apptainer_command()
     except ProvisionError as error:
         yield Finding(str(error))
         return
-    built = [n for n in names if images.split_variant(n)[0] in images.available(root)]
-    image = [str(images.verify(root, built[0])), "true"] if built else []
+    admitted = (path for name in names if (path := admitted_image(root, site, name)))
+    image = [str(path) for path in islice(admitted, 1)]
+    image += ["true"] if image else []
     command = [str(apptainer), *(["exec", *exec_options()] if image else ["--version"]), *image]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -82,23 +100,31 @@ def of_apptainer(root: Path, names: list[str]) -> Iterator[Finding]:
         )
 
 
-def of_images(root: Path, names: list[str]) -> Iterator[Finding]:
-    """Yield which images are missing or are not the locked ones."""
+def admitted_image(root: Path, site: dict[str, Any], name: str) -> Path | None:
+    """Return the path of an image that a site may run; None where there is none."""
+    try:
+        return trust.admit(root, name, site)
+    except images.ImageError:
+        return None
+
+
+def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[Finding]:
+    """Yield which images are missing, are not the locked ones, or not what the site admits."""
     for name in names:
         try:
-            images.verify(root, name)
+            trust.admit(root, name, site)
         except images.ImageError as error:
             yield Finding(str(error))
 
 
 def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
     """Yield what the scheduler does not have that the site's file says."""
-    name, file = site["scheduler"], site_yaml(site["name"])
+    name, place = site["scheduler"], place_of(site, "scheduler")
     commands = [*SCHEDULERS[name], *(["srun"] if site["launch"] == "srun" else [])]
     missing = [command for command in commands if not machine.has(command)]
     if missing:
         yield Finding(
-            f"{', '.join(missing)}: not on PATH, and `scheduler: {name}` of {file} needs it; run "
+            f"{place}: `scheduler: {name}` needs {', '.join(missing)}, not on PATH here; run "
             "this where jobs are submitted, or set `scheduler` to what this machine has"
         )
         return
@@ -107,7 +133,7 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
         return
     if name == "slurm" and not look.has_accounting(machine):
         yield Finding(
-            f"Slurm's accounting is off, and `scheduler: slurm` of {file} asks it: write `squeue`"
+            f"{place}: `scheduler: slurm` asks Slurm's accounting, which is off: write `squeue`"
         )
     # Slurm's -q is the quality of service; the others' is the queue.
     option = r"(?:--partition[= ]|-p ?)" if name in ("slurm", "squeue") else "-q ?"
@@ -115,10 +141,11 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
     found = find(machine, asked[1] if asked else None)
     if found is None:
         there = find(machine, None)
-        known = ", ".join((there.partition, *there.others)) if there else "none that is up"
+        known = (there.partition, *there.others) if there else ()
         yield Finding(
-            f"the scheduler has no partition or queue `{asked[1]}`, which `access` of {file} asks "
-            f"for; there are: {known}" if asked
+            f"{place_of(site, 'access')}: the scheduler has no partition or queue `{asked[1]}`, "
+            f"which `access` asks for; there are: {', '.join(known) or 'none that is up'}"
+            f"{nearest(asked[1], known)}" if asked
             else "the scheduler lists no partition or queue with nodes: is it up?"
         )  # fmt: skip
         return
@@ -128,11 +155,15 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[Finding]:
     ):  # fmt: skip
         # Slurm counts memory in whole MiB, of which a node may have a part more.
         if most and site[key] > most + (look.MIB if key == "memory_bytes_per_node" else 0):
-            # Jobs for more nodes than there are wait for ever. Where nodes differ, `access`
-            # may choose those that have more.
+            # Jobs for more nodes or cores than there are wait for ever. Where nodes differ,
+            # `access` may choose those that have more.
+            largest = found.most_cores if key == "cores_per_node" else None
+            bad = key == "nodes" or (largest is not None and site[key] > largest)
+            and_up = f" to {largest}" if largest and largest > most else ""
             yield Finding(
-                f"{file}: `{key}` is {site[key]}, but it is {most} by {found.source}",
-                bad=key == "nodes",
+                f"{place_of(site, key)}: `{key}` is {site[key]}, but it is {most}{and_up} by "
+                f"{found.source}",
+                bad=bad,
             )
 
 
@@ -173,10 +204,8 @@ def of_this_machine(site: dict[str, Any]) -> Iterator[Finding]:
         and site["launch"] == "mpiexec"
         and site["cores_per_node"] > cores
     ):
-        yield Finding(
-            f"{site_yaml(site['name'])}: `cores_per_node` is {site['cores_per_node']}, and this "
-            f"machine gives {cores}"
-        )
+        place, said = place_of(site, "cores_per_node"), site["cores_per_node"]
+        yield Finding(f"{place}: `cores_per_node` is {said}, and this machine gives {cores}")
 
 
 def look_around(
@@ -188,8 +217,8 @@ def look_around(
         *of_this_machine(site),
         *of_scheduler(site, machine),
         *of_pmi(root, site, names, machine),
-        *(of_images(root, names) if with_images else ()),
-        *of_apptainer(root, names),
+        *(of_images(root, site, names) if with_images else ()),
+        *of_apptainer(root, site, names),
     ]
 
 
@@ -255,28 +284,30 @@ def main() -> int:
         "--look", action="store_true", help="look only, and not at images; start no job"
     )
     options = parser.parse_args()
-    try:
-        choice.site_file(ROOT, options.site)
-        site = load_site(options.site) | {"name": options.site}
-        names = choice.implementations(ROOT, options.site, options.images)
-        findings = look_around(ROOT, site, names, Machine(), with_images=not options.look)
-        # What is left to do has been said before the images were built.
-        said = [finding for finding in findings if finding.bad or options.look]
-        for finding in said:
-            print(f"{'fix' if finding.bad else 'note'}: {finding.sentence}")
-        if any(finding.bad for finding in findings):
-            print("check-site: no job was started; fix the above and try again", file=sys.stderr)
-            return 1
-        if options.look:
-            print(f"site {options.site}: nothing that can be looked at stands in the way")
-            return 0
-        campaign, became = preflight(options.site, names)
-    except (CampaignError, SiteError, images.ImageError, TableError) as error:
-        print(f"check-site: {error}", file=sys.stderr)
+    only_owner_writes()
+    return exit_code("check-site", lambda: work(options), campaigns.ERRORS, "it can be repeated")
+
+
+def work(options: argparse.Namespace) -> int:
+    """Look and run the preflights; return the exit code.
+
+    Raises what campaign.__main__.ERRORS names, and OSError.
+    """
+    choice.site_file(ROOT, options.site)
+    site = with_places(ROOT, options.site, load_site(options.site))
+    names = choice.implementations(ROOT, options.site, options.images)
+    findings = look_around(ROOT, site, names, Machine(), with_images=not options.look)
+    # What is left to do has been said before the images were built.
+    said = [finding for finding in findings if finding.bad or options.look]
+    for finding in said:
+        print(f"{'fix' if finding.bad else 'note'}: {finding.sentence}")
+    if any(finding.bad for finding in findings):
+        print("check-site: no job was started; fix the above and try again", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("check-site: interrupted; it can be repeated", file=sys.stderr)
-        return 130
+    if options.look:
+        print(f"site {options.site}: nothing that can be looked at stands in the way")
+        return 0
+    campaign, became = preflight(options.site, names)
     show(table(ROOT, site, became))
     print(f"launches: {campaign}")
     return 0 if all(said == "ok" for said in became.values()) else 1

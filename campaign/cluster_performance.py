@@ -20,9 +20,11 @@ from pathlib import Path
 from campaign import choice
 from campaign.performance import alternate, round_trips, show
 from campaign.places import Place, inside, outside
-from containers import images
+from containers import images, trust
+from containers.ending import exit_code
 from reframe_checks.mixins.launching import World, start_ranks
 from site_configs.settings import load_site
+from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORT = ["--sizes", "0", "--sizes", "1024", "--iterations", "1000", "--warmup", "100"]
@@ -112,7 +114,7 @@ def main() -> int:
     for implementation in choice.implementations(ROOT, options.site, ""):
         if images.interface_of(ROOT, implementation) != "mpi":
             continue
-        image = images.verify(ROOT, implementation)
+        image = trust.admit(ROOT, implementation, site)
         # The nodes share the home folder.
         with tempfile.TemporaryDirectory(dir=os.environ["HOME"]) as folder:
             place = started(implementation, site, image, Path(folder))
@@ -123,4 +125,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        exit_code(
+            "cluster_performance", main, (images.ImageError, SiteError), "nothing is kept of it"
+        )
+    )

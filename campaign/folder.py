@@ -17,6 +17,8 @@ from typing import Any
 
 LAUNCH_SCHEMA = "wyeast-launch-1"
 MANIFEST_SCHEMA = "wyeast-campaign-1"
+#: A name that becomes part of a path: without slashes, and neither hidden nor an option.
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class CampaignError(Exception):

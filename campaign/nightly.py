@@ -20,10 +20,10 @@ from typing import Any
 
 from campaign import __main__ as campaigns
 from campaign import choice, estimate, retention
-from campaign.folder import CampaignError
+from campaign.folder import CampaignError, only_owner_writes
 from campaign.rounds import SiteIsBusy, only_campaign
-from containers import images
-from containers.installed import PrefixError
+from containers import images, trust
+from containers.ending import exit_code
 
 ROOT = campaigns.ROOT
 AGAIN = 2
@@ -45,7 +45,8 @@ class Wanted:
     facts: dict[str, Any]
 
 
-#: Measures a campaign, or goes on with it, and returns its folder; raises CampaignError.
+#: Measures a campaign, or goes on with it, and returns its folder; raises campaigns.ERRORS and
+#: OSError.
 Measure = Callable[[Wanted], Path]
 #: Judges a night: the folder, what was measured again, whether to decide by that.
 Judge = Callable[[Path, Sequence[Path], bool], dict[str, Any]]
@@ -86,11 +87,12 @@ def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]
 
     Raises CampaignError where there is none of the first.
     """
+    data = choice.site_data(root, site)
     names = choice.implementations(root, site, words) if words else choice.wanted(root, site)
     broken = {}
     for name in names:
         try:
-            images.verify(root, name)
+            trust.admit(root, name, data)
         except images.ImageError as error:
             broken[name] = str(error)
     whole = [name for name in names if name not in broken]
@@ -117,8 +119,8 @@ def wanted_again(night: Path, wanted: Wanted, told: dict[str, Any], number: int)
 def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[str, Any]]:
     """Measure and judge a night, measure again what trips, decide; return its folder and verdict.
 
-    What cannot be measured again leaves the night undecided. Raises CampaignError where the night
-    itself cannot be measured or judged.
+    What cannot be measured again leaves the night undecided. Raises campaigns.ERRORS and OSError
+    where the night itself cannot be measured or judged.
     """
     night = measure(wanted)
     told = judge(night, [], False)
@@ -128,7 +130,7 @@ def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[s
     for number in range(1, AGAIN + 1):
         try:
             again.append(measure(wanted_again(night, wanted, told, number)))
-        except CampaignError as error:
+        except (*campaigns.ERRORS, OSError) as error:
             print(f"nightly: {error}", file=sys.stderr)
     return night, judge(night, again, True)
 
@@ -240,29 +242,33 @@ def main() -> int:
     """Run a night; return the exit code."""
     options = arguments()
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
+    only_owner_writes()
     # A night that is itself a job of Slurm's asks for jobs of their own.
     for name in [name for name in os.environ if re.match(r"S(LURM|BATCH|RUN)_", name)]:
         if name != "SLURM_CONF":
             del os.environ[name]
+    state = "go on with: make nightly RESUME=<folder>"
+    return exit_code("nightly", lambda: work(options), campaigns.ERRORS, state)
+
+
+def work(options: argparse.Namespace) -> int:
+    """Run a night; return the exit code.
+
+    Raises what campaign.__main__.ERRORS names, and OSError.
+    """
+    retention.checked(options.keep_nights)
+    wanted = wanted_of(options)
+    if options.dry_run:
+        say_plan(options, wanted)
+        clear_away(options)
+        return 0
     try:
-        retention.checked(options.keep_nights)
-        wanted = wanted_of(options)
-        if options.dry_run:
-            say_plan(options, wanted)
-            clear_away(options)
-            return 0
         with only_campaign(ROOT, options.site):
             night, told = course(lambda one: measured(options, one), judged, wanted)
             clear_away(options)
     except SiteIsBusy as error:
         print(f"nightly: {error}; nothing was begun or changed", file=sys.stderr)
         return ANOTHER_AT_WORK
-    except (CampaignError, images.ImageError, PrefixError) as error:
-        print(f"nightly: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("nightly: interrupted; go on with: make nightly RESUME=<folder>", file=sys.stderr)
-        return 130
     print(f"report: {night / 'report.html'}\nsummary: {night / 'night.md'}")
     return int(told["exit_code"])
 

@@ -19,9 +19,12 @@ from pathlib import Path
 from analysis.communication_records import Communication, PingPong
 from analysis.hpl_output import read_hpl_output
 from analysis.records import read_program_output
-from campaign.performance import show
+from campaign.performance import SITE, show
 from campaign.places import Place, inside, mpiexec_of
-from containers import images
+from containers import images, trust
+from containers.ending import exit_code
+from site_configs.settings import load_site
+from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The path in the container, which is the launch's folder.
@@ -118,7 +121,7 @@ def main() -> int:
         "| image | program | profiled | without | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
     for implementation in images.default_implementations(ROOT):
-        image = images.verify(ROOT, implementation)
+        image = trust.admit(ROOT, implementation, load_site(SITE))
         mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
             place = inside(image, Path(folder))
@@ -128,4 +131,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        exit_code(
+            "profile_performance", main, (images.ImageError, SiteError), "nothing is kept of it"
+        )
+    )

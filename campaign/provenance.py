@@ -14,6 +14,7 @@ from typing import Any
 from campaign import node_facts
 from containers import images, trust
 from containers.apptainer import apptainer_command, exec_options
+from site_configs.machine import Machine, pmi_types
 
 # Everything that decides what is measured and that is not inside an image.
 INPUTS = (
@@ -58,12 +59,17 @@ def said_by(*command: str) -> str | None:
     return done.stdout.strip() or None
 
 
-def software(root: Path) -> dict[str, Any]:
-    """Return the versions of what starts, isolates and schedules the launches."""
+def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the versions of what starts, isolates and schedules a site's launches.
+
+    `pmi` are the types of PMI that srun offers; None where the site does not start ranks by it.
+    """
+    by_srun = site.get("launch") == "srun"
     return {
         "reframe": version("reframe-hpc"),
         "apptainer": said_by(str(apptainer_command()), "--version"),
         "slurm": said_by("sinfo", "--version"),
+        "pmi": " ".join(sorted(pmi_types(Machine()))) or None if by_srun else None,
         "python": platform.python_version(),
         "wyeast_commit": said_by("git", "-C", str(root), "rev-parse", "HEAD"),
         "wyeast_changes": bool(said_by("git", "-C", str(root), "status", "--porcelain")),

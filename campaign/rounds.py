@@ -48,6 +48,11 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
                 f"another campaign is measuring on {place} ({holder}), and two at once would "
                 "measure each other; wait until it has ended"
             ) from None
+        except OSError as error:
+            raise CampaignError(
+                f"{lock} cannot be opened: {error.strerror}; if this checkout is another user's, "
+                "measure in one of your own"
+            ) from None
         except NotShared as error:
             print(
                 f"campaigns of other checkouts on this machine would not be noticed: {error}",

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from containers import images, installed, packing
+from containers import images, installed, packing, trust
 from containers.apptainer import apptainer_command, exec_options
 from containers.installed import PrefixError
 from containers.sources import sha256_of
 from containers.table import HOST, Packed, load_table
+from site_configs.site_file import read_site
 
 #: Where containers have the libraries of the machine that the MPI needs.
 LIBRARIES = "/opt/wyeast/host-lib"
@@ -35,8 +36,9 @@ def bind(
 
     Where no name has `+host`, all get it. The processes that this one starts know the facts, too.
     Raises PrefixError where an image's programs cannot use that MPI, ImageError for an image that
-    is not there.
+    is not there or that the site does not admit, SiteError for a site that cannot be read.
     """
+    data = read_site(root / "site_configs" / site / "site.yaml", root)
     table = load_table(root)
     found = installed.find(words, table, ("mpiexec",))
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
@@ -75,7 +77,7 @@ def bind(
             raise PrefixError(
                 f"{image} is a variant already; HOST_MPI is for {image.split('+')[0]}"
             )
-        sentence = check(images.verify(root, image), image, found, facts)
+        sentence = check(trust.admit(root, image, data), image, found, facts)
         if sentence:
             print(f"host-mpi: {sentence}", file=sys.stderr)
         chosen.append(f"{image}+{variant}")

@@ -79,6 +79,8 @@ class Nodes:
     others: tuple[str, ...]
     #: Whether some nodes have more than that.
     mixed: bool
+    #: The cores of the node that has the most.
+    most_cores: int | None = None
 
 
 def _least(partition: str, found: list[Kind], source: str, others: tuple[str, ...]) -> Nodes | None:
@@ -90,7 +92,7 @@ def _least(partition: str, found: list[Kind], source: str, others: tuple[str, ..
     memory = [kind[2] for kind in found if kind[2]]
     return Nodes(
         partition, count, min(cores, default=None), min(memory, default=None), source, others,
-        mixed=len({kind[1:] for kind in found}) > 1,
+        mixed=len({kind[1:] for kind in found}) > 1, most_cores=max(cores, default=None),
     )  # fmt: skip
 
 

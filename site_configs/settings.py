@@ -111,7 +111,8 @@ site_configuration = {
             "poll_rate_min": POLLS_PER_S[1],
         }
     ],
-    "storage": [{"enable": True, "backend": "sqlite", "sqlite_db_file": str(STATE / "results.db")}],
+    # Campaigns keep what was measured; a database of ReFrame's own would grow with every night.
+    "storage": [{"enable": False}],
     "logging": [
         {
             "level": "debug",

@@ -197,6 +197,15 @@ def read_entries(path: Path, root: Path) -> dict[str, Entry]:
     return _entries(loader, node, Place(shown, 1))
 
 
+def read_site_entries(path: Path, root: Path) -> dict[str, Entry]:
+    """Return the keys of a site's file, or of its overrides, with their lines; raises SiteError."""
+    entries = read_entries(path, root)
+    overrides = entries.get("overrides")
+    if overrides and _text(overrides.value) and (root / overrides.value).is_file():
+        entries |= read_entries(root / overrides.value, root)
+    return entries
+
+
 def _wrong_value(name: str, entry: Entry) -> str:
     """Return the sentence about a value that a key cannot have."""
     key, value = KEYS[name], entry.value
@@ -242,10 +251,7 @@ def read_site(path: Path, root: Path) -> dict[str, Any]:
 
     `root` is the checkout: overrides are seen from there, and sentences name files so.
     """
-    entries = read_entries(path, root)
-    overrides = entries.get("overrides")
-    if overrides and _text(overrides.value) and (root / overrides.value).is_file():
-        entries |= read_entries(root / overrides.value, root)
+    entries = read_site_entries(path, root)
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
     problems = list(_problems(entries, shown))
     if problems:

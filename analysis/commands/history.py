@@ -12,6 +12,7 @@ from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
     CampaignArgument,
+    PagerOption,
     campaign_of,
     comparison_of,
     fail,
@@ -104,23 +105,23 @@ def compare(
     with_why: Annotated[
         bool, typer.Option("--why", help="of two campaigns: what differs, too, as by `why`")
     ] = False,
+    pager: PagerOption = True,
 ) -> None:  # fmt: skip
     """Say which implementation, or campaign, is faster for what, in words."""
     from analysis.report import answer, tally
+    from analysis.terminal import show
 
     if other is not None:
         if base:
             fail("--base is for implementations of one campaign; of two, the first is the base")
         from analysis.history_tables import comparison_table, group_sentences
-        from analysis.terminal import show
 
         before, after = campaign_of(campaign), campaign_of(other)
         reasons = explained(before, after, images) if with_why else None
         found = reasons.comparison if reasons else compared(before, after, images)
         if found:
-            show(comparison_table(found))
-            for sentence in group_sentences(found):
-                print(f"- {sentence}")
+            bullets = [f"- {sentence}" for sentence in group_sentences(found)]
+            show(comparison_table(found), pager, bullets)
         if reasons:
             if found:
                 say_limits(found)
@@ -145,8 +146,7 @@ def compare(
     else:
         comparison = comparison_of(campaign, base)
     sentences = answer(comparison) + tally(comparison)
-    for sentence in sentences or ["Only one implementation was measured."]:
-        print(sentence)
+    show([], pager, sentences or ["Only one implementation was measured."])
 
 
 @app.command()
@@ -173,6 +173,7 @@ def history(
     most: Annotated[int, typer.Option(help="how many series, those that changed first")] = 40,
     runs: RunsOption = ROOT / "runs",
     rebuild: RebuildOption = False,
+    pager: PagerOption = True,
 ) -> None:
     """List every cell and implementation over all campaigns, with the points where they changed."""
     from fnmatch import fnmatchcase
@@ -199,9 +200,8 @@ def history(
             f"{', '.join(sorted(rows['experiment'].unique()))}"
         )
     series = series_of(chosen)
-    show(history_table(series, most))
-    for sentence in change_sentences(runs, series, least):
-        print(f"- {sentence}")
+    bullets = [f"- {sentence}" for sentence in change_sentences(runs, series, least)]
+    show(history_table(series, most), pager, bullets)
 
 
 @app.command()

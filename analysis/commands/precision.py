@@ -9,6 +9,7 @@ import typer
 from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
+    PagerOption,
     campaign_of,
     comparison_of,
     fail,
@@ -28,6 +29,7 @@ def plan(
     ] = 0.8,
     cells: Annotated[bool, typer.Option("--cells", help="each cell instead of groups")] = False,
     base: BaseOption = None,
+    pager: PagerOption = True,
 ) -> None:
     """Say how many rounds a wanted precision takes, by the spread that the campaign has seen."""
     from analysis.precision_tables import plan_table
@@ -43,13 +45,14 @@ def plan(
             f"{comparison.campaign.path.name} has not two implementations in two complete rounds, "
             "so no spread was seen; measure a few first: make run ROUNDS=5"
         )
-    show(plan_table(comparison, rows, precision, power))
+    show(plan_table(comparison, rows, precision, power), pager)
 
 
 @app.command()
 def spread(
     campaign: CampaignArgument,
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
+    pager: PagerOption = True,
 ) -> None:
     """List how much launches differ, how much iterations within them, and their quantiles."""
     from analysis.launch_spread import spreads
@@ -60,4 +63,4 @@ def spread(
     rows = spreads(found)
     if not rows:
         fail(f"{found.path.name} has no sound launch of a program that times iterations")
-    show(spread_table(found, rows, most))
+    show(spread_table(found, rows, most), pager)

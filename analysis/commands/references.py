@@ -29,12 +29,14 @@ def folder_of_site(sites: Path, site: str) -> Path:
 
 def show_difference(folder: Path, new: list[CellReference], looked_at: int | None = None) -> int:
     """Print what accepting changes; return the number of changes."""
-    from analysis.reference_tables import changes, difference_table, handwritten
+    from analysis.reference_tables import changes, difference_table, handwritten, source_lines
     from analysis.references import ACCEPTED, load, merged
     from analysis.terminal import show
 
     old = merged(load(folder / ACCEPTED), [])
     if changes(old, new):
+        for line in source_lines(old, new):
+            print(line)
         show(difference_table(folder.name, old, new, handwritten(folder), looked_at))
     return len(changes(old, new))
 

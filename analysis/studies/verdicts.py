@@ -155,7 +155,7 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
         half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error if count > 1 else 0.0
         interval = Interval(mean - half, mean + half, confidence) if count > 1 else None
         number = Number(mean, interval, count)
-    if count > 1 and max(values) == min(values):
+    if count > 1 and (number.interval is None or max(values) == min(values)):
         return Number(number.value, median_interval(values), count)
     return number
 

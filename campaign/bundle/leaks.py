@@ -47,13 +47,16 @@ def scan(members: Mapping[str, Member], folder: Path) -> tuple[list[str], list[s
     """Return sentences on secrets and on what may be private, each with where and how often.
 
     `folder` is the campaign's, whose owner's name is looked for. Images are not looked into: they
-    hold no data of a campaign.
+    hold no data of a campaign. Definitions, which are meant to be read, are for secrets alone.
     """
     said: list[list[str]] = []
-    for kinds in (SECRETS, {**HINTS, **people(folder)}):
+    for kinds, passed_over in (
+        (SECRETS, ("images/",)),
+        ({**HINTS, **people(folder)}, ("images/", "definitions/")),
+    ):
         where: dict[str, list[str]] = {}
         for name, member in sorted(members.items()):
-            if name.startswith(("images/", "definitions/")):
+            if name.startswith(passed_over):
                 continue
             with member.open() as file:
                 content = file.read()

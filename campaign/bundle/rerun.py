@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from containers import images
 from containers.locking import BuildError, only_build
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: What was measured; the rest of a campaign's folder is made from it again.
 MEASURED = ("campaign/manifest.json", "campaign/launches/", "campaign/nodes/", "campaign/reframe/")
 
@@ -55,6 +53,16 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(words[:end])
     options.submit = words[end + 1 :]
     return options
+
+
+def usable(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a bundle's manifest; raise BundleError where what is used of it is something else."""
+    inputs, every = manifest.get("inputs", {}), manifest["images"].values()
+    if not isinstance(inputs, dict) or not all(isinstance(one, str) for one in inputs.values()):
+        raise BundleError("`inputs` of its manifest.json has no digests by file")
+    if not all(isinstance(image.get("sha256"), str) for image in every):
+        raise BundleError("an image of its manifest.json has no sha256")
+    return manifest
 
 
 def definition_differences(manifest: dict[str, Any]) -> list[str]:
@@ -102,7 +110,7 @@ def put_image(unpacked: Path, sums: dict[str, str], implementation: str, digest:
         raise BundleError(
             f"the bundle's images/images.lock does not have {implementation}"
         ) from None
-    if not PLAIN.fullmatch(implementation) or {sums[name], entry.get("sha256")} != {digest}:
+    if not folder.PLAIN.fullmatch(implementation) or {sums[name], entry.get("sha256")} != {digest}:
         raise BundleError(f"{name} of the bundle is not the image that was measured ({digest})")
     target = images.folder(ROOT) / f"{implementation}.sif"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -227,8 +235,8 @@ def rerun(options: argparse.Namespace) -> int:
         name, sums = unpack(bundle, Path(aside), options.most_bytes)
         unpacked = Path(aside) / name
         print(f"{bundle.name}: {len(sums)} files have the digests that it says")
-        manifest = read_manifest(unpacked / "campaign")
-        if manifest["campaign"] != name or not PLAIN.fullmatch(name):
+        manifest = usable(read_manifest(unpacked / "campaign"))
+        if manifest["campaign"] != name or not folder.PLAIN.fullmatch(name):
             raise BundleError(f"{bundle} holds {manifest['campaign']!r} in a folder {name!r}")
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         for sentence in definition_differences(manifest):

@@ -226,6 +226,12 @@ def test_what_was_not_measured_again_stays(root: Path) -> None:
             shutil.rmtree(path)
     code, text = ask(root, "calibrate")
     assert code == 0 and "%" in text
+    [source] = [line for line in text.splitlines() if line.startswith("source:")]
+    assert source == (
+        "source: alpha-1.0, tier quick, image 000000000000 (before: 000000000000): 4 rounds of "
+        f"{newer.name}, until 2026-01-01"
+    )
+    assert source in ask(root, "accept-references", "--dry-run")[1]
     ask(root, "accept-references")
     digests = {one.key: one.image_sha256 for one in references.load(folder / references.ACCEPTED)}
     assert len(digests) == 10

@@ -86,6 +86,28 @@ def test_one_round_cannot_tell(tmp_path: Path) -> None:
     assert set(verdicts) == {"cannot be told (1 paired rounds)"}
 
 
+@pytest.mark.parametrize(
+    ("rounds", "words", "sentence"),
+    [(2, "cannot be told (2 paired rounds that agree to the last digit)", "cannot be told from 2"),
+     (8, "faster", "is faster than alpha-1.0 by a factor of 1.05 (ratio 1.050, 8")],
+)  # fmt: skip
+def test_equal_logs_of_hpl_are_no_certainty(
+    tmp_path: Path, rounds: int, words: str, sentence: str
+) -> None:
+    """HPL prints four digits: two rounds that agree in all of them say nothing of the spread."""
+    truths = {"alpha-1.0": Truth(1e-6, 1e9, 20e9), "beta-2.0": Truth(1e-6, 1e9, 21e9)}
+    synthetic = Synthetic(tmp_path / "c", truths, rounds=rounds, pairs=["Send/Recv"], noise=0.0)
+    comparison = compare(read_campaign(synthetic.write()))
+    logs = {path.read_text() for path in tmp_path.glob("c/launches/*Linpack_grid=1x1*/stdout")}
+    assert len(logs) == 2, "each implementation's logs are equal"
+    for cell in comparison.experiment("Linpack"):
+        verdict = cell.verdicts["beta-2.0"]
+        assert verdict.words == words and verdict.ratio.interval is None
+        assert verdict.ratio.p_value == 2 * 0.5**rounds
+    [said] = [one for one in answer(comparison) if one.startswith("Linpack")]
+    assert f"{sentence} paired rounds that agree to the last digit" in said
+
+
 def test_tables_have_declared_columns(twice: Path) -> None:
     campaign = read_campaign(twice)
     rows = write_tables(campaign)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from analysis.__main__ import app
 from analysis.campaign import read_campaign
 from analysis.comparison import compare
-from analysis.data_tables import DataTable, data_tables, group_table, median_table
+from analysis.data_tables import DataTable, data_tables, group_table, median_table, ratio_table
 from analysis.downloads import downloads_of
 from analysis.exports import csv_text, latex_cell, latex_table
 from analysis.junit import junit
@@ -66,6 +66,25 @@ def test_every_number_of_a_csv_can_be_traced(folder: Path) -> None:
     assert [float(row["median_bandwidth (B/s)"]) for row in own] == [
         estimate.median for estimate in cell.estimates["beta-2.0"]
     ]
+
+
+def test_a_verdict_has_all_that_it_is_judged_by(folder: Path) -> None:
+    """The words of a row follow from its numbers alone: corrected p values, ratio and margin."""
+    rows = rows_of(csv_text(ratio_table(compare(read_campaign(folder)), "PointToPoint")))
+    rows += rows_of(csv_text(ratio_table(compare(read_campaign(folder)), "Linpack")))
+    told = [row for row in rows if row["p_adjusted (1)"]]
+    assert told
+    for row in told:
+        margin = float(row["margin (1)"])
+        equivalent = float(row["p_equivalence_adjusted (1)"]) < 0.05
+        different = float(row["p_adjusted (1)"]) < 0.05
+        faster = "faster" if float(row["ratio (1)"]) > 1 else "slower"
+        words = faster if different else "no difference shown"
+        if equivalent:
+            within = f"{100 * margin:.3g}%"
+            both = f"{faster} by less than {within}"
+            words = both if different else f"equivalent within {within}"
+        assert row["verdict"] == words
 
 
 def test_every_column_of_a_number_has_its_unit(folder: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from analysis.campaign import read_campaign
 from analysis.history_index import KEPT, history_rows
 from analysis.missed_references import Held, held_references
+from analysis.nights import nights_like
 from campaign.nightly import Wanted, course
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import Synthetic, Truth
@@ -79,6 +80,23 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def runs(month: Path, tmp_path: Path) -> Path:
     """Return a copy of the month, to add to."""
     return Path(shutil.copytree(month, tmp_path / "runs"))
+
+
+def test_nights_of_a_site_whose_name_ends_alike_are_others(tmp_path: Path) -> None:
+    for site in ("b-local", "local"):
+        path = night(tmp_path, 0 if site == "b-local" else 1)
+        manifest = json.loads((path / "manifest.json").read_text())
+        folder = path.with_name(path.name.replace("-local-", f"-{site}-"))
+        facts = {"site": site, "campaign": folder.name}
+        (path / "manifest.json").write_text(json.dumps({**manifest, **facts}))
+        path.rename(folder)
+    frame = history_rows(tmp_path, lambda sentence: pytest.fail(sentence))
+    assert set(frame["site"]) == {"b-local", "local"}
+    for site, name, found in (
+        ("local", "nightly", 1), ("b-local", "nightly", 1), ("b", "local-nightly", 0),
+    ):  # fmt: skip
+        of = nights_like(frame, {"site": site, "name": name})
+        assert of["campaign"].n_unique() == found, (site, name)
 
 
 def test_a_tenth_slower_is_confirmed(runs: Path) -> None:

@@ -129,6 +129,32 @@ def test_plan_of_a_campaign(tmp_path: Path) -> None:
     assert "comes from 4 rounds and is uncertain itself" in shown and "±0.05" in shown
 
 
+def test_plan_corrects_as_verdicts_do(tmp_path: Path) -> None:
+    """Of groups over all of them, of cells over those of their experiment."""
+    pairs = ["Send/Recv", "Isend/Recv"]
+    folder = Synthetic(tmp_path / "c", TWICE, rounds=4, pairs=pairs).write()
+    comparison = compare(read_campaign(folder))
+    assert {row.family for row in plans(comparison, 0.02, 0.8)} == {4}
+    cells = {row.name: row for row in plans(comparison, 0.02, 0.8, by_cell=True)}
+    for experiment, family in (("PointToPoint", 6), ("Linpack", 2)):
+        own = comparison.experiment(experiment)
+        assert sum(len(cell.verdicts) for cell in own) == family
+        assert {cells[cell.name].family for cell in own} == {family}
+        for row in (cells[cell.name] for cell in own):
+            assert row.to_show == rounds_to_show(row.deviation, 0.02, 0.8, family)
+    shown = analysis("plan", str(folder), "--cells").stdout
+    assert "corrected for 2 or 6 comparisons" in " ".join(shown.split())
+
+
+def test_rounds_that_agree_have_no_plan(tmp_path: Path) -> None:
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=3, pairs=["Send/Recv"], noise=0.0)
+    comparison = compare(read_campaign(synthetic.write()))
+    # Iterations differ all the same; HPL's rates have none.
+    names = {row.name for row in plans(comparison, 0.02, 0.8)}
+    assert names and not [name for name in names if name.startswith("Linpack")]
+    assert rounds_to_show(0.0, 0.02, 0.8, 1) == 6 and rounds_to_show(0.0, 0.02, 0.8, 26) == 11
+
+
 @pytest.mark.parametrize(
     ("rounds", "arguments", "sentence"),
     [(2, ["--power", "1.5"], "--power between"), (1, [], "no spread was seen")],

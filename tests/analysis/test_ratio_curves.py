@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from analysis.campaign import read_campaign
-from analysis.comparison import compare
+from analysis.comparison import Cell, compare
 from analysis.figures import Axis
 from analysis.ratio_curves import (
     RatioPoint,
@@ -97,3 +97,15 @@ def test_ticks_hold_1_and_have_room() -> None:
 
 def test_two_sizes_are_no_curve() -> None:
     assert ratio_figure("title", [("beta", 1, points((8, 0.9, 1.1), (64, 1.1, 1.3)))]) is None
+
+
+def test_sizes_at_which_rounds_agree_have_no_band() -> None:
+    """A clock too coarse for short messages gives one ratio every time, which is no certainty."""
+    rounds = {n: {1: 2.0, 8: 2.0 + 0.01 * n, 64: 2.0 - 0.01 * n, 512: 2.0} for n in (1, 2, 3)}
+    base = {n: dict.fromkeys((1, 8, 64, 512), 1.0) for n in (1, 2, 3)}
+    cell = Cell("c", "PointToPoint", "", False, {}, {}, {}, {}, {}, {"of": rounds, "base": base})
+    curve = ratio_curve(cell, "of", "base")
+    assert [point.band is None for point in curve] == [True, False, False, True]
+    assert set(differs_at(curve)) <= {8, 64}
+    drawn = str(ratio_figure("t", [("of", 0, curve)]))
+    assert drawn.count('class="band"') == 1

@@ -3,6 +3,7 @@
 import io
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
 from rich.console import Console
@@ -10,6 +11,10 @@ from typer.testing import CliRunner
 
 from analysis import terminal
 from analysis.__main__ import app
+from analysis.campaign import read_campaign
+from analysis.comparison import Comparison, compare
+from analysis.data_tables import digests
+from analysis.metrics import metrics
 from analysis.text_table import TextTable, file_name
 
 SAMPLE = Path(__file__).resolve().parents[2] / "runs" / "sample"
@@ -62,13 +67,21 @@ def test_a_title_is_a_name_of_a_file() -> None:
 
 
 COMMANDS = ("table", "variability", "linpack", "cycles", "profile", "models", "scaling",
-            "guidelines")  # fmt: skip
+            "guidelines", "plan", "spread", "compare")  # fmt: skip
+CALLS = [[command, str(SAMPLE)] for command in COMMANDS]
+CALLS += [["show", str(SAMPLE), "PointToPoint*range=long"],
+          ["table", str(SAMPLE), "--experiment", "Linpack"],
+          ["history", "--runs", "RUNS"]]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_every_command_with_tables_pages_them(
-    command: str, monkeypatch: pytest.MonkeyPatch
+    call: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    if call[-1] == "RUNS":
+        # Not in its own place: a history keeps an index beside its campaigns.
+        copytree(SAMPLE, tmp_path / "sample", ignore=ignore_patterns("imported.json"))
+        call = [*call[:-1], str(tmp_path)]
     asked: list[bool] = []
 
     def noted(to: Console, pager: bool) -> AbstractContextManager[Console]:
@@ -77,6 +90,43 @@ def test_every_command_with_tables_pages_them(
 
     monkeypatch.setattr(terminal, "paged", noted)
     for words in ([], ["--no-pager"]):
-        done = CliRunner().invoke(app, [command, str(SAMPLE), *words])
+        done = CliRunner().invoke(app, [*call, *words])
         assert done.exit_code == 0 and "mpich-5.0.2" in done.stdout, done.output
     assert asked == [True, False]
+
+
+@pytest.fixture
+def sampled() -> Comparison:
+    return compare(read_campaign(SAMPLE))
+
+
+def test_table_of_a_named_experiment_has_its_series(sampled: Comparison) -> None:
+    """What `table` only counts for all experiments it lists for one."""
+    series = [cell for cell in sampled.cells if cell.series]
+    experiment = series[0].experiment
+    names = {cell.series for cell in series if cell.experiment == experiment}
+    done = CliRunner().invoke(app, ["table", str(SAMPLE)])
+    assert f"listed with --experiment {experiment}" in done.stdout
+    assert not all(name in done.stdout for name in names)
+    done = CliRunner().invoke(app, ["table", str(SAMPLE), "--experiment", experiment])
+    shown = "".join(done.stdout.split())
+    assert names and not [name for name in names if "".join(name.split()) not in shown]
+
+
+def test_show_has_the_numbers_of_a_cell_and_where_they_are_from(sampled: Comparison) -> None:
+    cell = next(cell for cell in sampled.cells if cell.verdicts and not cell.series)
+    done = CliRunner().invoke(app, ["show", str(SAMPLE), cell.name])
+    assert done.exit_code == 0, done.output
+    for name, verdict in cell.verdicts.items():
+        assert verdict.ratio.words in done.stdout and verdict.words in done.stdout
+        assert digests(sampled.campaign)[name] in done.stdout
+    own = [one for one in sampled.campaign.launches if one.record.cell == cell.name]
+    assert own and all(one.record.launch[:40] in done.stdout for one in own)
+    assert metrics()[cell.experiment]["formula"] in done.stdout
+
+
+def test_show_lists_cells_and_refuses_what_is_none(sampled: Comparison) -> None:
+    done = CliRunner().invoke(app, ["show", str(SAMPLE)])
+    assert done.exit_code == 0 and done.stdout.count("\n") == len(sampled.cells) + 1
+    done = CliRunner().invoke(app, ["show", str(SAMPLE), "no [cell]"])
+    assert done.exit_code == 1 and "has no cell 'no [cell]'" in done.output

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from containers import locking
+from containers import images, locking
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -13,6 +15,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shared")
     folder.chmod(0o1777)
     return folder
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a checkout without campaigns, with the site `local`, of which all images are whole."""
+    site = tmp_path / "site_configs" / "local"
+    site.mkdir(parents=True)
+    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
+    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(images, "verify", lambda root, name: root)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

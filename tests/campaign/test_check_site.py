@@ -12,14 +12,19 @@ from typing import Any
 import pytest
 
 from campaign import check_site
+from containers import trust
+from containers.trust import TrustError
 from site_configs.machine import Machine
-from tests.site_configs.fake_machine import PBS, SLURM, machine
+from tests.site_configs.fake_machine import PBS, SINFO, SLURM, machine
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = ["openmpi-5.0.11", "mpich-5.0.2", "lam-7.1.4"]
+MIXED = SINFO.replace("2|128|2|32", "2|128|2|64")
 SITE = {
     "name": "mine", "scheduler": "slurm", "launch": "srun", "access": ["--partition=batch"],
     "nodes": 4, "cores_per_node": 64, "memory_bytes_per_node": 200 << 30,
+    "places": {key: f"site_configs/mine/site.yaml:{line}"
+               for key, line in (("access", 3), ("nodes", 4), ("cores_per_node", 5))},
 }  # fmt: skip
 
 
@@ -60,12 +65,14 @@ def test_a_right_site_has_nothing_to_fix(root: Path) -> None:
     [
         (
             {"access": ["--partition=gpu"]},
-            "no partition or queue `gpu`, which `access` of site_con",
+            "site_configs/mine/site.yaml:3: the scheduler has no partition or queue `gpu`, which",
         ),
         ({"access": ["--qos=high", "-q low", "-p gpu"]}, "there are: batch, debug"),
-        ({"nodes": 43}, "site_configs/mine/site.yaml: `nodes` is 43, but it is 42 by sinfo"),
+        ({"access": ["-p batsh"]}, "batch, debug; did you mean `batch`?"),
+        ({"nodes": 43}, "site_configs/mine/site.yaml:4: `nodes` is 43, but it is 42 by sinfo"),
+        ({"cores_per_node": 65}, "site.yaml:5: `cores_per_node` is 65, but it is 64 by sinfo"),
         ({"access": ["--partition=debug"]}, "`nodes` is 4, but it is 2 by sinfo, partition debug"),
-        ({"scheduler": "lsf", "launch": "mpiexec"}, "bsub, bjobs, bkill: not on PATH"),
+        ({"scheduler": "lsf", "launch": "mpiexec"}, "needs bsub, bjobs, bkill, not on PATH"),
     ],
 )
 def test_what_the_scheduler_does_not_have(
@@ -82,9 +89,27 @@ def test_what_the_scheduler_does_not_have(
 def test_a_node_that_may_have_more_stops_nothing(
     root: Path, key: str, most: int, more: int
 ) -> None:
-    assert findings(root, machine(root, SLURM), **{key: most}) == []
-    [finding] = findings(root, machine(root, SLURM), **{key: more})
+    here = machine(root, SLURM | {"sinfo": f'echo "{MIXED}"'})
+    assert findings(root, here, **{key: most}) == []
+    [finding] = findings(root, here, **{key: more})
     assert f"`{key}` is {more}, but it is" in finding.sentence and not finding.bad
+
+
+def test_more_cores_than_the_largest_node_has_are_impossible(root: Path) -> None:
+    here = machine(root, SLURM | {"sinfo": f'echo "{MIXED}"'})
+    assert not findings(root, here, cores_per_node=128)[0].bad
+    [said] = fixes(root, here, cores_per_node=129)
+    assert "site.yaml:5: `cores_per_node` is 129, but it is 64 to 128 by sinfo" in said
+
+
+def test_keys_are_found_in_the_file_that_has_them(root: Path) -> None:
+    """Of the overrides where they have the key."""
+    (root / "more.yaml").write_text("# One line.\nnodes: 5\n")
+    (root / "site_configs/mine/site.yaml").write_text("nodes: 4\noverrides: more.yaml\nlaunch: x\n")
+    site = check_site.with_places(root, "mine", {})
+    assert check_site.place_of(site, "nodes") == "more.yaml:2"
+    assert check_site.place_of(site, "launch") == "site_configs/mine/site.yaml:3"
+    assert check_site.place_of(site, "access") == "site_configs/mine/site.yaml"
 
 
 def test_accounting_that_is_off(root: Path) -> None:
@@ -108,21 +133,47 @@ def test_what_is_left_to_do_is_said_and_stops_nothing(root: Path) -> None:
 
 
 def test_images_that_are_not_there(root: Path) -> None:
-    found = list(check_site.of_images(root, IMAGES))
+    found = list(check_site.of_images(root, SITE, IMAGES))
     assert len(found) == 3 and "make images IMAGES=openmpi-5.0.11" in found[0].sentence
+
+
+def test_nothing_of_an_image_runs_that_the_site_refuses(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Apptainer is asked for its version alone where no image is admitted, else by the first."""
+    asked = root / "asked"
+    here = machine(root, {"apptainer": f'echo "$@" >>{asked}'})
+    monkeypatch.setenv("PATH", f"{here.path}:{os.environ['PATH']}")
+    monkeypatch.setattr(check_site, "apptainer_command", lambda: "apptainer")
+    admitted = ["lam-7.1.4"]
+
+    def admit(root: Path, name: str, site: dict[str, Any]) -> Path:
+        assert site is SITE
+        if name not in admitted:
+            raise TrustError(f"{name} is not signed")
+        return root / name
+
+    monkeypatch.setattr(trust, "admit", admit)
+    assert list(check_site.of_apptainer(root, SITE, IMAGES)) == []
+    assert asked.read_text().endswith(f"{root}/lam-7.1.4 true\n")
+    assert len(list(check_site.of_images(root, SITE, IMAGES))) == 2
+    admitted.clear()
+    assert list(check_site.of_apptainer(root, SITE, IMAGES)) == []
+    assert asked.read_text().splitlines()[1:] == ["--version"]
 
 
 def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = machine(root, {"apptainer": "echo FATAL: no user namespaces >&2; exit 255"})
     monkeypatch.setenv("PATH", broken.path)
-    [finding] = check_site.of_apptainer(root, [])
+    [finding] = check_site.of_apptainer(root, SITE, [])
     assert "cannot start here: FATAL: no user namespaces; it needs user" in finding.sentence
 
 
 def test_more_cores_than_the_machine_gives() -> None:
     site = {**SITE, "scheduler": "local", "launch": "mpiexec", "cores_per_node": 10**6}
     [finding] = check_site.of_this_machine(site)
-    assert "`cores_per_node` is 1000000, and this machine gives" in finding.sentence
+    said = "site_configs/mine/site.yaml:5: `cores_per_node` is 1000000, and this machine gives"
+    assert finding.sentence.startswith(said)
 
 
 def test_every_image_has_an_outcome(root: Path) -> None:

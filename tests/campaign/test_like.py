@@ -63,8 +63,43 @@ def test_mistakes_are_sentences(first: Path) -> None:
     with pytest.raises(CampaignError, match="is no campaign"):
         campaign.as_before(options(like="second"))
     (first / "manifest.json").write_text(json.dumps({"campaign": "first", "images": {}}))
-    with pytest.raises(CampaignError, match="lacks 'tier'"):
+    with pytest.raises(CampaignError, match="lacks 'tier', or it"):
         campaign.as_before(options(like="first"))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"rounds": "7"},
+        {"tier": ["quick"]},
+        {"images": []},
+        {"name": {}},
+        {"checks": 1},
+        {"study": 1},
+    ],
+)
+def test_a_manifest_of_anybody_is_not_believed(first: Path, facts: dict[str, object]) -> None:
+    change(first, **facts)
+    with pytest.raises(CampaignError, match=f"lacks '{next(iter(facts))}', or it is not what"):
+        campaign.as_before(options(like="first"))
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "a/b", "/tmp/x", ".hidden", "-option", "a b"])
+def test_no_name_leads_out_of_the_folder_of_campaigns(
+    first: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Neither one of the command line nor one of a bundle's manifest."""
+    change(first, name=name)
+    monkeypatch.setattr(campaign.choice, "site_file", lambda root, site: root)
+    monkeypatch.setattr(campaign, "load_site", lambda site: {})
+    monkeypatch.setattr(campaign, "chosen", lambda chosen: ([], {}))
+    chosen = options(like="first")
+    campaign.as_before(chosen)
+    before = sorted(first.parents[1].rglob("*"))
+    for given in (chosen, options(name=name)):
+        with pytest.raises(CampaignError, match="cannot be part of a folder's name"):
+            campaign.new_campaign(given)
+    assert sorted(first.parents[1].rglob("*")) == before
 
 
 def test_nobody_goes_on_with_what_is_not_theirs(

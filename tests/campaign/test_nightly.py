@@ -15,7 +15,8 @@ from campaign import nightly
 from campaign.folder import CampaignError
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
 from campaign.rounds import SiteIsBusy, only_campaign
-from containers import images
+from containers import images, trust
+from site_configs.site_file import SiteError
 
 PROJECT = Path(__file__).resolve().parents[2]
 WANTED = Wanted("nightly", "Linpack|PointToPoint", ("alpha-1.0", "beta-2.0"), {"broken": {}})
@@ -29,15 +30,17 @@ def found(check: str = CHECK, outcome: str = "tripped") -> dict[str, Any]:
 class Site:
     """Measures nothing; `broken` names campaigns that cannot be measured."""
 
-    def __init__(self, *verdicts: str, broken: str = "") -> None:
-        self.verdicts, self.broken = list(verdicts), broken
+    def __init__(
+        self, *verdicts: str, broken: str = "", error: type[Exception] = CampaignError
+    ) -> None:
+        self.verdicts, self.broken, self.error = list(verdicts), broken, error
         self.asked: list[Wanted] = []
         self.judged: list[tuple[list[str], bool]] = []
 
     def measure(self, wanted: Wanted) -> Path:
         self.asked.append(wanted)
         if self.broken and self.broken in wanted.name:
-            raise CampaignError(f"{wanted.name} measured nothing")
+            raise self.error(f"{wanted.name} measured nothing")
         return Path("runs") / f"20260101T000000Z-local-{wanted.name}"
 
     def judge(self, night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
@@ -62,10 +65,11 @@ def test_what_trips_is_measured_twice_and_decided() -> None:
     assert {wanted.images for wanted in site.asked[1:]} == {("alpha-1.0+x",)}
 
 
+@pytest.mark.parametrize("error", [CampaignError, images.ImageError, SiteError, OSError])
 def test_what_cannot_be_measured_again_is_decided_all_the_same(
-    capsys: pytest.CaptureFixture[str],
+    error: type[Exception], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    site = Site("measure again", "incomplete", broken="again1")
+    site = Site("measure again", "incomplete", broken="again1", error=error)
     assert site.run()["verdict"] == "incomplete"
     assert site.judged[1] == (["nightly-again2"], True)
     assert "nightly-again1 measured nothing" in capsys.readouterr().err
@@ -112,23 +116,37 @@ def test_broken_images_do_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -
         usable(PROJECT, "local", "a-1")
 
 
+def test_an_image_that_the_site_refuses_does_not_stop_the_others(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "containers").mkdir()
+    site = root / "site_configs" / "local" / "site.yaml"
+    monkeypatch.setattr(images, "verify", lambda root, name: root / f"{name}.sif")
+
+    def signers(root: Path, path: Path) -> list[trust.Key]:
+        if path.name == "alpha-1.0.sif":
+            raise trust.TrustError(f"{path.name} is not signed; sign it: make sign")
+        return []
+
+    monkeypatch.setattr(trust, "_signers_of", signers)
+    both = "alpha-1.0,beta-2.0"
+    assert usable(root, "local", both) == (["alpha-1.0", "beta-2.0"], {})
+    site.write_text(f"{site.read_text()}image_policy: signed\n")
+    sentence = "alpha-1.0.sif is not signed; sign it: make sign"
+    assert usable(root, "local", both) == (["beta-2.0"], {"alpha-1.0": sentence})
+
+
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr(sys, "argv", ["nightly", *words])
     return nightly.main()
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout without campaigns, in which a night would be measured."""
-    site = tmp_path / "site_configs" / "local"
-    site.mkdir(parents=True)
-    known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
-    (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
-    (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(nightly, "ROOT", tmp_path)
-    monkeypatch.setattr(nightly.campaigns, "ROOT", tmp_path)
-    monkeypatch.setattr(images, "verify", lambda root, name: root)
-    return tmp_path
+    monkeypatch.setattr(nightly, "ROOT", checkout)
+    monkeypatch.setattr(nightly.campaigns, "ROOT", checkout)
+    return checkout
 
 
 def test_a_night_that_finds_another_ends_and_changes_nothing(

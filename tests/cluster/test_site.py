@@ -55,9 +55,8 @@ def test_check_site_proves_the_cluster(cluster: Cluster) -> None:
     ("old", "new", "sentence"),
     [
         ("--partition=compute", "--partition=batch",
-         "no partition or queue `batch`, which `access` of site_configs/virtual/site.yaml asks "
-         "for; there are: compute"),
-        ("scheduler: squeue", "scheduler: slurm", "Slurm's accounting is off"),
+         "no partition or queue `batch`, which `access` asks for; there are: compute"),
+        ("scheduler: squeue", "scheduler: slurm", "Slurm's accounting, which is off"),
         ("scheduler: squeue", "scheduler: pbs", "`launch: srun` is Slurm's"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 
 from analysis.profile import impossible_time, lost_message
 from analysis.profile_records import Profile, read_profile
-from containers import images, staging
-from containers.apptainer import apptainer_command, exec_options
+from containers import bill_of_materials, images, staging
+from containers.apptainer import apptainer_command, call, exec_options
 from containers.table import load_table
-from tests.containers.built_images import INTEL, LAM, PROJECT, PVM_ECHO, inside, records
+from tests.containers.built_images import INTEL, LAM, PROJECT, PVM, PVM_ECHO, inside, records
 
 pytestmark = pytest.mark.real
 
@@ -55,6 +56,22 @@ def test_manifest(name: str, image: Path) -> None:
     assert said["compiler"]["flags"] == staging.FLAGS
     installed = inside(image, "dpkg-query", "-W", "-f", "${binary:Package} ${Version}\n").stdout
     assert said["debian_packages"] == dict(line.split(" ") for line in installed.splitlines())
+
+
+@pytest.mark.parametrize("of", [PVM, "mpich-5.0.2"])
+def test_the_bill_inside_is_the_one_beside(of: str, _built: None) -> None:
+    image = images.verify(PROJECT, of)
+    bill_of_materials.path_of(image).unlink(missing_ok=True)
+    for outcome in ("written: ", "is there already: "):
+        command = [sys.executable, "-m", "containers.bill_of_materials", "--images", of]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stdout.startswith(outcome), done.stderr
+    beside = bill_of_materials.path_of(image).read_text()
+    parts = {part["bom-ref"] for part in json.loads(beside)["components"]}
+    assert "benchmarks" in parts and any(one.startswith("debian:libc6") for one in parts)
+    rows = [row.split("|") for row in call("sif", "list", image).splitlines()]
+    [number] = [row[0].strip() for row in rows if len(row) == 5 and row[4].startswith("SBOM")]
+    assert call("sif", "dump", number, image) == beside
 
 
 def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(

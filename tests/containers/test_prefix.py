@@ -14,7 +14,7 @@ import pytest
 
 from campaign.__main__ import chosen
 from campaign.folder import CampaignError
-from containers import bases, host_mpi, images, installed, packing, sources, staging
+from containers import bases, host_mpi, images, installed, packing, sources, staging, trust
 from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack
 from containers.table import Packed, TableError, load_table, with_entry
@@ -224,6 +224,29 @@ def test_another_interface_is_refused(
     host_mpi.bind_again(PROJECT, facts, names, "local")
     with pytest.raises(installed.PrefixError, match="another than the one that the campaign began"):
         host_mpi.bind_again(PROJECT, {**facts, "library_sha256": "0"}, names, "local")
+
+
+def test_an_mpi_is_bound_into_no_image_that_the_site_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the image has been run by then."""
+    for name in ("containers/implementations.yaml", "site_configs/local/site.yaml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, tmp_path / name)
+    with (tmp_path / "site_configs/local/site.yaml").open("a") as file:
+        file.write("image_policy: signed\n")
+    library = tmp_path / "mpi" / "lib" / "libmpi.so.12"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"")
+    found = installed.Installed(
+        tmp_path / "mpi", library, "MPICH Version: 5.0.2", "mpich", "5.0.2", "pmi2", "its words"
+    )
+    monkeypatch.setattr(installed, "find", lambda *_: found)
+    monkeypatch.setattr(images, "verify", lambda root, name: library)
+    monkeypatch.setattr(trust, "_named_signers", lambda path: set())
+    monkeypatch.setattr(host_mpi, "_ldd", lambda *_: pytest.fail("the image was run"))
+    with pytest.raises(trust.TrustError, match="is not signed"):
+        host_mpi.bind(tmp_path, str(found.prefix), [MPICH])
 
 
 def test_a_bound_mpi_has_to_be_named() -> None:

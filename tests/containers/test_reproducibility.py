@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from containers import sif_header, sources
+from containers import reproducibility, sif_header, sources
 from containers.apptainer import call
 from containers.reproducibility import compare, differing_files
+from tests.containers.built_images import PROJECT, PVM
 
 EPOCH = 1_700_000_000
 
@@ -78,3 +81,29 @@ def test_two_builds_differ_by_what_apptainer_writes_and_settled_headers_do_not(
     scratch.mkdir()
     # Times after SOURCE_DATE_EPOCH are that.
     assert "the file system: file: content" in compare(first, second, scratch)
+
+
+@pytest.mark.real
+def test_an_image_is_the_same_when_it_is_built_again(pvm: Path) -> None:
+    command = [sys.executable, "-m", "containers.reproducibility", "--images", PVM]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{PVM} is the same when built again: sha256 {sources.sha256_of(pvm)}" in done.stdout
+
+
+@pytest.mark.real
+def test_an_image_that_differs_is_said_file_by_file(
+    pvm: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def make_another(recipe: object, target: Path, *_: object) -> None:
+        content = tmp_path / "content"
+        (content / ".singularity.d").mkdir(parents=True)
+        (content / "another").write_text("x")
+        call("build", "--fakeroot", target, content, SOURCE_DATE_EPOCH=str(EPOCH))
+
+    monkeypatch.setattr(reproducibility.build, "make_image", make_another)
+    log = tmp_path / "log"
+    assert not reproducibility.build_again(PROJECT, PVM, log)
+    out = capsys.readouterr().out
+    assert out.startswith(f"{PVM} differs when built again, in ")
+    assert "the objects: " in log.read_text()

@@ -1,5 +1,6 @@
 """The ready files for nights: each can be read by what it is for, and calls what there is."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -31,7 +32,7 @@ def commands() -> dict[str, str]:
     steps = [step["run"] for step in github["jobs"]["nightly"]["steps"] if "run" in step]
     [cron], [scron] = entries("crontab"), entries("scrontab")
     return {
-        "gitlab-ci.yml": gitlab["nightly"]["script"][0], "github-actions.yml": steps[0],
+        "gitlab-ci.yml": gitlab["nightly"]["script"][0], "github-actions.yml": steps[1],
         "crontab": cron[1], "scrontab": scron[1],
     }  # fmt: skip
 
@@ -72,6 +73,45 @@ def test_scrontabs_options_are_sbatchs_and_belong_to_the_entry() -> None:
     assert {"--open-mode", "--output", "--chdir", "--time", "--partition"} <= names
 
 
+@pytest.mark.parametrize("name", ["gitlab-ci.yml", "github-actions.yml"])
+def test_only_this_night_is_published(name: str, tmp_path: Path) -> None:
+    """Not an older one, one of a site of a longer name, or one that was not judged."""
+    text = yaml.safe_load((TEMPLATES / name).read_text())
+    if name == "gitlab-ci.yml":
+        before, after = (text["nightly"][key] for key in ("before_script", "after_script"))
+    else:
+        steps = [step["run"] for step in text["jobs"]["nightly"]["steps"] if "run" in step]
+        before, after = steps[:1], steps[-1:]
+    environment = {**os.environ, "SITE": "local", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+
+    def shell(lines: list[str]) -> None:
+        subprocess.run(
+            ["bash", "-e", "-c", "\n".join(lines)], cwd=tmp_path, env=environment, check=True
+        )
+
+    def night(folder: str, *files: str) -> None:
+        (tmp_path / "runs" / folder).mkdir(parents=True)
+        for file in files:
+            (tmp_path / "runs" / folder / file).write_text(folder)
+
+    whole = ("night.md", "night.xml", "night.json", "report.html")
+    night("20260101T000000Z-local-nightly", *whole)
+    shell(before)
+    night("20260102T000000Z-local-nightly", "report.html")
+    night("20260102T000000Z-not-local-nightly", *whole)
+    shell(after)
+    assert list((tmp_path / "nightly").iterdir()) == []
+    night("20260103T000000Z-local-nightly", *whole)
+    shell(after)
+    assert {path.name for path in (tmp_path / "nightly").iterdir()} == set(whole)
+    assert (tmp_path / "nightly/night.md").read_text() == "20260103T000000Z-local-nightly"
+
+
+def test_a_runner_cleans_nothing_away() -> None:
+    gitlab = yaml.safe_load((TEMPLATES / "gitlab-ci.yml").read_text())
+    assert gitlab["variables"]["GIT_CLEAN_FLAGS"] == "none"
+
+
 def test_results_are_kept_whatever_became_of_the_night() -> None:
     gitlab: dict[str, Any] = yaml.safe_load((TEMPLATES / "gitlab-ci.yml").read_text())["nightly"]
     assert gitlab["artifacts"]["when"] == "always"
@@ -81,4 +121,4 @@ def test_results_are_kept_whatever_became_of_the_night() -> None:
     assert github["concurrency"]["cancel-in-progress"] is False
     steps = github["jobs"]["nightly"]["steps"]
     assert steps[0]["with"]["clean"] is False
-    assert [step.get("if") for step in steps[2:]] == ["always()"] * 2
+    assert [step.get("if") for step in steps[3:]] == ["always()"] * 2

@@ -148,6 +148,7 @@ def test_secrets_do_not_leave(here: Checkout, capsys: pytest.CaptureFixture[str]
     assert make.main([NAME]) == 1
     assert "a private key is in campaign/reframe/round001.log:2" in capsys.readouterr().err
     assert not (here.root / ".wyeast" / "bundles").exists()
+    assert leaks.scan({"definitions/site_configs/a": Member(b"AKIA0123456789ABCDEF")}, here.root)[0]
     log.write_text("ran in /home/alice/wyeast with API_KEY=0123456789abcdef\n")
     assert make.main([NAME]) == 0
     err = capsys.readouterr().err

@@ -261,6 +261,29 @@ def test_a_bundle_that_names_another_campaign_is_refused(
     assert "No such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({"images": {"alpha-1.0": {"labels": {}}}}, "an image of its manifest.json has no sha256"),
+        ({"inputs": ["a"]}, "`inputs` of its manifest.json has no digests"),
+        ({"inputs": {"a": 1}}, "`inputs` of its manifest.json has no digests"),
+    ],
+)
+def test_a_manifest_that_is_none_is_refused(
+    there: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    facts: dict[str, object], sentence: str,
+) -> None:  # fmt: skip
+    manifest = json.loads(
+        (there.root.parent / "here" / "runs" / NAME / "manifest.json").read_text()
+    )
+    content = json.dumps({**manifest, "campaign": "top", **facts}).encode()
+    path = hostile(tmp_path / "x.tar.gz", ("top/campaign/manifest.json", content, "file"))
+    assert rerun.main([str(path)]) == 1
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+    assert not list((there.root / "runs").iterdir())
+
+
 def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
     there: Checkout, tmp_path: Path
 ) -> None:

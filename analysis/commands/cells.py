@@ -1,0 +1,56 @@
+"""The command about one cell: every number of it, and the launches that it comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analysis.commands.campaigns import (
+    BaseOption,
+    CampaignArgument,
+    PagerOption,
+    comparison_of,
+    fail,
+)
+
+app = typer.Typer()
+
+
+@app.command()
+def show(
+    campaign: CampaignArgument,
+    cell: Annotated[
+        str, typer.Argument(help="a cell's name, or a pattern of names, as '*range=long*'")
+    ] = "*",
+    most: Annotated[int, typer.Option(help="list names where more cells than these fit")] = 4,
+    base: BaseOption = None,
+    pager: PagerOption = True,
+) -> None:
+    """Print all of a cell: medians and ratios with intervals, its launches, where they are from."""
+    from fnmatch import fnmatchcase
+
+    from analysis.cell_tables import cell_tables
+    from analysis.terminal import console, paged, print_table
+
+    comparison = comparison_of(campaign, base)
+    # A name may have a pattern's signs in it, and then means itself.
+    named = [one for one in comparison.cells if one.name == cell]
+    fits = named or [one for one in comparison.cells if fnmatchcase(one.name, cell)]
+    if not fits:
+        fail(
+            f"{comparison.campaign.path.name} has no cell {cell!r}; list them with: "
+            f"python -m analysis show {campaign}"
+        )
+    with paged(console(), pager) as screen:
+        if len(fits) > most:
+            for one in fits:
+                screen.print(one.name, markup=False, highlight=False, soft_wrap=True)
+            screen.print(
+                f"{len(fits)} cells fit {cell!r}; name one of them, or raise --most.",
+                markup=False, highlight=False, soft_wrap=True,
+            )  # fmt: skip
+            return
+        for one in fits:
+            for table in cell_tables(comparison, one):
+                print_table(screen, table)
