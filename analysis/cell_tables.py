@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from analysis.comparison import Cell, Comparison
-from analysis.data_tables import FORMULA, cell_name, digests
+from analysis.data_tables import FORMULA, digests
 from analysis.figures import prefixed
+from analysis.launch_names import cell_name
 from analysis.metrics import metrics
 from analysis.report import interval_text
 from analysis.text_table import TextTable
