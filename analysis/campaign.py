@@ -195,6 +195,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     for name, image in manifest["images"].items():
         if not (isinstance(image, dict) and isinstance(image.get("sha256"), str)):
             raise CampaignError(f"{file}: the entry {name!r} of 'images' has no 'sha256'")
+    if not all(isinstance(digest, str) for digest in manifest["inputs"].values()):
+        raise CampaignError(f"{file}: an entry of 'inputs' is no digest")
     if not isinstance(manifest["machine"].get("cpu_model", 0), str | None):
         raise CampaignError(f"{file}: 'machine' lacks 'cpu_model'")
     return manifest

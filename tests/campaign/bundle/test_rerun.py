@@ -264,9 +264,9 @@ def test_a_bundle_that_names_another_campaign_is_refused(
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({"images": {"alpha-1.0": {"labels": {}}}}, "an image of its manifest.json has no sha256"),
-        ({"inputs": ["a"]}, "`inputs` of its manifest.json has no digests"),
-        ({"inputs": {"a": 1}}, "`inputs` of its manifest.json has no digests"),
+        ({"images": {"alpha-1.0": {"labels": {}}}}, "'alpha-1.0' of 'images' has no 'sha256'"),
+        ({"inputs": ["a"]}, "manifest.json lacks 'inputs', or it is not what"),
+        ({"inputs": {"a": 1}}, "an entry of 'inputs' is no digest"),
     ],
 )
 def test_a_manifest_that_is_none_is_refused(
