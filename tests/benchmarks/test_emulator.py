@@ -364,7 +364,8 @@ def between(built: Built, folder: Path, body: str) -> str:
 )  # fmt: skip
 def test_faults_are_found(one: Built, body: str, sentence: str, tmp_path: Path) -> None:
     library = between(one, tmp_path, body)
-    steps = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.03"]
+    # Long enough for the clock to go back before the end, however quick the start was.
+    steps = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.2"]
     done = one.run("emulator", *steps, LD_PRELOAD=library)
     assert done.returncode == 1, done.stdout
     assert sentence in done.stderr and '"end"' not in done.stdout
