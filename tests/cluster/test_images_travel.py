@@ -80,7 +80,8 @@ def test_an_image_signed_here_runs_there_if_the_senders_key_is_trusted(
     checkout.edit_site("launch: srun", "launch: srun\nimage_policy: signed")
     for command in (f"make verify IMAGES={NAME}", CHECK):
         done = checkout.run(command)
-        assert done.returncode != 0 and "none of the keys" in done.stderr, done.stdout + done.stderr
+        said = done.stdout + done.stderr
+        assert done.returncode != 0 and "none of the keys" in said, said
     assert not list(checkout.root.glob("runs/*/launches/*"))
 
     [key] = (sender / trust.FOLDER).glob("*.asc")
