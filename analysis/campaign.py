@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -175,6 +175,16 @@ def fits(name: str, folder: Path) -> bool:
         return False
 
 
+def wrong_key(
+    manifest: Mapping[str, Any], keys: Mapping[str, type | tuple[type, ...]]
+) -> str | None:
+    """Return what is wrong with the first key that a manifest lacks or has another kind of."""
+    for key, kind in keys.items():
+        if not isinstance(manifest.get(key), kind):
+            return f"lacks {key!r}, or it is not what a manifest has there"
+    return None
+
+
 def read_manifest(path: Path) -> dict[str, Any]:
     """Return a campaign's manifest; raise CampaignError if it cannot be used."""
     file = path / "manifest.json"
@@ -189,9 +199,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{file} has the schema {manifest.get('schema')!r}; this version reads "
             f"{MANIFEST_SCHEMA!r}"
         )
-    for key, kind in MANIFEST_KEYS.items():
-        if not isinstance(manifest.get(key), kind):
-            raise CampaignError(f"{file} lacks {key!r}, or it is not what a manifest has there")
+    if wrong := wrong_key(manifest, MANIFEST_KEYS):
+        raise CampaignError(f"{file} {wrong}")
     for name, image in manifest["images"].items():
         if not (isinstance(image, dict) and isinstance(image.get("sha256"), str)):
             raise CampaignError(f"{file}: the entry {name!r} of 'images' has no 'sha256'")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from analysis.comparison import Cell, Comparison
-from analysis.data_tables import FORMULA, digests
+from analysis.data_tables import DIGEST_SIGNS, FORMULA, digests
 from analysis.figures import prefixed
 from analysis.launch_names import cell_name
 from analysis.metrics import metrics
-from analysis.report import interval_text
+from analysis.report import interval_text, p_text
 from analysis.text_table import TextTable
-
-#: How much of a digest stands in a table; the manifest has the whole.
-DIGEST = 12
 
 
 def median_table(cell: Cell) -> TextTable:
@@ -35,16 +32,12 @@ def median_table(cell: Cell) -> TextTable:
 
 def ratio_table(cell: Cell) -> TextTable:
     """Return the ratio of every implementation to the base, with its p values and verdict."""
-
-    def chance(value: float | None) -> str:
-        return "–" if value is None else f"{value:.3g}"
-
     rows: list[tuple[str, ...]] = [
         (
             f"{name} / {verdict.base}", verdict.words, verdict.ratio.words,
-            interval_text(verdict.ratio.interval), chance(verdict.ratio.p_value),
-            chance(verdict.adjusted_p), f"{verdict.margin:.3g}",
-            chance(verdict.adjusted_equivalence_p), str(verdict.ratio.pairs),
+            interval_text(verdict.ratio.interval), p_text(verdict.ratio.p_value),
+            p_text(verdict.adjusted_p), f"{verdict.margin:.3g}",
+            p_text(verdict.adjusted_equivalence_p), str(verdict.ratio.pairs),
         )
         for name, verdict in cell.verdicts.items()
     ]  # fmt: skip
@@ -65,7 +58,7 @@ def launch_table(comparison: Comparison, cell: Cell) -> TextTable:
         value = prefixed(values[max(values)], unit) if values and one.output else "–"
         rows.append((
             record.implementation, record.launch, record.outcome, record.started_utc,
-            record.image_sha256[:DIGEST], str(record.round), value,
+            record.image_sha256[:DIGEST_SIGNS], str(record.round), value,
         ))  # fmt: skip
     columns = ("implementation", "launch", "outcome", "started", "image sha256", "round", "value")
     images = {name for name in cell.estimates if name in digests(campaign)}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from analysis.campaign import Campaign
+from analysis.launch_names import LaunchNames
 from analysis.measured_cells import Values, measured_cells
 from analysis.metrics import direction, metrics
 from analysis.statistics import Interval, median, median_interval, paired_ratio
@@ -84,6 +86,11 @@ class Comparison:
     implementations: list[str]
     cells: list[Cell]
     groups: list[Group]
+
+    @cached_property
+    def launch_names(self) -> LaunchNames:
+        """Return the names of the launches; many tables ask for them."""
+        return LaunchNames(self.campaign)
 
     def experiment(self, name: str) -> list[Cell]:
         """Return the cells of one experiment."""

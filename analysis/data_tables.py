@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.campaign import Campaign
 from analysis.comparison import Comparison
-from analysis.launch_names import LaunchNames, cell_name
+from analysis.launch_names import cell_name
 from analysis.metrics import metrics
 from analysis.text_table import TextTable, file_name
 from analysis.verdict import Verdict
@@ -24,6 +24,10 @@ class DataTable:
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
 
+#: How much of a digest tells images apart where people read it.
+DIGEST_SIGNS = 12
+
+
 def digests(campaign: Campaign) -> dict[str, str]:
     """Return the images' digests by implementation."""
     images: dict[str, dict[str, str]] = campaign.manifest["images"]
@@ -34,7 +38,7 @@ def median_table(comparison: Comparison, experiment: str) -> DataTable:
     """Return the medians of an experiment's cells at every message size."""
     about = metrics()[experiment]
     unit, digest = about["unit"], digests(comparison.campaign)
-    names = LaunchNames(comparison.campaign)
+    names = comparison.launch_names
     columns = ("campaign", "cell", "series", "oversubscribed", "implementation", "image_sha256",
                "message_bytes (B)", f"median_{about['metric']} ({unit})", f"interval_low ({unit})",
                f"interval_high ({unit})", "interval_coverage (1)", "launches (1)",
@@ -73,7 +77,7 @@ def verdict_fields(verdict: Verdict) -> tuple[Any, ...]:
 
 def ratio_table(comparison: Comparison, experiment: str) -> DataTable:
     """Return the ratios to the base, and the verdicts, of an experiment's cells."""
-    digest, names = digests(comparison.campaign), LaunchNames(comparison.campaign)
+    digest, names = digests(comparison.campaign), comparison.launch_names
     columns = ("campaign", "cell", "series", "oversubscribed", "implementation", "image_sha256",
                "base", "base_image_sha256", *LAUNCHES, *VERDICT)  # fmt: skip
     rows = [
@@ -92,7 +96,7 @@ def ratio_table(comparison: Comparison, experiment: str) -> DataTable:
 
 def group_table(comparison: Comparison) -> DataTable:
     """Return the answers: one verdict over the cells of each group."""
-    digest, names = digests(comparison.campaign), LaunchNames(comparison.campaign)
+    digest, names = digests(comparison.campaign), comparison.launch_names
     columns = ("campaign", "group", "cells (1)", "implementation", "image_sha256", "base",
                "base_image_sha256", *LAUNCHES, *VERDICT)  # fmt: skip
     rows = [

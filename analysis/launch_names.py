@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from analysis.campaign import Campaign
-from analysis.comparison import Cell
+
+if TYPE_CHECKING:
+    from analysis.comparison import Cell
 
 NUMBERED = re.compile(r"round(\d+)(_.*)", re.DOTALL)
 

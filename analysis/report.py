@@ -77,8 +77,8 @@ def in_words(verdict: Verdict) -> str:
     ratio = verdict.ratio
     if not verdict.is_told:
         return f"cannot be told from {ratio.counted}."
-    within = f"95% interval {interval_text(ratio.interval)}" if ratio.interval else ratio.counted
-    numbers = f"ratio {ratio.value:.3f}, {within}"
+    how_sure = f"95% interval {interval_text(ratio.interval)}" if ratio.interval else ratio.counted
+    numbers = f"ratio {ratio.value:.3f}, {how_sure}"
     if verdict.is_equivalent:
         also = f", {verdict.words}" if verdict.is_different else ""
         return f"equivalent to {verdict.base} within {percent(verdict.margin)}{also} ({numbers})."
@@ -183,7 +183,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
     figures = figures_of(comparison)
-    template, most_rows = environment.get_template("report.html"), MOST_ROWS
+    template = environment.get_template("report.html")
     values = dict(
         campaign=campaign,
         manifest=manifest,
@@ -212,10 +212,12 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
-    text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
-    while len(text.encode()) > MOST_BYTES and most_rows > 1:
-        most_rows //= 2
+    most_rows = MOST_ROWS
+    while True:
         text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
+        if len(text.encode()) <= MOST_BYTES or most_rows <= 1:
+            break
+        most_rows //= 2
     target = out or path / "report.html"
     write_whole(target, text)
     return target

@@ -33,6 +33,11 @@ class Figure:
     ratio: Markup | None
     limit: str | None
 
+    @property
+    def signs(self) -> int:
+        """Return how long it is in the report."""
+        return len(self.svg) + len(self.ratio or "")
+
 
 @dataclass
 class Figures:
@@ -85,26 +90,33 @@ def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
     found = {experiment: by_title for experiment, by_title in found.items() if by_title}
     copy = copy_limit(comparison.campaign)
     nodes = {launch.record.cell: launch.record.nodes for launch in comparison.campaign.sound()}
+
+    def limit_of(cells: list[Cell]) -> Limit | None:
+        are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
+        # Of times there is none, nor of a curve partly through memory, partly over a link.
+        if metrics()[cells[0].experiment]["unit"] != "B/s" or len(are_far) != 1:
+            return None
+        if are_far == {False}:
+            return copy
+        sizes = sorted({size for cell in cells for size in cell.message_sizes() if size > 0})
+        return link_limit(comparison.campaign, sizes)
+
     drawn = {}
     for number, (experiment, by_title) in enumerate(found.items()):
         share = room // (len(found) - number)
         drawn[experiment] = Figures()
         for title, cells in by_title.items():
-            one = None
-            if not drawn[experiment].left:
-                sizes = sorted({s for cell in cells for s in cell.message_sizes() if s > 0})
-                limit = None
-                are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
-                # Of times there is none, nor of a curve partly through memory, partly over a link.
-                if metrics()[experiment]["unit"] == "B/s" and len(are_far) == 1:
-                    limit = link_limit(comparison.campaign, sizes) if True in are_far else copy
-                one = figure_of(comparison, caption_of(experiment, title), cells, limit)
-            if one and len(one.svg) + len(one.ratio or "") <= share:
-                share -= len(one.svg) + len(one.ratio or "")
-                room -= len(one.svg) + len(one.ratio or "")
-                drawn[experiment].drawn.append(one)
-            else:
+            # Those after the first without room are not drawn in vain.
+            if drawn[experiment].left:
                 drawn[experiment].left += 1
+                continue
+            one = figure_of(comparison, caption_of(experiment, title), cells, limit_of(cells))
+            if one.signs > share:
+                drawn[experiment].left += 1
+                continue
+            share -= one.signs
+            room -= one.signs
+            drawn[experiment].drawn.append(one)
     return drawn
 
 

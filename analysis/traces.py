@@ -11,9 +11,9 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from analysis.comparison import Cell, Comparison, Group
-from analysis.data_tables import FORMULA, digests
+from analysis.data_tables import DIGEST_SIGNS, FORMULA, digests
 from analysis.latency_plane import POINTS
-from analysis.launch_names import LaunchNames, cell_name
+from analysis.launch_names import cell_name
 from analysis.linpack_tables import TITLE as HPL
 from analysis.message_models import RANGE
 from analysis.metrics import metrics
@@ -26,8 +26,6 @@ from analysis.text_table import TextTable
 ROOM = 600_000
 #: How many cells an entry lists by name.
 MOST_CELLS = 40
-#: How much of a digest tells images apart.
-DIGEST_SIGNS = 12
 #: Which experiments' launches a table takes that does not name the cell; others take any.
 EXPERIMENTS = {
     HPL: ("Linpack", "Dgemm"),
@@ -74,7 +72,7 @@ class Traces:
         """Begin an empty list for the comparison of a campaign."""
         self.comparison = comparison
         self.digest = digests(comparison.campaign)
-        self.names = LaunchNames(comparison.campaign)
+        self.names = comparison.launch_names
         self.room = room
         self.entries: list[Trace] = []
         self._known: dict[Hashable, str] = {}

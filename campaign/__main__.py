@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis.campaign import is_imported
+from analysis.campaign import is_imported, wrong_key
 from campaign import choice, estimate, folder, provenance
 from campaign.folder import CampaignError
 from campaign.progress import Progress
@@ -309,12 +309,8 @@ def as_before(options: argparse.Namespace) -> None:
             "one is to stand for it here: --host-mpi /opt/some-mpi"
         )
     # It may be of a bundle, and so anybody's.
-    for key, kind in LIKE.items():
-        if not isinstance(manifest.get(key), kind):
-            raise CampaignError(
-                f"the manifest of {options.like} lacks {key!r}, or it is not what a manifest has "
-                "there"
-            )
+    if wrong := wrong_key(manifest, LIKE):
+        raise CampaignError(f"the manifest of {options.like} {wrong}")
     options.like = manifest["campaign"]
     options.tier, options.rounds = manifest["tier"], manifest["rounds"]
     options.seed, options.checks = manifest["order_seed"], manifest["checks"]

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +83,8 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
     except ProvisionError as error:
         yield Finding(str(error))
         return
-    admitted = (path for name in names if (path := admitted_image(root, site, name)))
-    image = [str(path) for path in islice(admitted, 1)]
-    image += ["true"] if image else []
+    admitted = next((path for name in names if (path := admitted_image(root, site, name))), None)
+    image = [str(admitted), "true"] if admitted else []
     command = [str(apptainer), *(["exec", *exec_options()] if image else ["--version"]), *image]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis.communication_records import PingPong
+from analysis.ranking import within
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
 from campaign import su3_performance
@@ -80,12 +81,10 @@ def show(implementation: str, pairs: Pairs) -> None:
     """Print a row of a Markdown table for each quantity."""
     for name, values in pairs.items():
         ratio = paired_ratio([math.log(one / other) for one, other in values])
-        # None where the rounds agree to the last digit.
-        low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (math.nan,) * 2
         inner, outer = (statistics.median(column) for column in zip(*values, strict=True))
         print(
             f"| {implementation} | {name} | {inner:.4g} | {outer:.4g} | {ratio.value:.3f} "
-            f"| {low:.3f} – {high:.3f} |",
+            f"| {within(ratio.interval)} |",
             flush=True,
         )
 

@@ -24,6 +24,7 @@ from campaign.bundle import leaks
 from campaign.bundle.archive import BundleError, Member
 from campaign.bundle.contents import of_campaign
 from campaign.node_facts import FOLDER as NODES
+from containers.ending import exit_code
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: Some of each section of the report, with two pairs whose message sizes go up to 10 MB.
@@ -202,22 +203,22 @@ def write(target: Path, texts: Mapping[str, str]) -> None:
 def main(words: list[str] | None = None) -> int:
     """Make a sample; return the exit code."""
     options = arguments(words)
-    try:
-        source = find_campaign(ROOT, options.campaign)
-        texts = gather(source, options.cells)
-        size = sum(len(text.encode(errors="surrogateescape")) for text in texts.values())
-        if options.dry_run:
-            print("\n".join(sorted(texts)))
-        else:
-            write(options.out, texts)
-        verb = "would write" if options.dry_run else "sample:"
-        print(f"{verb} {options.out} ({len(texts)} files, {size} bytes, of {source.name})")
-        return 0
-    except (BundleError, CampaignError, ValueError) as error:
-        print(f"sample: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"sample: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-    return 1
+    errors = (BundleError, CampaignError, ValueError)
+    return exit_code("sample", lambda: make(options), errors, "run it again")
+
+
+def make(options: argparse.Namespace) -> int:
+    """Do what the command line says; raises BundleError, CampaignError and ValueError."""
+    source = find_campaign(ROOT, options.campaign)
+    texts = gather(source, options.cells)
+    size = sum(len(text.encode(errors="surrogateescape")) for text in texts.values())
+    if options.dry_run:
+        print("\n".join(sorted(texts)))
+    else:
+        write(options.out, texts)
+    verb = "would write" if options.dry_run else "sample:"
+    print(f"{verb} {options.out} ({len(texts)} files, {size} bytes, of {source.name})")
+    return 0
 
 
 if __name__ == "__main__":

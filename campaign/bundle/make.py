@@ -14,6 +14,7 @@ from campaign.bundle.archive import BundleError, read_sums, sums_of, write
 from campaign.bundle.contents import gather
 from campaign.bundle.crate import DEVELOPERS
 from campaign.provenance import sha256_of
+from containers.ending import exit_code
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -75,13 +76,9 @@ def make(options: argparse.Namespace) -> int:
 
 def main(words: list[str] | None = None) -> int:
     """Make a bundle; return the exit code."""
-    try:
-        return make(arguments(words))
-    except (BundleError, CampaignError, ValueError) as error:
-        print(f"bundle: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"bundle: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-    return 1
+    options = arguments(words)
+    errors = (BundleError, CampaignError, ValueError)
+    return exit_code("bundle", lambda: make(options), errors, "nothing half is left")
 
 
 if __name__ == "__main__":

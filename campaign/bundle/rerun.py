@@ -18,6 +18,7 @@ from campaign import folder
 from campaign.bundle.archive import MOST_BYTES, BundleError, unpack
 from campaign.provenance import sha256_of
 from containers import images
+from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -279,22 +280,9 @@ def prepare_images(
 def main(words: list[str] | None = None) -> int:
     """Repeat a campaign; return the exit code."""
     folder.only_owner_writes()
-    try:
-        return rerun(arguments(words))
-    except (
-        BundleError,
-        CampaignError,
-        folder.CampaignError,
-        images.ImageError,
-        BuildError,
-    ) as error:
-        print(f"rerun: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"rerun: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("rerun: interrupted; the same command goes on", file=sys.stderr)
-        return 130
-    return 1
+    options = arguments(words)
+    errors = (BundleError, CampaignError, folder.CampaignError, images.ImageError, BuildError)
+    return exit_code("rerun", lambda: rerun(options), errors, "the same command goes on")
 
 
 if __name__ == "__main__":
