@@ -20,7 +20,7 @@ from analysis.ranking import within
 from analysis.records import read_program_output
 from analysis.statistics import paired_ratio
 from campaign import su3_performance
-from campaign.hpl_performance import linpack
+from campaign.hpl_performance import FILLED_HEADER, filled, linpack, memory_share
 from campaign.nas_performance import NasRates
 from campaign.places import Place, inside, mpiexec_of, outside
 from containers import images, trust
@@ -31,6 +31,7 @@ from site_configs.site_file import SiteError
 ROOT = Path(__file__).resolve().parent.parent
 #: Whose images are measured, without a job.
 SITE = "local"
+HEADER = "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
 PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
             "--iterations", "1000", "--warmup", "100"]  # fmt: skip
 
@@ -100,6 +101,18 @@ def lattice_rates(implementation: str, rounds: int) -> list[str]:
         )
 
 
+def filled_memory(named: list[str], share: float) -> None:
+    """Print a Markdown table of HPLs that fill a share of the memory, once in each image."""
+    print(FILLED_HEADER, flush=True)
+    site = load_site(SITE)
+    for implementation in named:
+        image = trust.admit(ROOT, implementation, site)
+        with tempfile.TemporaryDirectory() as folder:
+            place, mpiexec = inside(image, Path(folder)), mpiexec_of(image)
+            memory = site["memory_bytes_per_node"]
+            print(filled(implementation, place, mpiexec, memory, share), flush=True)
+
+
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     kinds: dict[str, Measurement] = {"messages": messages, "linpack": linpack, "starting": starting}
@@ -112,14 +125,22 @@ def main() -> int:
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
     parser.add_argument("--images", help="names with commas (those that a plain run measures)")
+    parser.add_argument(
+        "--hpl-memory-share", type=memory_share, metavar="SHARE",
+        help="with --only linpack: instead one HPL in each image whose matrix has this share of "
+        "the memory, between two DGEMMs; minutes each",
+    )  # fmt: skip
     options = parser.parse_args()
+    if options.hpl_memory_share and options.only != "linpack":
+        parser.error("--hpl-memory-share is for --only linpack; add that")
     rounds = max(2, options.rounds)
     kinds["nas"] = NasRates(options.nas_classes)
-    print(
-        "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
-    )
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
     named = options.images.split(",") if options.images else images.default_implementations(ROOT)
+    if options.hpl_memory_share:
+        filled_memory(named, options.hpl_memory_share)
+        return 0
+    print(HEADER)
     for implementation in [] if options.only == "su3" else named:
         image = trust.admit(ROOT, implementation, load_site(SITE))
         mpiexec = mpiexec_of(image)

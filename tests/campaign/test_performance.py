@@ -6,30 +6,36 @@ from pathlib import Path
 
 import pytest
 
+from campaign import performance
+from campaign.hpl_performance import filled
+from campaign.places import Place
 from campaign.su3_performance import SIDES
+from reframe_checks.mixins.hpl_problem import largest_order
+from site_configs.settings import load_site
 
 # The one that starts quickest; `make performance` measures every default image.
 IMAGE = "mpich-5.0.2"
 PROJECT = Path(__file__).resolve().parents[2]
 
 
+def measure(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "campaign.performance", *words],
+        cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+
+
 @pytest.mark.real
 def test_a_missing_image_is_one_sentence() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "campaign.performance", "--images", "mpich-0.0"],
-        cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = measure("--images", "mpich-0.0")
     assert done.returncode == 1
     assert done.stderr.startswith("performance: ") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.real
 def test_every_quantity_is_measured_inside_and_outside() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "campaign.performance", "--rounds", "2", "--nas-classes", "S",
-         "--images", IMAGE],
-        cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    done = measure("--rounds", "2", "--nas-classes", "S", "--images", IMAGE)
     assert done.returncode == 0, done.stderr
     table, _, lattices = done.stdout.partition("\n\n")
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
@@ -40,3 +46,43 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
         assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
         if quantity.startswith("start"):
             assert float(inside) > float(outside), "starting a container costs something"
+
+
+@pytest.mark.real
+def test_one_hpl_has_a_share_of_the_memory_and_stands_between_two_dgemms() -> None:
+    done = measure("--only", "linpack", "--hpl-memory-share", "0.002", "--images", IMAGE)
+    assert done.returncode == 0, done.stderr
+    [row] = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    name, order, before, rate, after, part = row
+    memory = load_site("local")["memory_bytes_per_node"]
+    assert name == IMAGE and int(order) == largest_order(memory, 0.002, 192) > 0
+    mean = (float(before) + float(after)) / 2
+    assert float(part) == pytest.approx(float(rate) / mean, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--only", "linpack", "--hpl-memory-share", "0.9"], "0.9 is not a share of the memory"),
+        (["--only", "linpack", "--hpl-memory-share", "0"], "0 is not a share of the memory"),
+        (["--only", "linpack", "--hpl-memory-share", "all"], "all is not a share of the memory"),
+        (["--hpl-memory-share", "0.3"], "is for --only linpack; add that"),
+        (["--only", "su3", "--hpl-memory-share", "0.3"], "is for --only linpack; add that"),
+    ],
+)
+def test_a_share_of_the_memory_that_cannot_be_is_a_sentence(
+    words: list[str], said: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["campaign.performance", *words])
+    with pytest.raises(SystemExit) as ended:
+        performance.main()
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and said in printed.err.splitlines()[-1]
+
+
+def test_a_share_without_room_for_a_block_is_a_sentence(tmp_path: Path) -> None:
+    place = Place([], {}, tmp_path)
+    with pytest.raises(SystemExit, match=r"no matrix of a block of 192 fits .* give a larger"):
+        filled(IMAGE, place, ["mpiexec"], 1e6, 0.1)
