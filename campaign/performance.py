@@ -31,6 +31,10 @@ from site_configs.site_file import SiteError
 ROOT = Path(__file__).resolve().parent.parent
 #: Whose images are measured, without a job.
 SITE = "local"
+#: The kind that is measured inside alone, of the first image, beside what bounds it.
+LATTICES = "su3-lattices"
+#: One alternation of these takes as long as several of the others.
+MOST_OF_LONG = {"nas": 3, LATTICES: 5}
 HEADER = "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
 PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
             "--iterations", "1000", "--warmup", "100"]  # fmt: skip
@@ -95,10 +99,7 @@ def lattice_rates(implementation: str, rounds: int) -> list[str]:
     image = trust.admit(ROOT, implementation, load_site(SITE))
     mpiexec = mpiexec_of(image)
     with tempfile.TemporaryDirectory() as folder:
-        place = inside(image, Path(folder))
-        return su3_performance.table(
-            lambda command: place.keep([*mpiexec, "-n", "1", *command]), rounds
-        )
+        return su3_performance.table(inside(image, Path(folder)), mpiexec, rounds)
 
 
 def filled_memory(named: list[str], share: float) -> None:
@@ -115,11 +116,14 @@ def filled_memory(named: list[str], share: float) -> None:
 
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
-    kinds: dict[str, Measurement] = {"messages": messages, "linpack": linpack, "starting": starting}
+    kinds: dict[str, Measurement] = {
+        "messages": messages, "linpack": linpack, "su3": su3_performance.rates,
+        "starting": starting,
+    }  # fmt: skip
     parser = argparse.ArgumentParser(prog="python -m campaign.performance", description=__doc__)
     parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
     parser.add_argument(
-        "--only", choices=[*kinds, "nas", "su3"], help="one kind of quantities (all)"
+        "--only", choices=[*kinds, "nas", LATTICES], help="one kind of quantities (all)"
     )
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
@@ -140,19 +144,19 @@ def main() -> int:
     if options.hpl_memory_share:
         filled_memory(named, options.hpl_memory_share)
         return 0
-    print(HEADER)
-    for implementation in [] if options.only == "su3" else named:
+    if options.only != LATTICES:
+        print(HEADER)
+    for implementation in [] if options.only == LATTICES else named:
         image = trust.admit(ROOT, implementation, load_site(SITE))
         mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
             container, bare = inside(image, Path(folder)), outside(image, Path(folder))
             for name, measurement in kinds.items():
                 if options.only in (None, name):
-                    # One alternation of these takes as long as ten of the others.
-                    most = min(rounds, 3) if name == "nas" else rounds
+                    most = min(rounds, MOST_OF_LONG.get(name, rounds))
                     show(implementation, alternate(container, bare, mpiexec, measurement, most))
-    if options.only in (None, "su3"):
-        print("\n".join(["", *lattice_rates(named[0], rounds)]))
+    if options.only in (None, LATTICES):
+        print("\n".join(["", *lattice_rates(named[0], min(rounds, MOST_OF_LONG[LATTICES]))]))
     return 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from campaign import performance
 from campaign.hpl_performance import filled
 from campaign.places import Place
-from campaign.su3_performance import SIDES
+from campaign.su3_performance import SIDES, rank_counts
 from reframe_checks.mixins.hpl_problem import largest_order
 from site_configs.settings import load_site
 
@@ -39,9 +39,14 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
     assert done.returncode == 0, done.stderr
     table, _, lattices = done.stdout.partition("\n\n")
     rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
-    # Three of messages, three of HPL, the start, and five benchmarks on one and two ranks.
-    assert [row[0] for row in rows] == [IMAGE] * 17
-    assert all(f"| {side}^4 |" in lattices for side in SIDES)
+    # Three of messages, three of HPL, two of su3, the start, and five benchmarks on 1 and 2 ranks.
+    assert [row[0] for row in rows] == [IMAGE] * 19
+    assert [row[1] for row in rows if row[1].startswith("su3")] == [
+        "su3, 12^4, 1 rank(s) (updates/s)", "su3, 12^4, 2 rank(s) (updates/s)",
+    ]  # fmt: skip
+    for ranks in rank_counts():
+        assert all(f"| {side}^4 | {ranks} |" in lattices for side in SIDES)
+        assert f"On {ranks} rank(s), at best: triad" in lattices
     for _, quantity, inside, outside, ratio, _ in rows:
         assert float(inside) > 0 and float(outside) > 0 and float(ratio) > 0
         if quantity.startswith("start"):

@@ -1,0 +1,41 @@
+"""Where su3 stands against what memory and cores allow."""
+
+import os
+
+import pytest
+
+from campaign.su3_performance import Roofs, Row, rank_counts
+
+#: Memory allows a million updates a second by the 2592 bytes of each, DGEMM two million by their
+#: 16,272 operations.
+ROOFS = Roofs(1, 2592e6, 16_272 * 2e6)
+
+
+def test_a_rate_is_compared_with_both_roofs() -> None:
+    assert ROOFS.of_memory(250e3) == pytest.approx(0.25)
+    assert ROOFS.of_peak(250e3) == pytest.approx(0.125)
+    rows = [Row(8, 250e3, 500e3, 50e3, 5.0), Row(4, 1e6, 2e6, 50e3, 20.0)]
+    assert ROOFS.row(rows[0]) == (
+        "| 8^4 | 1 | 0.0164 | 2.5e+05 | 5e+05 | 5e+04 | 5.0 | 4.1 | 0.25 | 0.12 |"
+    )
+    said = ROOFS.sentence(rows)
+    assert "triad 2.59 GB/s, which allows 1e+06 updates/s (16.3 GFLOP/s)" in said
+    assert "DGEMM 32.5 GFLOP/s, which allows 2e+06 updates/s" in said
+    assert "Memory's roof is the lower." in said
+    assert said.endswith("su3 is at 0.25 to 1.00 of memory's and 0.12 to 0.50 of DGEMM's.")
+
+
+def test_the_lower_roof_may_be_that_of_the_cores() -> None:
+    said = Roofs(2, 2592e6 * 4, 16_272 * 2e6).sentence([Row(8, 1e6, 1e6, None, None)])
+    assert "DGEMM's roof is the lower." in said
+
+
+def test_su3_naive_is_on_one_rank_alone() -> None:
+    assert "| – | – |" in Roofs(2, 1e9, 1e9).row(Row(8, 1e6, 2e6, None, None))
+
+
+def test_there_are_no_more_ranks_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    assert rank_counts() == [1]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    assert rank_counts() == [1, 2]
