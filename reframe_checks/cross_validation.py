@@ -26,6 +26,7 @@ from analysis.agreement import (
 from analysis.communication_records import Communication, PingPong
 from analysis.imb_output import read_imb_output
 from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
+from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
 from reframe_checks.mixins.tiers import VALIDATION, of_tier
@@ -42,11 +43,20 @@ OPERATIONS = {
     "allreduce-sum": "Allreduce",
 }
 # NetPIPE times each size in so many trials and reports the best; the others do each size as often.
-TRIALS = 3
+TRIALS_OF_NETPIPE = 3
+# A collective operation may take twice as long through a whole trial, or not: of so many trials one
+# is almost surely of the quick kind, with either program. They share the iterations of a ping-pong.
+TRIALS_OF_COLLECTIVE = 9
 # On a link, the longest that one trial of the largest message may take, in seconds.
 LONGEST_TRIAL_S = 0.5
 FEWEST_ITERATIONS = 3
+MOST_OVER_LINK = 200
 TABLE = "agreement.json"
+DOUBLE = 8
+# NetPIPE's sizes before the first that is compared, as powers of two.
+LEADING = 2
+# A tree over two ranks is none; more than so many tell nothing new of how a time is taken.
+MOST_RANKS = 8
 
 
 @dataclass(frozen=True)
@@ -65,25 +75,34 @@ class Sweep:
     def powers_and_between(self) -> list[int]:
         """Return NetPIPE's own sizes: the powers of two and the middle between any two."""
         between = [size + size // 2 for size in self.powers()[:-1]]
-        return sorted([*self.powers(), *between])
+        return sorted({*self.powers(), *between})
 
-    def shortened(self, link_bytes_per_s: float) -> "Sweep":
-        """Return it with fewer iterations where the largest message would take too long."""
+    def led_into(self) -> int:
+        """Return where NetPIPE begins: its first sizes are what others leave untimed."""
+        return max(1, self.first >> LEADING)
+
+    def doubles(self) -> list[int]:
+        """Return the powers of two that hold whole doubles, which is what is reduced."""
+        return [size for size in self.powers() if size >= DOUBLE]
+
+    def over_link(self, link_bytes_per_s: float) -> "Sweep":
+        """Return it with fewer iterations: a link is slow, and caches do not matter beside it."""
         fitting = int(LONGEST_TRIAL_S * link_bytes_per_s / (2 * self.last))
-        return replace(self, iterations=min(self.iterations, max(FEWEST_ITERATIONS, fitting)))
+        most = max(FEWEST_ITERATIONS, min(fitting, MOST_OVER_LINK))
+        return replace(self, iterations=min(self.iterations, most))
 
 
-# A trial takes ten milliseconds at most in shared memory, so that many are over before something
-# else wants the core: the averages that the others report cannot tell such a pause. It is long
-# enough for its first iterations, which find caches and page tables of another size, to count
-# little.
+# A trial takes ten milliseconds in shared memory, so that many are over before something else wants
+# the core: the averages that the others report cannot tell such a pause. Fewer iterations would not
+# do: the first of a trial find caches and page tables of another size, some of them ten times as
+# slow, and in an average of forty that is more than the tolerance.
 SWEEPS = {
-    "short": Sweep(64, 8192, iterations=300, turns=of_tier(quick=9, paper=25)),
-    "medium": Sweep(16384, 131072, iterations=100, turns=of_tier(quick=9, paper=25)),
+    "short": Sweep(1, 8192, iterations=1000, turns=of_tier(quick=9, paper=25)),
+    "medium": Sweep(16384, 131072, iterations=1000, turns=of_tier(quick=9, paper=25)),
     "long": Sweep(
         262144,
         of_tier(quick=1 << 20, paper=1 << 22),
-        iterations=40,
+        iterations=400,
         turns=of_tier(quick=9, paper=25),
     ),
 }
@@ -122,6 +141,8 @@ class CrossValidation(Experiment):
     def choose_program(self) -> None:
         """Take the program that has the operation."""
         self.program = "pingpong" if self.operation == "pingpong" else "collective"
+        if self.operation != "pingpong":
+            self.num_tasks = max(2, min(MOST_RANKS, ranks_with_processors()))
         self.skip_if(
             self.operation == "barrier" and self.message_range != "short",
             "a barrier has no message, so it is measured once",
@@ -147,12 +168,12 @@ class CrossValidation(Experiment):
     @run_after("setup")
     def describe_sweep(self) -> None:
         """Pass sizes and iterations to our program."""
-        sizes = [word for size in self.sizes() * TRIALS for word in ("--sizes", str(size))]
+        sizes = [word for size in self.sizes() * self.trials() for word in ("--sizes", str(size))]
         iterations = str(self.iterations())
         arguments = ["--iterations", iterations, "--warmup", str(self.warmup())]
         if self.operation == "barrier":
             # The program measures a barrier once, whatever the sizes; so each trial is named.
-            operations = ["--operation", "barrier"] * TRIALS
+            operations = ["--operation", "barrier"] * self.trials()
             arguments += [*operations, "--synchronisation", "none"]
         elif self.operation == "pingpong":
             arguments += ["--pair", "Send/Recv", *sizes]
@@ -160,10 +181,16 @@ class CrossValidation(Experiment):
             arguments += ["--operation", self.operation, "--synchronisation", "barrier", *sizes]
         self.program_arguments = arguments
 
+    def trials(self) -> int:
+        """Return how often each size is timed; the best counts."""
+        return TRIALS_OF_NETPIPE if self.operation == "pingpong" else TRIALS_OF_COLLECTIVE
+
     def sweep(self) -> Sweep:
         """Return the message sizes and iterations, fewer of these where the link wants it."""
         sweep, link = SWEEPS[self.message_range], self.site()["link_bytes_per_s"]
-        return sweep.shortened(link) if link and self.nodes > 1 else sweep
+        few = max(FEWEST_ITERATIONS, sweep.iterations * TRIALS_OF_NETPIPE // self.trials())
+        sweep = replace(sweep, iterations=few)
+        return sweep.over_link(link) if link and self.nodes > 1 else sweep
 
     def iterations(self) -> int:
         """Return the iterations of one trial."""
@@ -182,7 +209,7 @@ class CrossValidation(Experiment):
         if self.operation == "barrier":
             return [0]
         sweep = self.sweep()
-        return sweep.powers_and_between() if self.operation == "pingpong" else sweep.powers()
+        return sweep.powers_and_between() if self.operation == "pingpong" else sweep.doubles()
 
     def netpipe(self) -> Foreign:
         """Return NetPIPE with the sizes and iterations of ours, without its perturbations."""
@@ -190,7 +217,8 @@ class CrossValidation(Experiment):
 
         def arguments(turn: int) -> list[str]:
             # Without an offset it receives into the buffer that it sends from; see docs/method.md.
-            return ["-l", str(sizes[0]), "-u", str(sizes[-1]), "-p", "0", "-O", f"0,{sizes[-1]}",
+            first = self.sweep().led_into()
+            return ["-l", str(first), "-u", str(sizes[-1]), "-p", "0", "-O", f"0,{sizes[-1]}",
                     "-n", str(self.iterations()), "-o", f"{NETPIPE}.{turn}.out"]  # fmt: skip
 
         def read(turn: int) -> dict[int, list[float]]:
@@ -201,7 +229,11 @@ class CrossValidation(Experiment):
                     f"{self.nodes} node(s) were asked for"
                 )
             points = read_netpipe_output(self.stage(f"{NETPIPE}.{turn}.out"))
-            return times_by_size((point.message_bytes, point.one_way_s) for point in points)
+            return times_by_size(
+                (point.message_bytes, point.one_way_s)
+                for point in points
+                if point.message_bytes >= sizes[0]
+            )
 
         return Foreign(NETPIPE, arguments, read, times=1)
 
@@ -209,9 +241,10 @@ class CrossValidation(Experiment):
         """Return IMB with the sizes, iterations and element type of ours."""
 
         def arguments(_: int) -> list[str]:
-            sizes = ",".join(str(size) for size in self.sizes() * TRIALS)
+            sizes = ",".join(str(size) for size in self.sizes() * self.trials())
             # It measures a size as often as it is named, and so it does a barrier.
-            names = [OPERATIONS[self.operation]] * (TRIALS if self.operation == "barrier" else 1)
+            many = self.trials() if self.operation == "barrier" else 1
+            names = [OPERATIONS[self.operation]] * many
             return [*names, "-npmin", str(self.num_tasks), "-iter", str(self.iterations()),
                     "-iter_policy", "off", "-zero_size", "off", "-sync", "on",
                     "-root_shift", "off", "-red_data_type", "double",
@@ -229,7 +262,7 @@ class CrossValidation(Experiment):
             # The slowest rank's time, which is what our program reports.
             return times_by_size((one.message_bytes, one.most_s) for one in results)
 
-        return Foreign(IMB, arguments, read, times=TRIALS)
+        return Foreign(IMB, arguments, read, times=self.trials())
 
     def stage(self, name: str) -> Path:
         """Return the path of a file of the launch."""
@@ -307,7 +340,7 @@ class CrossValidation(Experiment):
             raise SanityError(str(error)) from None
         turns = self.turns()
         ours = [self.times_of_ours(turn) for turn in turns]
-        self.check_sizes(self.program, ours, TRIALS)
+        self.check_sizes(self.program, ours, self.trials())
         self.agreements: dict[str, list[Agreement]] = {}
         sentences = []
         for other in self.foreign:

@@ -7,9 +7,9 @@ import pytest
 
 from tests.reframe_checks.conftest import IMPLEMENTATION, LABELS, StandIn, pingpong
 
-SIZES = tuple(sorted([64 << n for n in range(8)] + [96 << n for n in range(7)]))
+SIZES = tuple(sorted({1 << n for n in range(14)} | {3 << n for n in range(12)}))
 ONLY = "CrossValidation.*operation=pingpong.*short"
-TRIALS, ITERATIONS = 3, 300
+TRIALS, ITERATIONS = 3, 1000
 ONE_WAY = 1e-5
 
 
@@ -67,17 +67,17 @@ def test_agreement_passes_and_keeps_what_every_program_said(programs: StandIn) -
          "pingpong, 128 bytes: 1e-05 s here, 2e-05 s by NPmpi, ratio turn by turn 0.500"),
         ({"imb.stdout": imb(time=4e-6)}, "4e-06 s by IMB-MPI1, ratio turn by turn 2.5"),
         ({"netpipe.out": ""}, "NPmpi.1.out:1: the output is empty"),
-        ({"netpipe.out": netpipe(SIZES[:-1])}, "NPmpi, turn 1: 14 message sizes were measured"),
-        ({"netpipe.out": netpipe()[:-4]}, "NPmpi.1.out:15: the last line is cut off"),
+        ({"netpipe.out": netpipe(SIZES[:-1])}, "NPmpi, turn 1: 25 message sizes were measured"),
+        ({"netpipe.out": netpipe()[:-4]}, "NPmpi.1.out:26: the last line is cut off"),
         ({"netpipe.stdout": "0: node\n"}, "2 on 1 node(s) were asked for"),
         ({"netpipe.stdout": "0: node1\n1: node2\n"}, "ranks were on node1, node2"),
         ({"netpipe.code": "3"}, "NPmpi.1 ended with exit code 3"),
         ({"imb.stdout": ""}, "IMB-MPI1.1.stdout:1: IMB did not come to its end"),
         ({"imb.stdout": imb().partition("# All")[0]}, "IMB did not come to its end"),
         ({"imb.stdout": imb(trials=2)}, "asked for 3 time(s) each"),
-        ({"imb.stdout": imb(iterations=299)}, "asked was ('PingPong', 2, 300)"),
+        ({"imb.stdout": imb(iterations=999)}, "asked was ('PingPong', 2, 1000)"),
         ({"stdout": pingpong(sizes=SIZES, seconds=2e-5, iterations=ITERATIONS)},
-         "pingpong, turn 1: 15 message sizes were measured, not the 15 asked for 3 time(s)"),
+         "pingpong, turn 1: 26 message sizes were measured, not the 26 asked for 3 time(s)"),
         ({"stdout": ""}, "pingpong.1.stdout:1: the output is empty"),
     ],
 )  # fmt: skip
