@@ -75,6 +75,31 @@ def test_a_link_is_measured_again_where_iperf3_hangs(monkeypatch: pytest.MonkeyP
         network.check_links([1, 2], link)
 
 
+def test_the_burst_makes_up_for_late_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = Link("100mbit", 100_000_000, 200, each_frame=True)
+    laid: list[int] = []
+    enough = 0
+
+    def lay(_number: int, _pid: int, link: Link) -> None:
+        laid.append(link.burst_bytes)
+
+    def measured(*_: object) -> tuple[float, int]:
+        return (94.1e6 if laid[-1] >= enough else 78.3e6), 1448
+
+    monkeypatch.setattr(network, "set_rate", lay)
+    monkeypatch.setattr(network, "payload_rate", measured)
+    for needed, wanted in ((200, 200), (500, 675), (5000, 200)):
+        enough = needed
+        fitted = network.made_up_for_late_timers([1, 2], link)
+        # What no burst helps is laid as described again.
+        assert fitted is not None and fitted.burst_bytes == wanted and laid[-2:] == [wanted] * 2
+    laid.clear()
+    shaped_whole = Link("1gbit", 1_000_000_000, 32_000, each_frame=False)
+    assert network.made_up_for_late_timers([1, 2], shaped_whole) == shaped_whole
+    assert network.made_up_for_late_timers([1], link) == link
+    assert network.made_up_for_late_timers([1, 2], None) is None and not laid
+
+
 @pytest.mark.parametrize("each_frame", [True, False])
 def test_a_rate_is_changed_where_it_was_set(each_frame: bool) -> None:
     link = Link("90mbit", 90_000_000, 200, each_frame)
