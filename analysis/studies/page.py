@@ -10,9 +10,10 @@ import jinja2
 
 from analysis.campaign import manifest_of_nodes
 from analysis.studies.exhibits import Shown, show
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD
 from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
-from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated
+from analysis.studies.verdicts import Evaluated
 from analysis.text_table import TextTable
 from analysis.whole_file import write_whole
 

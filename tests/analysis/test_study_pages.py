@@ -11,10 +11,11 @@ from playwright.sync_api import Browser
 
 from analysis.figures import MARKERS
 from analysis.studies.drawing import axis, shape, ticks
+from analysis.studies.judging import HOLDS
 from analysis.studies.page import write_pages
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured, Report, table_of
-from analysis.studies.verdicts import HOLDS, TESTED, evaluate
+from analysis.studies.verdicts import TESTED, evaluate
 from tests.analysis.study_samples import PAPERS, PROJECT, demo, evaluated, measured
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_report import INJECTION, browser, luminance, open_page
