@@ -6,7 +6,7 @@ that is not declared or a name that is misspelt is refused, and `reading` says w
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -223,31 +223,46 @@ class Study(Data):
 
 
 class Quantity(Data):
-    """A number of a table after steps, or of other quantities."""
+    """A number of a table after steps, or of other quantities.
+
+    With `each` it has a number for each value of these columns, a cell, so that the noise of one
+    cell is not taken for another's; with several expressions in `value` a cell has several.
+    """
 
     of: str | None = None
     from_: list[str] | None = Field(None, alias="from")
     where: Expression | None = None
     steps: list[Step] = []
-    value: Expression
+    each: Annotated[list[str], Field(min_length=1)] | None = None
+    value: Expression | Annotated[list[Expression], Field(min_length=2)]
     scale: Literal["linear", "ratio"] = "linear"
     label: str | None = None
 
     @model_validator(mode="after")
     def one_origin(self) -> Quantity:
-        """Refuse a quantity of nothing, or of two things."""
+        """Refuse a quantity of nothing, or of two things, and many numbers of no cells."""
         exactly_one(self, ("of", "from_"))
+        if self.each and self.from_:
+            raise ValueError("each goes with of; other quantities have no cells")
+        if isinstance(self.value, list) and not self.each:
+            raise ValueError("several expressions in value go with each")
         return self
+
+    def expressions(self) -> list[str]:
+        """Return the expressions of its number, or of each cell's numbers."""
+        return self.value if isinstance(self.value, list) else [self.value]
 
 
 class Statement(Data):
     """What a claim says of one quantity, or why that cannot be computed (`untold`).
 
-    `families` are the implementations that it takes, by the report's names; without it all that the
-    study has.
+    Of a quantity with `each`, `cells` is how many of its cells are said to be so: every, some, or a
+    share of them at least. A cell with several numbers is so if all of them are. `families` are the
+    implementations that it takes, by the report's names; without it all that the study has.
     """
 
     that: str | None = None
+    cells: Literal["every", "some"] | float | None = None
     above: Number | None = None
     below: Number | None = None
     at_least: Number | None = None
@@ -258,6 +273,15 @@ class Statement(Data):
     equals: str | None = None
     untold: str | None = None
     families: list[str] | None = None
+
+    @field_validator("cells", mode="before")
+    @classmethod
+    def known_number(cls, cells: Any) -> Any:
+        """Refuse what does not say how many cells."""
+        number = isinstance(cells, int | float) and 0 < cells <= 1
+        if not (cells in (None, "every", "some") or number):
+            raise ValueError("cells: every, some, or a share above 0, of 1 at most")
+        return cells
 
     @model_validator(mode="after")
     def one_comparison(self) -> Statement:
@@ -317,7 +341,23 @@ class Claim(Data):
         for name, where in named:
             if name not in self.quantities:
                 raise ValueError(f"{where}: {name} is not among the quantities")
+        self.cells_are_counted(statements)
         return self
+
+    def cells_are_counted(self, statements: list[Statement]) -> None:
+        """Raise ValueError where a statement does not say of how many cells, or there are none."""
+        many = {name for name, quantity in self.quantities.items() if quantity.each}
+        for name, quantity in self.quantities.items():
+            for other in many.intersection(quantity.from_ or []):
+                raise ValueError(f"quantities.{name}.from: {other} has each, so no single number")
+        for one in statements:
+            if one.that in many and (one.cells is None or one.equals is not None):
+                raise ValueError(
+                    f"{one.that} has each, so say of how many cells: `cells: every`, `some` or a "
+                    "share, with a range of numbers"
+                )
+            if one.cells is not None and one.that not in many:
+                raise ValueError(f"cells is for a quantity with each; {one.that} has none")
 
 
 class Claims(Data):

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from analysis.statistics import Interval, median, median_interval
 from analysis.studies.declaration import Exhibit, Figure, NotMeasuredError
 from analysis.studies.drawing import Line, Point, legend_mark, line_figure
+from analysis.studies.judging import Number, digits, number_text
 from analysis.studies.tables import (
     Measured,
     OneRound,
@@ -22,7 +23,6 @@ from analysis.studies.tables import (
     naming,
     table_of,
 )
-from analysis.studies.verdicts import Number, digits, number_text
 
 #: Rows from which on a table is folded.
 LONG = 30

@@ -10,9 +10,10 @@ import jinja2
 
 from analysis.campaign import manifest_of_nodes
 from analysis.studies.exhibits import Shown, show
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD
 from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
-from analysis.studies.verdicts import FAILS, HOLDS, UNTOLD, Evaluated
+from analysis.studies.verdicts import Evaluated
 from analysis.text_table import TextTable
 from analysis.whole_file import write_whole
 
@@ -44,12 +45,28 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
 
 def standing(paper: Paper, measured: Measured | None) -> list[tuple[str, str, str]]:
     """Return what stands for what: the report's name, today's implementation, and why."""
-    images = list(measured.campaign.manifest["images"]) if measured else []
-    found = families(paper.study, images)
     return [
-        (family, found.get(family, "nothing in this campaign" if measured else "–"), one.because)
+        (family, standing_for(family, measured) if measured else "–", one.because)
         for family, one in paper.study.stands_for.items()
     ]
+
+
+def standing_for(family: str, measured: Measured) -> str:
+    """Return what the verdicts take for an implementation of the report, with the checks.
+
+    An image of the campaign may have no sound launch of a check, and then another stands there.
+    """
+    checks: dict[str, list[str]] = {}
+    for check in dict.fromkeys(one.check for one in measured.study.experiments.values()):
+        images = measured.implementations(check)
+        if images:
+            name = families(measured.study, images).get(family, "nothing")
+            checks.setdefault(name, []).append(check)
+    if not checks or list(checks) == ["nothing"]:
+        return "nothing in this campaign"
+    if len(checks) == 1:
+        return next(iter(checks))
+    return "; ".join(f"{name} ({', '.join(of)})" for name, of in checks.items())
 
 
 def write_pages(

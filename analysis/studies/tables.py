@@ -6,6 +6,7 @@ Expressions are those of polars' SQL: they compute with columns and reach nothin
 from __future__ import annotations
 
 import fnmatch
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from analysis.tables import LAUNCHES, RESULTS, launch_row, result_rows
 
 #: A value that an expression gave; None where the table has nothing to compute it of.
 Value = float | str | None
+#: A cell's name -> its numbers.
+Cells = dict[str, tuple[float, ...]]
 
 
 class Source(Protocol):
@@ -142,7 +145,7 @@ class Measured:
         )
 
     def base(self, name: str, table: Table) -> pl.DataFrame:
-        """Return all rounds of a table, with the columns `round` and `implementation`.
+        """Return all rounds of a table, with the columns `round`, `implementation` and `cell`.
 
         Where the study says what stands for what, the column `mpi` has the report's name and
         implementations that stand for nothing are left out. Raises NotMeasuredError where
@@ -169,13 +172,18 @@ class Measured:
                 frame = frame.select(
                     "round",
                     "implementation",
+                    "cell",
                     *(expression(text).alias(key) for key, text in table.today.columns.items()),
                 )
         self.frames[name] = frame
         return frame
 
     def cells(self, name: str) -> pl.DataFrame:
-        """Return a base table without the columns of what was measured: its cells, by round."""
+        """Return a base table without the columns of what was measured: its cells, by round.
+
+        The check's own cell is among them, so that a launch that is missing shows also where the
+        table has no column for what told it from the others.
+        """
         frame = self.base(name, self.study.tables[name])
         return frame.select(
             [column for column, kind in frame.schema.items() if not kind.is_float()]
@@ -204,7 +212,7 @@ class OneRound:
         if self.implementation:
             frame = frame.filter(pl.col("implementation") == self.implementation)
         steps = table.today.steps if table.today else []
-        frame = frame.drop("round", "implementation")
+        frame = frame.drop("round", "implementation", "cell")
         return after(self, frame, steps, f"study.yaml: tables.{name}.today")
 
 
@@ -224,6 +232,17 @@ def after(source: Source, frame: pl.DataFrame, steps: list[Step], where: str) ->
     return frame
 
 
+def refuse_several(frame: pl.DataFrame, key: list[str]) -> None:
+    """Raise DuplicateError where several rows would go into one place of a table side by side."""
+    several = frame.filter(frame.select(key).is_duplicated())
+    if not several.is_empty():
+        place = ", ".join(f"{name} {several[name][0]}" for name in key)
+        raise pl.exceptions.DuplicateError(
+            f"side_by_side: several rows have {place}; name the column that tells them apart in "
+            "rows, or keep one of them by where"
+        )
+
+
 def one_step(source: Source, frame: pl.DataFrame, step: Step) -> pl.DataFrame:
     """Return a table after one step."""
     if step.where:
@@ -235,6 +254,7 @@ def one_step(source: Source, frame: pl.DataFrame, step: Step) -> pl.DataFrame:
         return frame
     if step.side_by_side:
         of = step.side_by_side
+        refuse_several(frame, [*of.rows, of.by])
         return frame.pivot(
             of.by, index=of.rows, values=of.of, aggregate_function="first", maintain_order=True
         )
@@ -259,6 +279,14 @@ def one_step(source: Source, frame: pl.DataFrame, step: Step) -> pl.DataFrame:
     )
 
 
+def rows_for(source: Source, frame: pl.DataFrame, quantity: Quantity, where: str) -> pl.DataFrame:
+    """Return the rows that a quantity is computed of."""
+    if quantity.where and not frame.is_empty():
+        with naming(f"{where}.where"):
+            frame = frame.filter(expression(quantity.where))
+    return after(source, frame, quantity.steps, where)
+
+
 def quantity_of(
     source: Source, quantity: Quantity, known: Mapping[str, Value], where: str
 ) -> Value:
@@ -273,14 +301,11 @@ def quantity_of(
         frame = pl.DataFrame({name: [known[name]] for name in quantity.from_})
     else:
         frame = table_of(source, str(quantity.of))
-    if quantity.where and not frame.is_empty():
-        with naming(f"{where}.where"):
-            frame = frame.filter(expression(quantity.where))
-    frame = after(source, frame, quantity.steps, where)
+    frame = rows_for(source, frame, quantity, where)
     if frame.is_empty():
         return None
     with naming(f"{where}.value"):
-        found = frame.select(expression(quantity.value).alias("value"))["value"]
+        found = frame.select(expression(str(quantity.value)).alias("value"))["value"]
     if len(found) != 1:
         raise StudyError(f"{where}.value: gives {len(found)} values, not one: {quantity.value}")
     value = found[0]
@@ -288,3 +313,33 @@ def quantity_of(
         return value
     number = float(value)
     return None if number != number or abs(number) == float("inf") else number
+
+
+def cells_of(source: Source, quantity: Quantity, where: str) -> Cells:
+    """Return the numbers of a quantity of many cells; a cell that lacks one is left out.
+
+    Raises StudyError that begins with `where` for an expression that cannot be computed, or that
+    gives several numbers for one cell.
+    """
+    by = quantity.each or []
+    frame = rows_for(source, table_of(source, str(quantity.of)), quantity, where)
+    if frame.is_empty():
+        return {}
+    names = [f"value {number}" for number in range(len(quantity.expressions()))]
+    values = [
+        expression(text).alias(name)
+        for name, text in zip(names, quantity.expressions(), strict=True)
+    ]
+    with naming(f"{where}.value"):
+        grouped = frame.group_by(by, maintain_order=True).agg(values)
+    found: Cells = {}
+    for row in grouped.iter_rows(named=True):
+        cell = ", ".join(f"{name} {row[name]}" for name in by)
+        # An expression that is no aggregate gives a list, of one number where a cell is one row.
+        several = [row[name] if isinstance(row[name], list) else [row[name]] for name in names]
+        if any(len(one) != 1 for one in several):
+            raise StudyError(f"{where}.value: gives several values for {cell}; each lacks a column")
+        numbers = [one[0] for one in several]
+        if all(number is not None and math.isfinite(number) for number in numbers):
+            found[cell] = tuple(float(number) for number in numbers)
+    return found

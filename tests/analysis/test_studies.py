@@ -7,17 +7,10 @@ import polars as pl
 import pytest
 
 from analysis.campaign import Campaign
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured, OneRound, Report, table_of
-from analysis.studies.verdicts import (
-    FAILS,
-    HOLDS,
-    UNTESTABLE,
-    UNTOLD,
-    Evaluated,
-    evaluate,
-    one_here,
-)
+from analysis.studies.verdicts import UNTESTABLE, Evaluated, evaluate, one_here
 from analysis.tables import LAUNCHES, RESULTS
 from tests.analysis.study_samples import PAPERS, PROJECT, evaluated, named
 
@@ -142,6 +135,10 @@ def test_a_campaign_that_repeats_the_report_gives_its_numbers(
             if statement.that is None:
                 continue
             finding = one_here(found, one.claim, statement, None)
+            if statement.that in one.cells:
+                count = len(one.cells[statement.that])
+                assert (f" of {count} cells are so" in finding.counted) == (count > 0)
+                continue
             value = one.values[statement.that]
             assert (finding.number is None) == (value is None)
             if finding.number is not None:

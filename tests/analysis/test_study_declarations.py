@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.studies.judging import HOLDS, UNTOLD
 from analysis.studies.page import write_pages
 from analysis.studies.reading import read_paper
-from analysis.studies.verdicts import HOLDS, UNTOLD, evaluate
+from analysis.studies.verdicts import evaluate
 from tests.analysis.study_samples import DEMO_CLAIM, PROJECT, RATIO, demo
 
 
@@ -61,6 +62,8 @@ def test_nothing_to_compute_is_no_number(tmp_path: Path) -> None:
     assert one.values["ratio"] is None and one.report.verdict == UNTOLD
 
 
+CELLS = {"of": "wide", "each": ["procs"], "value": "A / B", "scale": "ratio"}
+EVERY = {key: [{"that": "ratio", "cells": "every", "above": 1}] for key in ("report", "here")}
 MISTAKES = [
     ({"quantities": {"ratio": RATIO | {"valu": "1"}}}, "quantities.ratio.valu: Extra inputs"),
     ({"quantities": {"ratio": RATIO | {"of": "narrow"}}}, "ratio.of: narrow is no table"),
@@ -76,6 +79,18 @@ MISTAKES = [
     ({"report": [{"that": "ratio", "equals": "2"}]}, "ratio is no text"),
     ({"quantities": {"ratio": RATIO | {"value": "FIRST('x')"}}}, "ratio is a text"),
     ({"claim": " "}, "claim demo-1: claim: is empty"),
+    ({"quantities": {"ratio": CELLS}}, "ratio has each, so say of how many cells"),
+    ({"report": [{"that": "ratio", "above": 1, "cells": "every"}]}, "cells is for a quantity with"),
+    ({"report": [{"that": "ratio", "above": 1, "cells": 1.5}]}, "cells: every, some, or a share"),
+    ({"quantities": {"ratio": RATIO | {"value": ["A / B", "A"]}}}, "in value go with each"),
+    ({"quantities": {"one": CELLS, "ratio": {"from": ["one"], "value": "one"}}}, "one has each"),
+    ({"quantities": {"ratio": CELLS | {"of": "hpl", "value": "rate"}}, **EVERY},
+     "gives several values for procs 1; each lacks a column"),
+    ({"quantities": {"ratio": CELLS | {"value": "A / C"}}, **EVERY}, "ratio.value: "),
+    ({"quantities": {"ratio": RATIO | {"of": "hpl", "steps": [
+        {"derive": {"kind": "1"}},
+        {"side_by_side": {"of": ["rate"], "by": "mpi", "rows": ["kind"]}}]}}},
+     "several rows have kind 1, mpi A; name the column"),
 ]  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """A study's pages and figures, and the command that makes them."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser
 
+from analysis.campaign import read_campaign
 from analysis.figures import MARKERS
 from analysis.studies.drawing import axis, shape, ticks
-from analysis.studies.page import write_pages
+from analysis.studies.judging import HOLDS
+from analysis.studies.page import standing, write_pages
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured, Report, table_of
-from analysis.studies.verdicts import HOLDS, TESTED, evaluate
-from tests.analysis.study_samples import PAPERS, PROJECT, demo, evaluated, measured
+from analysis.studies.verdicts import TESTED, evaluate
+from tests.analysis.study_samples import DEMO_STUDY, PAPERS, PROJECT, demo, evaluated, measured
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_report import INJECTION, browser, luminance, open_page
 
@@ -53,6 +57,27 @@ def test_pages_have_both_numbers_and_all_verdicts(tmp_path: Path) -> None:
             assert word in content
     assert "| procs | A GFLOPS, report | A GFLOPS, today |" in text.read_text()
     assert html.read_text().count("<svg viewBox") == 2
+
+
+def test_what_stands_for_what_is_said_by_check(tmp_path: Path) -> None:
+    """The newer beta has no sound launch of HPL: verdicts take the older one, and the page too."""
+    study = json.loads(json.dumps(DEMO_STUDY))
+    other = {"check": "PointToPoint", "choose": "^PointToPoint", "difference": "none"}
+    study["experiments"]["bandwidth"] = other
+    root = demo(tmp_path, study)
+    truths = {
+        name: Truth(latency=1e-6, bandwidth=4e9, linpack=30e9 * faster)
+        for name, faster in (("alpha-1.0", 1.5), ("beta-2.0", 1.0), ("beta-3.0", 9.0))
+    }
+    folder = Synthetic(tmp_path / "campaign", truths, rounds=6, pairs=["Send/Recv"]).write()
+    for launch in (folder / "launches").glob("*Linpack*beta-3.0"):
+        shutil.rmtree(launch)
+    found = Measured(read_paper(root, "demo"), read_campaign(folder))
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == HOLDS
+    assert [(family, name) for family, name, _ in standing(found.paper, found)] == [
+        ("A", "alpha-1.0"), ("B", "beta-3.0 (PointToPoint); beta-2.0 (Linpack)"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PAPERS)

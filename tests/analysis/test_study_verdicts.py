@@ -2,19 +2,22 @@
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
 import numpy
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.campaign import read_campaign
 from analysis.studies.declaration import Statement
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD, interval_of, judged
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured
-from analysis.studies.verdicts import FAILS, HOLDS, TESTED, UNTOLD, evaluate, interval_of, judged
+from analysis.studies.verdicts import TESTED, evaluate
 from tests.analysis.study_samples import DEMO_CLAIM, DEMO_STUDY, demo, measured
 
 
@@ -80,6 +83,63 @@ def test_a_round_that_lacks_a_cell_is_left_out(tmp_path: Path) -> None:
     shutil.rmtree(next((tmp_path / "campaign" / "launches").glob("round004_Linpack*1x2*alpha*")))
     again = Measured(read_paper(root, "demo"), read_campaign(tmp_path / "campaign"))
     (one,) = evaluate(again.paper, again)
+    assert one.here is not None and one.here.findings[0].number is not None
+    assert one.here.findings[0].number.rounds == 5
+
+
+def with_block_sizes(tmp_path: Path, rows: list[str]) -> Measured:
+    """Return a campaign with two block sizes of each grid; HPL with 256 is faster by three."""
+    study = json.loads(json.dumps(DEMO_STUDY))
+    study["tables"]["wide"]["steps"][0]["side_by_side"]["rows"] = rows
+    if "nb" in rows:
+        table = study["tables"]["hpl"]
+        table["today"]["columns"]["nb"] = "nb"
+        table["columns"] = {"procs": "procs", "mpi": "mpi", "rate": "rate", "nb": "0"}
+    root = demo(tmp_path, study)
+    measured(root, tmp_path, 1.5)
+    for folder in list((tmp_path / "campaign" / "launches").glob("*Linpack*")):
+        other = folder.with_name(folder.name.replace("nb=192", "nb=256"))
+        shutil.copytree(folder, other)
+        record = (other / "launch.json").read_text().replace("nb=192", "nb=256")
+        (other / "launch.json").write_text(record.replace('"nb": 192', '"nb": 256'))
+        output = (other / "stdout").read_text().replace("   192  ", "   256  ")
+        time, rate = re.findall(r"^WR.* (\S+) +(\S+)$", output, re.MULTILINE)[0]
+        faster = f"{float(time) / 3:.2f}   {3 * float(rate):.3e}"
+        output = re.sub(r"^(WR.*?) +\S+ +\S+$", rf"\1   {faster}", output, flags=re.MULTILINE)
+        (other / "stdout").write_text(output)
+    return Measured(read_paper(root, "demo"), read_campaign(tmp_path / "campaign"))
+
+
+def test_one_of_several_is_not_taken_in_silence(tmp_path: Path) -> None:
+    found = with_block_sizes(tmp_path, ["procs"])
+    with pytest.raises(ValueError, match="several rows have procs 1, mpi A; name the column"):
+        evaluate(found.paper, found)
+
+
+def test_a_block_size_that_one_side_lacks_leaves_its_round_out(tmp_path: Path) -> None:
+    """Paired with another block size, the round would have a ratio three times too large."""
+    with_block_sizes(tmp_path, ["procs", "nb"])
+    lacking = (tmp_path / "campaign" / "launches").glob("round002_Linpack*1x2*nb=256_beta*")
+    shutil.rmtree(next(lacking))
+    found = Measured(read_paper(tmp_path, "demo"), read_campaign(tmp_path / "campaign"))
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None and one.here.verdict == HOLDS
+    (finding,) = one.here.findings
+    assert finding.number is not None and finding.number.rounds == 5
+    assert isinstance(finding.number.value, float) and 1.4 < finding.number.value < 1.6
+
+
+def test_a_launch_that_no_column_tells_apart_is_missed(tmp_path: Path) -> None:
+    """The table takes the faster of two block sizes, and in one round there is one alone."""
+    with_block_sizes(tmp_path, ["procs"])
+    study = json.loads(json.dumps(DEMO_STUDY))
+    study["tables"]["hpl"]["today"]["steps"] = [
+        {"group": {"by": ["procs", "mpi"], "of": {"rate": "MAX(rate)"}}}
+    ]
+    (tmp_path / "literature" / "demo" / "study.yaml").write_text(yaml.safe_dump(study))
+    shutil.rmtree(next((tmp_path / "campaign" / "launches").glob("round002_*nb=256_beta*")))
+    found = Measured(read_paper(tmp_path, "demo"), read_campaign(tmp_path / "campaign"))
+    (one,) = evaluate(found.paper, found)
     assert one.here is not None and one.here.findings[0].number is not None
     assert one.here.findings[0].number.rounds == 5
 
