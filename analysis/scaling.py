@@ -18,6 +18,7 @@ from analysis.communication_records import Communication
 from analysis.launch_means import Mean
 from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
 from analysis.npb_output import NpbRun
+from analysis.profile import PREFIX
 from analysis.records import ProgramOutput
 from analysis.statistics import CONFIDENCE, Interval, Ratio, median
 from analysis.su3_records import Su3
@@ -163,7 +164,8 @@ def programs_in(campaign: Campaign) -> list[Measured]:
     found = []
     for launch in campaign.sound():
         record, output = launch.record, launch.output
-        if record.oversubscribed:
+        # A profile costs time: its launches are no measurement of the program.
+        if record.oversubscribed or record.experiment.startswith(PREFIX):
             continue
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops

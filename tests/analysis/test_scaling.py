@@ -28,7 +28,7 @@ from analysis.scaling import (
     serial_part,
 )
 from analysis.su3_records import FLOPS_OF_SITE_UPDATE
-from tests.analysis.synthetic import TWICE, Synthetic
+from tests.analysis.synthetic import HPL, TWICE, Synthetic
 from tests.analysis.test_guidelines import collective
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -115,8 +115,9 @@ def test_the_fewest_ranks_are_the_base() -> None:
 
 
 def lattice_gauge(
-    synthetic: Synthetic, number: int, scaling: str, ranks: int, seconds: float
-) -> None:
+    synthetic: Synthetic, number: int, scaling: str, ranks: int, seconds: float,
+    experiment: str = "Su3",
+) -> None:  # fmt: skip
     """Add a launch of su3, of 8^4 sites or as many a rank, with a trajectory's known time."""
     times = 8 * ranks if scaling == "weak" else 8
     updates = 8**3 * times * 10
@@ -147,7 +148,7 @@ def lattice_gauge(
     ]  # fmt: skip
     text = "".join(json.dumps(record) + "\n" for record in records)
     parameters = {"suite": "scaling", "scaling": scaling, "ranks": ranks}
-    synthetic.launch(number, "alpha-1.0", "Su3", parameters, text, program="su3", ranks=ranks)
+    synthetic.launch(number, "alpha-1.0", experiment, parameters, text, program="su3", ranks=ranks)
 
 
 def test_weak_scaling_is_by_the_rate_of_a_rank(tmp_path: Path) -> None:
@@ -183,6 +184,23 @@ def test_weak_scaling_without_a_launch_on_one_rank_is_over_the_fewest(tmp_path: 
     lattice_gauge(synthetic, 1, "weak", 8, 0.2)
     [row] = scaled_of(programs_in(read_campaign(folder)))
     assert (row.ranks, row.base_ranks, row.efficiency) == (8, 2, pytest.approx(0.5))
+
+
+def test_profiled_launches_are_no_measurement(tmp_path: Path) -> None:
+    """They have the ranks and rounds of others, and are slower."""
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=[])
+    folder = synthetic.write()
+    lattice_gauge(synthetic, 1, "strong", 1, 0.1)
+    lattice_gauge(synthetic, 1, "strong", 2, 0.05)
+    lattice_gauge(synthetic, 1, "strong", 2, 0.5, experiment="ProfileSu3")
+    plain = hpl_scaled(read_campaign(folder))
+    parameters = {"grid": "1x2", "n": 4000, "nb": 192}
+    hpl = HPL.format(n=4000, q=2, time=100.0, gflops=0.4)
+    synthetic.launch(1, "alpha-1.0", "ProfileLinpack", parameters, hpl, output_format="hpl")
+    campaign = read_campaign(folder)
+    assert campaign.problems == []
+    [row] = scaled_of(programs_in(campaign))
+    assert row.speedup.value == pytest.approx(2) and hpl_scaled(campaign) == plain
 
 
 def exponents(name: str, **chosen: str) -> dict[str, tuple[float, int]]:
