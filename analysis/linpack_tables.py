@@ -17,6 +17,7 @@ from statistics import fmean, geometric_mean, stdev
 
 from analysis.campaign import Campaign
 from analysis.linpack_records import Dgemm
+from analysis.profile import PREFIX
 from analysis.records import ProgramOutput
 from analysis.statistics import Interval, Ratio, median, median_interval, paired_ratio
 from analysis.text_table import TextTable
@@ -123,7 +124,10 @@ def rows_of(solved: Iterable[Solved], dgemm: Mapping[str, Rounds] | None = None)
 
 
 def solved_in(campaign: Campaign) -> list[Solved]:
-    """Return what a campaign's launches of HPL measured, without oversubscribed ones."""
+    """Return what a campaign's launches of HPL measured, without oversubscribed and profiled ones.
+
+    A profile costs time, so what it watched is no measurement.
+    """
     return [
         Solved(
             Problem(run.p, run.q, run.n, run.nb),
@@ -132,7 +136,9 @@ def solved_in(campaign: Campaign) -> list[Solved]:
             run.rate_flops,
         )
         for launch in campaign.sound()
-        if isinstance(launch.output, list) and not launch.record.oversubscribed
+        if isinstance(launch.output, list)
+        and not launch.record.oversubscribed
+        and not launch.record.experiment.startswith(PREFIX)
         for run in launch.output
     ]
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.campaign import Campaign
+from analysis.campaign import Campaign, LaunchRecord
 from analysis.communication_records import Communication
 from analysis.launch_means import Mean
 from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
 from analysis.npb_output import NpbRun
+from analysis.profile import PREFIX
 from analysis.records import ProgramOutput
 from analysis.statistics import CONFIDENCE, Interval, Ratio, median
 from analysis.su3_records import Su3
@@ -27,8 +28,8 @@ from analysis.su3_records import Su3
 class Scaled:
     """A program at a number of ranks against itself at the fewest (`base_ranks`).
 
-    `base` is the median of that in `unit`, since a speedup alone says nothing (Hoefler and Belli
-    2015, rule 1).
+    The problem is the same, or in `weak` scaling the same for each rank. `base` is the median of
+    that in `unit`, since a speedup alone says nothing (Hoefler and Belli 2015, rule 1).
     """
 
     what: str
@@ -38,22 +39,28 @@ class Scaled:
     base: float
     unit: str
     speedup: Ratio
+    weak: bool = False
 
     @property
     def efficiency(self) -> float:
-        """Return the speedup over the ratio of the numbers of ranks."""
+        """Return the speedup over the ratio of the numbers of ranks.
+
+        In weak scaling it is a rank's rate over that of a rank of the base.
+        """
         return self.speedup.value * self.base_ranks / self.ranks
 
     @property
     def serial_part(self) -> float | None:
-        """Return Karp and Flatt's serial part (1990), by the speedup."""
+        """Return Karp and Flatt's serial part (1990), by the speedup: of one size only."""
+        if self.weak:
+            return None
         return serial_part(self.speedup.value, self.ranks, self.base_ranks)
 
     @property
     def serial_interval(self) -> Interval | None:
         """Return the serial parts at the ends of the speedup's interval."""
         of = self.speedup.interval
-        if of is None:
+        if of is None or self.weak:
             return None
         # The faster, the less of it is serial.
         low = serial_part(of.high, self.ranks, self.base_ranks)
@@ -77,7 +84,10 @@ def serial_part(speedup: float, ranks: int, base_ranks: int = 1) -> float | None
 
 @dataclass(frozen=True)
 class Measured:
-    """A launch of a program; `rate` in work per second, of which `unit` is the name."""
+    """A launch of a program; `rate` in work per second, of which `unit` is the name.
+
+    In `weak` scaling the problem grows with the ranks, and `rate` is that of all of them.
+    """
 
     what: str
     implementation: str
@@ -85,22 +95,25 @@ class Measured:
     round: int
     rate: float
     unit: str
+    weak: bool = False
 
 
 def scaled_of(measured: Iterable[Measured]) -> list[Scaled]:
     """Return every program at each number of ranks against its fewest."""
-    rates: dict[tuple[str, str, str], dict[int, Rounds]] = defaultdict(lambda: defaultdict(dict))
+    rates: dict[tuple[str, str, str, bool], dict[int, Rounds]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
     for one in measured:
-        rates[one.what, one.implementation, one.unit][one.ranks][one.round] = one.rate
+        rates[one.what, one.implementation, one.unit, one.weak][one.ranks][one.round] = one.rate
     rows = []
-    for (what, name, unit), by_ranks in sorted(rates.items()):
+    for (what, name, unit, weak), by_ranks in sorted(rates.items()):
         base_ranks = min(by_ranks)
         base = by_ranks[base_ranks]
         for ranks in sorted(by_ranks.keys() - {base_ranks}):
             speedup = ratio_by_rounds(by_ranks[ranks], base)
             if speedup:
                 of = median(list(base.values()))
-                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup))
+                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup, weak))
     return rows
 
 
@@ -116,12 +129,43 @@ def hpl_scaled(campaign: Campaign) -> list[Scaled]:
     ]  # fmt: skip
 
 
+def su3_measured(record: LaunchRecord, result: Su3) -> list[Measured]:
+    """Return what a launch of su3 is of strong and of weak scaling.
+
+    A weak lattice grows with the ranks, so its launches belong together by suite and by a rank's
+    sites, and their rate counts sites. On one rank weak and strong scaling are the same launch,
+    which is the base of both.
+    """
+    suite = record.parameters.get("suite", "")
+    weak = record.parameters.get("scaling") == "weak"
+    seconds = result.time_s.median
+    found = []
+    if not weak:
+        lattice = "x".join(map(str, result.lattice))
+        found.append(
+            Measured(
+                f"su3 {suite} {lattice}", record.implementation, record.ranks, record.round,
+                1 / seconds, "trajectories/s",
+            )
+        )  # fmt: skip
+    if weak or record.ranks == 1:
+        updates = result.site_updates / result.trajectories
+        found.append(
+            Measured(
+                f"su3 {suite}, weak, {result.own_sites} sites a rank", record.implementation,
+                record.ranks, record.round, updates / seconds, "updates/s", weak=True,
+            )
+        )  # fmt: skip
+    return found
+
+
 def programs_in(campaign: Campaign) -> list[Measured]:
-    """Return the launches of NAS benchmarks and of su3 with one size of the problem."""
+    """Return the launches of NAS benchmarks and su3: with one size of the problem, or a rank's."""
     found = []
     for launch in campaign.sound():
         record, output = launch.record, launch.output
-        if record.oversubscribed:
+        # A profile costs time: its launches are no measurement of the program.
+        if record.oversubscribed or record.experiment.startswith(PREFIX):
             continue
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops
@@ -131,15 +175,7 @@ def programs_in(campaign: Campaign) -> list[Measured]:
         elif isinstance(output, ProgramOutput):
             for result in output.results:
                 if isinstance(result, Su3):
-                    lattice = "x".join(map(str, result.lattice))
-                    what = f"su3 {record.parameters.get('suite', '')} {lattice}"
-                    rate = 1 / result.time_s.median
-                    found.append(
-                        Measured(
-                            what, record.implementation, record.ranks, record.round, rate,
-                            "trajectories/s",
-                        )
-                    )  # fmt: skip
+                    found += su3_measured(record, result)
     return found
 
 

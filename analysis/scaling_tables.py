@@ -41,8 +41,14 @@ def speedup_table(rows: list[Scaled]) -> TextTable | None:
         "ranks, overhead and not serial work is the reason; below 0 the speedup is more than "
         "linear. “–”: no serial part explains it."
     )
+    weak = (
+        "Weak: the lattice grows with the ranks, and the rate is that of all ranks together. The "
+        "efficiency is a rank's rate over that of a rank of the base, 1 where more ranks cost "
+        "nothing; a serial part, which is of one size, there is none."
+    )
     words = [scaled_row(row) for row in rows]
-    return TextTable(SPEEDUPS, columns, words, 2, [note]) if rows else None
+    notes = [note, weak] if any(row.weak for row in rows) else [note]
+    return TextTable(SPEEDUPS, columns, words, 2, notes) if rows else None
 
 
 def share_row(one: ProfiledCell) -> tuple[str, ...]:

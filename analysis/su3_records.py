@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
+import sys
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -23,6 +26,29 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 FLOPS_OF_SITE_UPDATE = 16_272
 #: How often a step turns the momenta.
 TURNS_OF_STEP = {"leapfrog": 1, "omelyan": 2, "omelyan4": 4}
+#: Fewer bins do not know their own spread.
+FEWEST_BINS = 8
+
+
+def binned_error(values: Sequence[float]) -> float:
+    """Return the error of a mean of values that depend on those before them.
+
+    The largest standard error of the means of bins of 1, 2, 4, … values, as long as there are
+    enough bins; 0 where there are too few values. As benchmarks/su3/report.c has it.
+    """
+    bins, largest = list(values), 0.0
+    while len(bins) >= FEWEST_BINS:
+        largest = max(largest, statistics.stdev(bins) / math.sqrt(len(bins)))
+        bins = [(one + other) / 2 for one, other in zip(bins[::2], bins[1::2], strict=False)]
+    return largest
+
+
+def mean_exponential(delta_h: Sequence[float]) -> float:
+    """Return the mean of exp(-dH); where there is none, the largest number that there is."""
+    try:
+        return min(sum(math.exp(-change) / len(delta_h) for change in delta_h), sys.float_info.max)
+    except OverflowError:
+        return sys.float_info.max
 
 
 class Su3Setting(Record):
@@ -120,6 +146,21 @@ class Su3(Su3Setting):
         mean = math.fsum(self.plaquettes) / self.trajectories
         if not math.isclose(mean, self.plaquette, rel_tol=0, abs_tol=1e-9):
             raise ValueError(f"the plaquette is {self.plaquette}, the mean of its list {mean}")
+        return self
+
+    @model_validator(mode="after")
+    def statistics_follow(self) -> Su3:
+        """Refuse an error and a mean of exp(-dH) that are not those of the trajectories."""
+        error = binned_error(self.plaquettes)
+        if not math.isclose(error, self.plaquette_error, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(
+                f"plaquette_error is {self.plaquette_error}, that of the plaquettes {error}"
+            )
+        mean = mean_exponential(self.delta_h)
+        if not math.isclose(mean, self.exp_minus_delta_h, rel_tol=1e-8):
+            raise ValueError(
+                f"exp_minus_delta_h is {self.exp_minus_delta_h}, the mean of delta_h gives {mean}"
+            )
         return self
 
 

@@ -16,6 +16,8 @@ from reframe_checks.mixins.image import ROOT, options_of_exec
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
+HPL_DAT_OF_THE_THESIS = "literature/kearns2003/hpl_dat.csv"
+
 
 class Problem(NamedTuple):
     """A process grid, written as PxQ, with the order of the matrix and the block size."""
@@ -34,10 +36,11 @@ def problems_in(table: str, nb: int | None = None) -> set[Problem]:
         }
 
 
-def block_size_of_the_thesis() -> int:
-    """Return NB of Appendix A."""
-    with (ROOT / "literature" / "kearns2003/hpl_dat.csv").open() as table:
-        return next(int(row["value"]) for row in csv.DictReader(table) if row["parameter"] == "nb")
+def parameter_of_the_thesis(name: str) -> float:
+    """Return a number of the HPL.dat in Appendix A, where it stands once."""
+    with (ROOT / HPL_DAT_OF_THE_THESIS).open() as table:
+        [value] = [row["value"] for row in csv.DictReader(table) if row["parameter"] == name]
+    return float(value)
 
 
 def problems_of_the_reports() -> list[Problem]:
@@ -45,7 +48,7 @@ def problems_of_the_reports() -> list[Problem]:
 
     The thesis left out what did not fit in its memory, and has NB in Appendix A.
     """
-    thesis = problems_in("kearns2003/hpl.csv", block_size_of_the_thesis())
+    thesis = problems_in("kearns2003/hpl.csv", int(parameter_of_the_thesis("nb")))
     both = thesis | problems_in("ntnu2008/hpl.csv")
     return sorted(both, key=lambda problem: (places_of(problem.grid), problem.n))
 
@@ -150,8 +153,9 @@ class Linpack(Experiment):
         self.run_of_hpl = runs[0]
         if not self.run_of_hpl.passed:
             raise SanityError(
-                f"HPL's residual is {self.run_of_hpl.residual}, the limit is 16: "
-                "the answer is wrong"
+                f"HPL's residual is {self.run_of_hpl.residual}, the limit is "
+                f"{parameter_of_the_thesis('threshold'):g} (HPL's usual threshold: Appendix A of "
+                f"the thesis, {HPL_DAT_OF_THE_THESIS}): the answer is wrong"
             )
         site = self.site()
         peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])

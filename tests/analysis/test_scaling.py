@@ -1,9 +1,11 @@
 """Speedup, serial part and exponents: by papers' tables, Amdahl's law and synthetic noise."""
 
 import csv
+import json
 import math
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -21,10 +23,12 @@ from analysis.scaling import (
     hpl_scaled,
     power_of,
     powers_in,
+    programs_in,
     scaled_of,
     serial_part,
 )
-from tests.analysis.synthetic import TWICE, Synthetic
+from analysis.su3_records import FLOPS_OF_SITE_UPDATE
+from tests.analysis.synthetic import HPL, TWICE, Synthetic
 from tests.analysis.test_guidelines import collective
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -108,6 +112,95 @@ def test_the_fewest_ranks_are_the_base() -> None:
     assert set(found) == set(seconds) - {2} and {row.base_ranks for row in found.values()} == {2}
     assert found[16].speedup.value == pytest.approx(seconds[2] / seconds[16])
     assert found[16].efficiency == pytest.approx(seconds[2] / seconds[16] / 8)
+
+
+def lattice_gauge(
+    synthetic: Synthetic, number: int, scaling: str, ranks: int, seconds: float,
+    experiment: str = "Su3",
+) -> None:  # fmt: skip
+    """Add a launch of su3, of 8^4 sites or as many a rank, with a trajectory's known time."""
+    times = 8 * ranks if scaling == "weak" else 8
+    updates = 8**3 * times * 10
+    records: list[dict[str, Any]] = [
+        {
+            "record": "header", "format": "wyeast-records-1", "program": "su3",
+            "program_version": "1.0.0", "library": "alpha", "mpi_standard": "4.1", "ranks": ranks,
+            "hosts": ["a"] * ranks, "processors": [[place] for place in range(ranks)],
+            "clock": "MPI_Wtime", "clock_tick_s": 1e-9, "clock_resolution_s": 2e-8,
+            "started_utc": "2026", "parameters": {},
+        },
+        {
+            "record": "result", "operation": "su3", "lattice": [8, 8, 8, times],
+            "grid": [1, 1, 1, ranks], "own_sites": 8**3 * times // ranks, "beta": 3.0,
+            "steps": 10, "step_size": 0.05, "integrator": "leapfrog", "exchange": "ssend-irecv",
+            "precision": "double", "instructions": "avx2", "trajectories": 1, "warmups": 0,
+            "first_trajectory": 0, "start": "hot", "accept": False, "plaquettes": [0.2],
+            "plaquette": 0.2, "plaquette_error": 0.0, "delta_h": [0.0], "exp_minus_delta_h": 1.0,
+            "accepted": 1, "unitarity_deviation": 1e-15,
+            "time_s": dict.fromkeys(
+                ("min", "quartile1", "median", "mean", "quartile3", "max"), seconds
+            ),
+            "wall_s": seconds, "cpu_by_rank_s": [seconds] * ranks,
+            "exchange_by_rank_s": [0.0] * ranks, "site_updates": updates,
+            "flops": updates * FLOPS_OF_SITE_UPDATE, "moved_bytes": 0, "verified_bytes": 0,
+        },
+        {"record": "end", "results": 1},
+    ]  # fmt: skip
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    parameters = {"suite": "scaling", "scaling": scaling, "ranks": ranks}
+    synthetic.launch(number, "alpha-1.0", experiment, parameters, text, program="su3", ranks=ranks)
+
+
+def test_weak_scaling_is_by_the_rate_of_a_rank(tmp_path: Path) -> None:
+    """Four ranks take 1.25 times as long for four times the sites: efficiency 0.8, not 0.2."""
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=2, pairs=[])
+    folder = synthetic.write()
+    for number in (1, 2):
+        lattice_gauge(synthetic, number, "strong", 1, 0.1)
+        lattice_gauge(synthetic, number, "strong", 4, 0.05)
+        lattice_gauge(synthetic, number, "weak", 2, 0.1)
+        lattice_gauge(synthetic, number, "weak", 4, 0.125)
+    campaign = read_campaign(folder)
+    assert campaign.problems == []
+    strong, *weak = scaled_of(programs_in(campaign))
+    assert (strong.what, strong.ranks, strong.weak) == ("su3 scaling 8x8x8x8", 4, False)
+    assert strong.efficiency == pytest.approx(0.5) and strong.serial_part == pytest.approx(1 / 3)
+    assert [(row.what, row.ranks, row.base_ranks, row.weak) for row in weak] == [
+        ("su3 scaling, weak, 4096 sites a rank", 2, 1, True),
+        ("su3 scaling, weak, 4096 sites a rank", 4, 1, True),
+    ]
+    assert [row.efficiency for row in weak] == pytest.approx([1.0, 0.8])
+    assert [row.base for row in weak] == pytest.approx([8**4 * 10 / 0.1] * 2)
+    assert all(row.serial_part is None and row.serial_interval is None for row in weak)
+    done = CliRunner().invoke(app, ["scaling", str(folder)], env={"COLUMNS": "300"})
+    assert done.exit_code == 0 and "su3 scaling, weak" in done.output
+    assert "the lattice grows with the ranks" in " ".join(done.output.split())
+
+
+def test_weak_scaling_without_a_launch_on_one_rank_is_over_the_fewest(tmp_path: Path) -> None:
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=[])
+    folder = synthetic.write()
+    lattice_gauge(synthetic, 1, "weak", 2, 0.1)
+    lattice_gauge(synthetic, 1, "weak", 8, 0.2)
+    [row] = scaled_of(programs_in(read_campaign(folder)))
+    assert (row.ranks, row.base_ranks, row.efficiency) == (8, 2, pytest.approx(0.5))
+
+
+def test_profiled_launches_are_no_measurement(tmp_path: Path) -> None:
+    """They have the ranks and rounds of others, and are slower."""
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=[])
+    folder = synthetic.write()
+    lattice_gauge(synthetic, 1, "strong", 1, 0.1)
+    lattice_gauge(synthetic, 1, "strong", 2, 0.05)
+    lattice_gauge(synthetic, 1, "strong", 2, 0.5, experiment="ProfileSu3")
+    plain = hpl_scaled(read_campaign(folder))
+    parameters = {"grid": "1x2", "n": 4000, "nb": 192}
+    hpl = HPL.format(n=4000, q=2, time=100.0, gflops=0.4)
+    synthetic.launch(1, "alpha-1.0", "ProfileLinpack", parameters, hpl, output_format="hpl")
+    campaign = read_campaign(folder)
+    assert campaign.problems == []
+    [row] = scaled_of(programs_in(campaign))
+    assert row.speedup.value == pytest.approx(2) and hpl_scaled(campaign) == plain
 
 
 def exponents(name: str, **chosen: str) -> dict[str, tuple[float, int]]:

@@ -43,6 +43,31 @@ void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivot
 """
 
 
+# One that fails after the first two systems, which are solved before anything is timed.
+LATE_BLAS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+typedef void solver(const int *, const int *, double *, const int *, int *, double *, const int *,
+                    int *);
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b,
+            const int *ldb, int *info)
+{
+    static int calls;
+    solver *right;
+    *(void **)&right = dlsym(RTLD_NEXT, "dgesv_");
+    right(n, nrhs, a, lda, pivots, b, ldb, info);
+    if (++calls <= 2)
+        return;
+    if (strcmp(getenv("FAULT"), "solution") == 0)
+        b[3] += 1e-6;
+    else if (calls == 3)
+        *info = 4;
+}
+"""
+
+
 def measured(built: Built, path: Path, program: str, *arguments: str, ranks: int = 2) -> list[Rate]:
     """Return a program's results, each line checked against the schema."""
     done = built.run(program, *arguments, *SHORT, ranks=ranks)
@@ -154,6 +179,26 @@ def test_wrong_answers_are_seen(
     done = one.run_command([*command, *arguments[1:]])
     assert done.returncode != 0 and '"result"' not in done.stdout
     said = [line for line in done.stderr.splitlines() if line.startswith(arguments[0])]
+    assert len(said) == 1 and re.match(sentence, said[0]), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("solution", r"linpack: rank 0, lapack, N=50: the residual .* is \S+ and must be below 16"),
+        ("pivot", r"linpack: rank 0, lapack, N=50: a pivot is 0, and the matrix is not singular"),
+    ],
+)
+def test_timed_answers_are_examined_too(
+    one: Built, tmp_path: Path, fault: str, sentence: str
+) -> None:
+    (tmp_path / "late.c").write_text(LATE_BLAS)
+    library = tmp_path / "late.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "late.c"], check=True)
+    command = ["env", f"LD_PRELOAD={library}", f"FAULT={fault}", str(one.build / "bin/linpack")]
+    done = one.run_command([*command, "--method", "lapack", "--n", "50", *SHORT])
+    assert done.returncode != 0 and '"end"' not in done.stdout
+    said = [line for line in done.stderr.splitlines() if line.startswith("linpack: ")]
     assert len(said) == 1 and re.match(sentence, said[0]), done.stderr
 
 

@@ -1,9 +1,7 @@
-"""The lattice gauge code: physics against anchors, exactness, and errors by the sentence."""
+"""The lattice gauge code: its dynamics, exactness, and errors by the sentence."""
 
-import csv
 import json
 import math
-import statistics
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +15,6 @@ from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
-ANCHORS = PROJECT / "literature" / "su3_plaquette.csv"
 FEW = ["--trajectories", "2", "--steps", "4"]
 #: Divided by 1, 2, 3, 4 and 6 ranks.
 SIDES = (4, 4, 6, 12)
@@ -57,41 +54,6 @@ def ordinary_code(one: Built) -> None:
     """Build the ordinary code too, which is no part of what is installed."""
     done = one.make("su3_naive")
     assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
-
-
-def anchor(beta: float, sites: int) -> tuple[float, float]:
-    name = "x".join([str(sites)] * 4)
-    with ANCHORS.open() as table:
-        [row] = [
-            row for row in csv.DictReader(table)
-            if float(row["beta"]) == beta and row["lattice"] == name
-        ]  # fmt: skip
-    return float(row["plaquette"]), float(row["error"])
-
-
-@pytest.mark.parametrize(
-    ("beta", "sites", "trajectories"),
-    [(1.0, 4, 300), (2.0, 4, 300), (3.0, 4, 300), (5.0, 4, 500), (3.0, 8, 30)],
-)
-def test_plaquette_is_that_of_another_algorithm(
-    one: Built, beta: float, sites: int, trajectories: int
-) -> None:
-    result = su3(
-        one, *lattice(*[sites] * 4), "--beta", str(beta), "--start", "hot", "--warm-ups", "20",
-        "--trajectories", str(trajectories), "--accept", "--integrator", "omelyan",
-        "--steps", "6", "--step-size", "0.15",
-    )  # fmt: skip
-    expected, error = anchor(beta, sites)
-    joint = math.hypot(result.plaquette_error, error)
-    assert abs(result.plaquette - expected) < 4 * joint, (result.plaquette, expected, joint)
-    # An error so large that anything agrees is no test.
-    assert joint < 0.004
-    values = [math.exp(-change) for change in result.delta_h]
-    assert result.exp_minus_delta_h == pytest.approx(statistics.fmean(values))
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    assert abs(result.exp_minus_delta_h - 1) < 4 * error < 0.5
-    assert 0.6 * trajectories < result.accepted < trajectories
-    assert result.unitarity_deviation < 1e-13
 
 
 def violations(built: Built, integrator: str, steps: tuple[int, ...]) -> list[float]:

@@ -64,7 +64,8 @@ EXPERIMENTS = (*COMMUNICATION, *OF_A_NODE, *APPLICATIONS, *PROFILED)
 def test_every_experiment(name: str) -> None:
     """All suites of tier quick on one image, with no launch that is not sound.
 
-    Between nodes tests/cluster has them with the others.
+    Between nodes tests/cluster has those of communication with two others, and NAS's EP. What su3,
+    NAS's benchmarks and a profile do in every image is in tests/containers/test_images_real.py.
     """
     checks = "|".join(f"^{experiment}" for experiment in EXPERIMENTS)
     process = start(

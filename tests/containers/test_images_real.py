@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.npb_output import read_npb_output
 from analysis.profile import impossible_time, lost_message
 from analysis.profile_records import Profile, read_profile
+from analysis.records import read_program_output
+from analysis.su3_records import Su3
 from containers import bill_of_materials, images, staging
 from containers.apptainer import apptainer_command, call, exec_options
 from containers.table import load_table
@@ -74,12 +77,19 @@ def test_the_bill_inside_is_the_one_beside(of: str, _built: None) -> None:
     assert call("sif", "dump", number, image) == beside
 
 
+def started(
+    mpi_image: Path, *program: str, ranks: int = 2
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Start ranks of a program, each on a core of its own."""
+    options = images.labels(mpi_image)
+    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    return inside(mpi_image, *command, "-n", str(ranks), *program)
+
+
 def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
     mpi: str, mpi_image: Path
 ) -> None:
-    options = images.labels(mpi_image)
-    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
-    done = inside(mpi_image, *command, "-n", "2", "preflight", "--ranks", "2", "--hosts", "1")
+    done = started(mpi_image, "preflight", "--ranks", "2", "--hosts", "1")
     found = records(done)
     assert found[0]["ranks"] == 2
     assert found[0]["processors"] in ([[0], [1]], [[1], [0]])
@@ -107,9 +117,7 @@ BAD_ARGUMENTS = {
 def test_bad_arguments_are_one_sentence_in_every_image(
     mpi: str, mpi_image: Path, program: str
 ) -> None:
-    options = images.labels(mpi_image)
-    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
-    done = inside(mpi_image, *command, "-n", "2", program, *BAD_ARGUMENTS[program])
+    done = started(mpi_image, program, *BAD_ARGUMENTS[program])
     # LAM's mpirun passes no exit code on, so that a reader relies on the end record.
     assert done.returncode != 0 or mpi == LAM
     assert '"record":"end"' not in done.stdout and '"result"' not in done.stdout
@@ -188,6 +196,15 @@ def test_foreign_programs_are_profiled_as_they_are(mpi_image: Path, tmp_path: Pa
     assert max(max(one.at_least_bytes) for one in profile.sizes) > 64 * 8 * 64
 
 
+def test_su3_is_profiled_in_every_image(mpi_image: Path, tmp_path: Path) -> None:
+    profile = profile_of(mpi_image, tmp_path, *SU3)
+    first, second = (functions_of(profile, rank) for rank in (0, 1))
+    # Each trajectory exchanges borders a message at a time, and both ranks do the same.
+    assert first["MPI_Ssend"] == first["MPI_Irecv"] == second["MPI_Ssend"] > 5
+    messages = {(one.from_, one.to) for one in profile.matrix if one.kind == "message"}
+    assert messages == {(0, 1), (1, 0)}
+
+
 @pytest.mark.parametrize("of", ["mpich-5.0.2", INTEL])
 def test_intel_s_benchmarks_are_profiled_as_they_are(of: str, _built: None, tmp_path: Path) -> None:
     command = ["IMB-MPI1", "-iter", "10", "-msgsize", "64", "pingpong", "alltoall"]
@@ -222,10 +239,54 @@ def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:
 )
 def test_rates_of_a_node(mpi_image: Path, program: str) -> None:
     """Small blocks too: LAM has a malloc of its own, which must get back what it gave."""
-    options = images.labels(mpi_image)
-    start = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
-    done = inside(mpi_image, *start, "-n", "2", *program.split(), "--iterations", "2")
+    done = started(mpi_image, *program.split(), "--iterations", "2")
     assert done.returncode == 0 and '"record":"end"' in done.stdout, done.stderr
+
+
+SU3 = ["su3", *(word for side in "xyzt" for word in (f"--n{side}", "4")), "--trajectories", "5"]
+
+
+def test_su3_finds_the_same_field_in_every_image(mpi_image: Path, tmp_path: Path) -> None:
+    """By two ranks and by one: random numbers belong to sites, whatever the MPI."""
+    found = []
+    for done in (started(mpi_image, *SU3), started(mpi_image, *SU3, ranks=1)):
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "out").write_text(done.stdout)
+        [result] = read_program_output(tmp_path / "out").results
+        assert isinstance(result, Su3)
+        found.append(result)
+    both, one = found
+    assert (both.ranks, one.ranks) == (2, 1)
+    assert both.moved_bytes == both.verified_bytes > 0 == one.moved_bytes
+    assert both.plaquettes == pytest.approx(one.plaquettes, rel=0, abs=1e-12)
+    assert both.unitarity_deviation < 1e-13
+
+
+def test_su3_by_the_neighbourhood_s_calls_is_a_sentence_where_they_lack(
+    mpi: str, mpi_image: Path
+) -> None:
+    command = [*SU3, "--exchange", "neighbourhood"]
+    if mpi != LAM:
+        done = started(mpi_image, *command)
+        assert done.returncode == 0 and '"record":"end"' in done.stdout, done.stderr
+        return
+    # LAM's mpirun passes no exit code on, so each rank's own is asked for.
+    done = started(mpi_image, "sh", "-c", f"{' '.join(command)}; echo exit code $?")
+    assert done.stdout.splitlines() == ["exit code 2"] * 2
+    said = [line for line in done.stderr.splitlines() if line.startswith("su3: ")]
+    assert said == ["su3: --exchange neighbourhood: this MPI has no such calls"], done.stderr
+
+
+@pytest.mark.parametrize("benchmark", ["EP", "IS", "CG", "MG", "FT"])
+def test_nas_benchmarks_verify_in_every_image(
+    mpi_image: Path, tmp_path: Path, benchmark: str
+) -> None:
+    done = started(mpi_image, f"nas_{benchmark.lower()}", "--class", "S")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "out").write_text(done.stdout)
+    run = read_npb_output(tmp_path / "out")
+    assert (run.benchmark, run.problem_class, run.processes) == (benchmark, "S", 2)
+    assert run.verified and not run.wrong
 
 
 def test_a_tampered_image_is_refused(name: str, image: Path, tmp_path: Path) -> None:

@@ -2,42 +2,86 @@
 
 import math
 import os
+import random
+import statistics
 from typing import Any
 
 import pytest
 
-from analysis.su3_records import FLOPS_OF_SITE_UPDATE
+from analysis.su3_records import (
+    FLOPS_OF_SITE_UPDATE,
+    TURNS_OF_STEP,
+    binned_error,
+    mean_exponential,
+)
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
 
 TRAJECTORIES, STEPS, SITES = 15, 10, 8**4
 #: A lattice of 8^4 at beta 3 on one rank.
 STRONG = "^Su3(?=.*%suite=scaling)(?=.*%scaling=strong)"
-ONLY = f"{STRONG}(?=.*%ranks=1(%| |$))"
+ALONE = "(?=.*%ranks=1(%| |$))"
+ONLY = f"{STRONG}{ALONE}"
+#: A lattice of 4^4 at beta 5 with Metropolis' rule.
+ANCHORED = f"^Su3(?=.*%suite=anchored)(?=.*%scaling=strong){ALONE}"
+
+
+def scattered(value: float, count: int, width: float) -> list[float]:
+    """Return values with exactly this mean and standard deviation, the same each time."""
+    generator = random.Random(1)
+    drawn = [generator.gauss(0, 1) for _ in range(count)]
+    mean, deviation = statistics.fmean(drawn), statistics.stdev(drawn)
+    return [value + width * (one - mean) / deviation for one in drawn]
+
+
+def output(result: dict[str, Any], iterations: bool) -> str:
+    times = {"record": "iterations", "operation": "su3", "lattice": result["lattice"],
+             "time_s": [result["time_s"]["median"]] * result["trajectories"]}  # fmt: skip
+    return lines(
+        header("su3", 1), result, *([times] if iterations else []),
+        {"record": "end", "results": 1},
+    )  # fmt: skip
 
 
 def simulation(
     plaquette: float = 0.205, violation: float = 0.3, iterations: bool = True, **more: object
 ) -> str:
     updates = SITES * STEPS * TRAJECTORIES
+    plaquettes = scattered(plaquette, TRAJECTORIES, 0.001)
     result: dict[str, Any] = {
         "record": "result", "operation": "su3", "lattice": [8, 8, 8, 8], "grid": [1, 1, 1, 1],
         "own_sites": SITES, "beta": 3.0, "steps": STEPS, "step_size": 0.05,
         "integrator": "leapfrog", "exchange": "ssend-irecv", "precision": "double",
         "instructions": "avx2", "trajectories": TRAJECTORIES, "warmups": 10,
         "first_trajectory": 10, "start": "hot", "accept": False,
-        "plaquettes": [plaquette] * TRAJECTORIES, "plaquette": plaquette,
-        "plaquette_error": 0.0002, "delta_h": [violation] * TRAJECTORIES,
+        "plaquettes": plaquettes, "plaquette": plaquette,
+        "plaquette_error": binned_error(plaquettes), "delta_h": [violation] * TRAJECTORIES,
         "exp_minus_delta_h": math.exp(-violation), "accepted": TRAJECTORIES,
         "unitarity_deviation": 1e-15, "time_s": summary(0.05), "wall_s": 0.75,
         "cpu_by_rank_s": [0.7], "exchange_by_rank_s": [0.0], "site_updates": updates,
         "flops": updates * FLOPS_OF_SITE_UPDATE, "moved_bytes": 0, "verified_bytes": 0, **more,
     }  # fmt: skip
-    times = {"record": "iterations", "operation": "su3", "lattice": result["lattice"],
-             "time_s": [0.05] * TRAJECTORIES}  # fmt: skip
-    return lines(
-        header("su3", 1), result, *([times] if iterations else []),
-        {"record": "end", "results": 1},
-    )  # fmt: skip
+    return output(result, iterations)
+
+
+def anchored(
+    plaquettes: list[float] | None = None, delta_h: list[float] | None = None, **more: object
+) -> str:
+    """Return a simulation with Metropolis' rule: sound ones have a dH as this one has."""
+    of = plaquettes or scattered(0.4007, 300, 0.02)
+    changes = delta_h or scattered(0.05, 300, math.sqrt(0.1))
+    updates = 4**4 * 6 * 300 * TURNS_OF_STEP["omelyan"]
+    return output({
+        "record": "result", "operation": "su3", "lattice": [4, 4, 4, 4], "grid": [1, 1, 1, 1],
+        "own_sites": 4**4, "beta": 5.0, "steps": 6, "step_size": 0.166666667,
+        "integrator": "omelyan", "exchange": "ssend-irecv", "precision": "double",
+        "instructions": "avx2", "trajectories": 300, "warmups": 30, "first_trajectory": 30,
+        "start": "cold", "accept": True, "plaquettes": of, "plaquette": statistics.fmean(of),
+        "plaquette_error": binned_error(of), "delta_h": changes,
+        "exp_minus_delta_h": mean_exponential(changes), "accepted": 260,
+        "unitarity_deviation": 1e-15, "time_s": summary(0.003), "wall_s": 0.95,
+        "cpu_by_rank_s": [0.9], "exchange_by_rank_s": [0.0], "site_updates": updates,
+        "flops": updates * FLOPS_OF_SITE_UPDATE, "moved_bytes": 0, "verified_bytes": 0, **more,
+    }, iterations=True)  # fmt: skip
 
 
 def test_sound_simulation_is_kept(stand_in: StandIn) -> None:
@@ -47,6 +91,39 @@ def test_sound_simulation_is_kept(stand_in: StandIn) -> None:
     [launch] = outcome.launches
     assert launch["outcome"] == "sound"
     assert launch["cell"] == "Su3 suite=scaling scaling=strong ranks=1"
+
+
+def test_sound_hybrid_monte_carlo_is_kept(stand_in: StandIn) -> None:
+    stand_in.write(anchored())
+    outcome = stand_in.run(only=ANCHORED)
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound"
+    assert launch["cell"] == "Su3 suite=anchored scaling=strong ranks=1"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "sentence"),
+    [
+        (anchored(delta_h=scattered(-0.2, 300, 0.3)), "the dynamics does not keep phase space"),
+        (anchored(delta_h=scattered(-72, 300, 10)), "dH is -72 in the mean"),
+        (anchored(delta_h=scattered(0, 300, 30)), "it takes 0.1 to tell"),
+        (anchored(exp_minus_delta_h=1.0), "exp_minus_delta_h is 1.0, the mean of delta_h gives"),
+        (anchored(accepted=140), "140 of 300 trajectories were accepted"),
+        (anchored(scattered(0.42, 300, 0.02)), "expected is 0.40072 within"),
+        (anchored([0.4 + 0.0004 * (i - 149.5) for i in range(300)]), "the field drifts or jumps"),
+        (anchored(scattered(0.2, 300, 0.02), plaquette_error=0.05), "plaquette_error is 0.05, tha"),
+        (anchored(plaquette_error=0.0), "plaquette_error is 0.0, that of the plaquettes 0.00"),
+    ],
+)  # fmt: skip
+def test_hybrid_monte_carlo_that_is_not_right(
+    stand_in: StandIn, stdout: str, sentence: str
+) -> None:
+    stand_in.write(stdout)
+    outcome = stand_in.run(only=ANCHORED)
+    assert outcome.code != 0
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed" and sentence in str(launch["sentence"]), launch["sentence"]
 
 
 @pytest.mark.parametrize(
