@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,7 +22,8 @@ from analysis.junit import junit
 from analysis.markdown_summary import markdown, markdown_cell
 from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
-from tests.analysis.synthetic import TWICE, Synthetic
+from analysis.ranking import ranked
+from tests.analysis.synthetic import TWICE, Synthetic, Truth
 
 HOSTILE = "=cmd|'/C calc'!A0 \\input{/etc/passwd} <b>&amp; | `x` $x_1^2$ %\n#~ \x00\x1b[31m"
 
@@ -172,10 +174,39 @@ def test_the_markdown_answers_in_words_and_ranks(folder: Path) -> None:
     text = markdown(comparison)
     assert text.startswith("# Which MPI is faster on local?")
     assert "beta-2.0 is faster than alpha-1.0" in text
-    ranked = text.split("## Short messages, all pairs")[1].split("##")[0]
-    assert ranked.index("| 1 | beta-2.0") < ranked.index("| 2 | alpha-1.0 | 1.000 | – | base |")
+    ranks = text.split("## Short messages, all pairs")[1].split("##")[0]
+    base = "| 2 | alpha-1.0 | 2 of 2 | 1.000 | – | base |"
+    assert ranks.index("| 1 | beta-2.0 | 2 of 2 |") < ranks.index(base)
     left_out = text.split("## Left out")[1]
     assert "broken" in left_out and "failed: " in left_out and "\x1b" not in text
+
+
+def test_what_lacks_cells_has_no_rank(tmp_path: Path) -> None:
+    """Gamma is slow but in the cells that it has; so it is not called the best."""
+    truths = TWICE | {"gamma-1.0": Truth(latency=2e-7, bandwidth=2e10, linpack=30e9)}
+    folder = Synthetic(tmp_path / "c", truths, rounds=3, pairs=["Send/Recv", "Isend/Recv"]).write()
+    for launch in (folder / "launches").glob("*Isend_Recv*gamma-1.0"):
+        shutil.rmtree(launch)
+    rows = next(ranked(group, "alpha-1.0") for group in compare(read_campaign(folder)).groups
+                if group.name == "Short messages, all pairs")  # fmt: skip
+    assert [row[:3] for row in rows] == [
+        ("1", "beta-2.0", "2 of 2"), ("2", "alpha-1.0", "2 of 2"), ("–", "gamma-1.0", "1 of 2"),
+    ]  # fmt: skip
+    assert float(rows[2][3]) > float(rows[0][3]) and rows[2][5] == "faster"
+
+
+def test_where_each_lacks_another_cell_nothing_has_a_rank(tmp_path: Path) -> None:
+    truths = TWICE | {"gamma-1.0": TWICE["beta-2.0"]}
+    folder = Synthetic(tmp_path / "c", truths, rounds=3, pairs=["Send/Recv"]).write()
+    for fits in ("*1x2*beta-2.0", "*1x1*gamma-1.0"):
+        for launch in (folder / "launches").glob(fits):
+            shutil.rmtree(launch)
+    rows = next(ranked(group, "alpha-1.0") for group in compare(read_campaign(folder)).groups
+                if group.experiment == "Linpack")  # fmt: skip
+    assert [row[0] for row in rows] == ["–"] * 3
+    assert {row[1]: row[2] for row in rows} == {
+        "alpha-1.0": "2 of 2", "beta-2.0": "1 of 2", "gamma-1.0": "1 of 2",
+    }  # fmt: skip
 
 
 #: JUnit as Ant began it and Jenkins and GitLab read it: element -> (children, attributes needed,
