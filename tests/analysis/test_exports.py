@@ -17,7 +17,7 @@ from analysis.campaign import read_campaign
 from analysis.comparison import compare
 from analysis.data_tables import DataTable, data_tables, group_table, median_table, ratio_table
 from analysis.downloads import downloads_of
-from analysis.exports import csv_text, latex_cell, latex_table
+from analysis.exports import csv_field, csv_text, latex_cell, latex_table
 from analysis.junit import junit
 from analysis.markdown_summary import markdown, markdown_cell
 from analysis.message_models import fitted_in
@@ -112,8 +112,18 @@ def test_no_field_is_a_formula() -> None:
     table = DataTable("t", "t", ("a", "b (s)"), [(HOSTILE, -1.5), ("-2 s", None), ("@x", True)])
     rows = list(csv.reader(io.StringIO(csv_text(table))))
     assert rows[1][0].startswith("'=cmd") and rows[1][1] == "-1.5"
-    assert rows[2] == ["-2 s", ""] and rows[3] == ["'@x", "true"]
+    assert rows[2] == ["'-2 s", ""] and rows[3] == ["'@x", "true"]
     assert not any(ord(sign) < 32 and sign not in "\n\t" for row in rows for sign in row[0])
+
+
+@pytest.mark.parametrize("text", ["-1+cmd|' /C calc'!A0", "+1+HYPERLINK(A1)", "-.5+A1", "-", "+A1"])
+def test_a_sign_before_a_digit_makes_no_number(text: str) -> None:
+    assert csv_field(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-1", "+2.5e-3", "-.5", "-inf", "a-b", "1+1"])
+def test_a_number_with_its_sign_stays_one(text: str) -> None:
+    assert csv_field(text) == text
 
 
 @given(st.text())
