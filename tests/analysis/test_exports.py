@@ -23,7 +23,9 @@ from analysis.markdown_summary import markdown, markdown_cell
 from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
 from analysis.ranking import ranked
+from analysis.text_tables import derived_tables
 from tests.analysis.synthetic import TWICE, Synthetic, Truth
+from tests.analysis.test_traces import unfolded
 
 HOSTILE = "=cmd|'/C calc'!A0 \\input{/etc/passwd} <b>&amp; | `x` $x_1^2$ %\n#~ \x00\x1b[31m"
 
@@ -106,6 +108,27 @@ def test_answers_are_those_of_the_comparison(folder: Path) -> None:
     verdicts = [verdict for group in comparison.groups for verdict in group.verdicts.values()]
     assert [row["verdict"] for row in rows] == [verdict.words for verdict in verdicts]
     assert [float(row["ratio (1)"]) for row in rows] == [v.ratio.value for v in verdicts]
+
+
+def test_every_row_of_a_cell_names_its_launches(folder: Path) -> None:
+    """Those of derived tables too; a sweep's row has the launches of all its ranges of sizes."""
+    campaign = read_campaign(folder)
+    fitted = fitted_in(campaign)
+    comparison = compare(campaign)
+    derived = derived_data(campaign, fitted)
+    assert derived and not any("launch_names" in table.columns for table in derived)
+    tables = data_tables(comparison, derived_tables(campaign, fitted), derived)
+    having = [table for table in tables if {"cell", "implementation"} <= set(table.columns)]
+    known = {launch.record.launch: launch.record for launch in campaign.sound()}
+    assert {table.name for table in derived if "cell" in table.columns} <= {t.name for t in having}
+    for table in (one for one in having if one.name != "launches"):
+        for row in rows_of(csv_text(table)):
+            names = unfolded(row["launch_names"])
+            assert names and names <= known.keys(), table.name
+            parts = set(row["cell"].split())
+            for record in (known[name] for name in names):
+                assert record.implementation == row["implementation"]
+                assert {p for p in record.cell.split() if "message_range" not in p} <= parts
 
 
 def test_no_field_is_a_formula() -> None:
