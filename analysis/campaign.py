@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from analysis.facts import differing
 from analysis.hpl_output import HplRun, read_hpl_output
 from analysis.npb_output import NpbRun, read_npb_output
 from analysis.record_types import RecordError
@@ -228,7 +229,7 @@ def measured_on(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     machine = {}
     for key in dict.fromkeys(key for node in nodes for key in node):
         values = list({json.dumps(node.get(key)): node.get(key) for node in nodes}.values())
-        machine[key] = values[0] if len(values) == 1 else ", ".join(sorted(map(str, values)))
+        machine[key] = values[0] if len(values) == 1 else differing(values)
     return {**manifest, "machine": machine}
 
 

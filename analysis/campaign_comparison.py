@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from analysis.campaign import Campaign, CampaignError, measured_on
@@ -21,6 +21,7 @@ from analysis.comparability import (
     refuses,
 )
 from analysis.comparison import group_name, over_cells
+from analysis.lost_cells import Untold, asked_for_other, counted, lost_cells, lost_sentences
 from analysis.measured_cells import Measured, measured_cells
 from analysis.metrics import direction, metrics
 from analysis.statistics import CONFIDENCE, independent_ratio
@@ -29,7 +30,17 @@ from analysis.verdict import Verdict, correct
 
 
 class IncomparableError(ValueError):
-    """Nothing of two campaigns can be compared; the text is a sentence."""
+    """Nothing of two campaigns can be compared; the text is a sentence.
+
+    `refused` and `lost` are as those of a comparison.
+    """
+
+    def __init__(
+        self, sentence: str, refused: Sequence[Untold] = (), lost: Sequence[Untold] = ()
+    ) -> None:
+        """Keep the cells, of which a program may want to hear one by one."""
+        super().__init__(sentence)
+        self.refused_cells, self.lost = list(refused), list(lost)
 
 
 @dataclass
@@ -45,14 +56,31 @@ class Row:
 
 @dataclass
 class CampaignComparison:
-    """Two campaigns compared; `refused` says of which cells nothing is said, and why."""
+    """Two campaigns compared; of `refused_cells` nothing is said, and why.
+
+    `lost` are what the first measured and the second should have measured, but did not.
+    """
 
     before: Campaign
     after: Campaign
     rows: list[Row]
     groups: list[Row]
     caveats: list[str]
-    refused: list[str] = field(default_factory=list)
+    refused_cells: list[Untold] = field(default_factory=list)
+    lost: list[Untold] = field(default_factory=list)
+
+    @property
+    def refused(self) -> list[str]:
+        """Return what is not compared in words, a sentence for each reason."""
+        return refused_sentences(self.refused_cells)
+
+
+def refused_sentences(refused: Sequence[Untold]) -> list[str]:
+    """Return a sentence for each reason, with the cells that it concerns."""
+    cells: dict[str, list[str]] = defaultdict(list)
+    for one in refused:
+        cells[one.sentence].append(one.cell)
+    return [f"{sentence} ({counted(names)})" for sentence, names in cells.items()]
 
 
 #: Round -> mean over the sizes of the logarithm of the value, better upwards.
@@ -137,16 +165,20 @@ def compare_campaigns(
         raise IncomparableError(
             f"{after.path.name} is both campaigns; name two, or two of its images with --images"
         )
-    pairs = pairs_of(before, after, images)
-    found = known_differences(before, after, pairs)
     mine = {cell.name: cell for cell in measured_cells(before)}
+    other_cells = measured_cells(after)
+    lost, unknown = ([], None) if images else lost_of(before, after, mine.values(), other_cells)
+    try:
+        pairs = pairs_of(before, after, images)
+    except IncomparableError as error:
+        raise IncomparableError(str(error), lost=lost) from None
+    found = known_differences(before, after, pairs)
     rows: list[Row] = []
-    refused: dict[str, list[str]] = defaultdict(list)
+    refused: list[Untold] = []
     of_launches: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
     grouped: dict[tuple[str, str], list[tuple[str, Levels, Levels, tuple[str, str]]]] = defaultdict(
         list
     )
-    other_cells = measured_cells(after)
     for theirs in other_cells:
         ours, experiment = mine.get(theirs.name), theirs.launch.record.experiment
         if ours is None:
@@ -155,13 +187,19 @@ def compare_campaigns(
         for pair in pairs:
             sides = levels(ours, theirs, pair, direction(experiment))
             if sides is None:
+                if ours.values.get(pair[0]) and theirs.values.get(pair[1]):
+                    reason = "no message size is in all launches of both"
+                    refused.append(Untold(theirs.name, experiment, pair[1], reason))
                 continue
             own = launch_differences(ours.launches[pair[0]], theirs.launches[pair[1]], theirs.name)
             if reasons := against + [d for d in own if refuses(d, experiment)]:
-                for reason in reasons:
-                    refused[Difference(reason.rule, reason.before, reason.after).sentence].append(
-                        theirs.name
+                refused += [
+                    Untold(
+                        theirs.name, experiment, pair[1],
+                        Difference(one.rule, one.before, one.after).sentence,
                     )
+                    for one in reasons
+                ]  # fmt: skip
                 continue
             for one in own:
                 of_launches[one.rule.name, str(one.before), str(one.after)].append(one)
@@ -176,12 +214,13 @@ def compare_campaigns(
             if not theirs.launch.record.oversubscribed:
                 key = (group_name(experiment, theirs.launch.record.parameters), pair[1])
                 grouped[key].append((experiment, *sides, pair))
-    said = [f"{sentence} ({counted(cells)})" for sentence, cells in refused.items()]
     if not rows:
+        said = refused_sentences(refused) + lost_sentences(lost)
         raise IncomparableError(
             f"nothing of {before.path.name} and {after.path.name} can be compared: "
-            + ("; ".join(said) or "no cell with a common message size is in both")
-        )
+            + ("; ".join(said) or "no cell with a common message size is in both"),
+            refused, lost,
+        )  # fmt: skip
     experiments = {row.experiment for row in rows}
     caveats = [
         d.sentence
@@ -198,6 +237,7 @@ def compare_campaigns(
         f"{c.path.name} is not finished" for c in (before, after) if not c.manifest["finished_utc"]
     ]
     caveats += [f"{c.path.name}: {said}" for c in (before, after) for said in stolen_time(c)]
+    caveats += [unknown] if unknown else []
     groups = []
     for (name, _), members in grouped.items():
         experiment, pair = members[0][0], members[0][3]
@@ -209,10 +249,25 @@ def compare_campaigns(
     for experiment in metrics():
         correct([row.verdict for row in rows if row.experiment == experiment])
     correct([row.verdict for row in groups])
-    return CampaignComparison(before, after, rows, groups, caveats, said)
+    return CampaignComparison(before, after, rows, groups, caveats, refused, lost)
 
 
-def counted(cells: list[str]) -> str:
-    """Return cells in words: a single one by name, more as a number."""
-    names = sorted(set(cells))
-    return names[0] if len(names) == 1 else f"{len(names)} cells"
+def lost_of(
+    before: Campaign, after: Campaign, mine: Iterable[Measured], theirs: Iterable[Measured]
+) -> tuple[list[Untold], str | None]:
+    """Return what the second campaign lost, and a sentence where that cannot be said of all."""
+    has = {(cell.name, name) for cell in theirs for name, values in cell.values.items() if values}
+    gone = [
+        (cell.name, cell.launch.record.experiment, name)
+        for cell in mine
+        for name, values in cell.values.items()
+        if values and (cell.name, name) not in has and name in after.manifest["images"]
+    ]
+    lost = lost_cells(gone, has, before.manifest, after)
+    other = asked_for_other(before.manifest, after.manifest)
+    if len(lost) == len(gone) or other is None:
+        return lost, None
+    return lost, (
+        f"whether {counted(name for name, _, _ in gone)} of {before.path.name} should be in "
+        f"{after.path.name} cannot be told: {other}"
+    )

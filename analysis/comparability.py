@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from analysis.campaign import Campaign, Launch
+from analysis.facts import fact_text
 from analysis.records import ProgramOutput
 from analysis.statistics import median
 
@@ -62,9 +63,14 @@ class Difference:
         return f"{self.rule.name}{of}: {in_words(self.before, self.after)}: {self.rule.reason}"
 
 
+def plain_words(value: Any) -> str:
+    """Return a value as text, an object in words."""
+    return fact_text(value) if isinstance(value, Mapping) else str(value)
+
+
 def shown(value: Any) -> str:
     """Return a value in words: long ones, as digests and command lines, at their beginning."""
-    text = str(value)
+    text = plain_words(value)
     return text if len(text) <= 60 else f"{text[:16]}…"
 
 
@@ -76,7 +82,7 @@ def in_words(before: Any, after: Any) -> str:
             for key in sorted({*before, *after})
             if before.get(key) != after.get(key)
         )
-    words = [str(value).split() for value in (before, after)]
+    words = [plain_words(value).split() for value in (before, after)]
     if min(map(len, words)) > 5:
         only = [
             [word for word in one if word not in other] for one, other in (words, reversed(words))

@@ -10,6 +10,7 @@ from analysis.campaign import Campaign
 from analysis.comparison import Comparison
 from analysis.launch_names import cell_name
 from analysis.metrics import metrics
+from analysis.row_launches import RowLaunches
 from analysis.text_table import TextTable, file_name
 from analysis.verdict import Verdict
 
@@ -172,4 +173,25 @@ def data_tables(
         launch_table(campaign),
         problem_table(campaign),
     ]
-    return [table for table in tables if table.rows]
+    rows = RowLaunches(comparison.launch_names)
+    return [with_launches(table, rows) for table in tables if table.rows]
+
+
+def with_launches(table: DataTable, rows: RowLaunches) -> DataTable:
+    """Return a table with the launches of each row, where rows name a cell and implementation.
+
+    One that has them already, or whose rows are launches, is the same.
+    """
+    columns = list(table.columns)
+    needed = {"cell", "implementation", "image_sha256"}
+    if not needed <= set(columns) or {"launch", "launch_names"} & set(columns):
+        return table
+    cell, of = columns.index("cell"), columns.index("implementation")
+    at = columns.index("image_sha256") + 1
+    return DataTable(
+        table.name, table.title, (*columns[:at], "launch_names", *columns[at:]),
+        [
+            (*row[:at], " ".join(rows.of(str(row[cell] or ""), row[of])), *row[at:])
+            for row in table.rows
+        ],
+    )  # fmt: skip

@@ -15,13 +15,22 @@ from analysis.data_tables import DataTable
 
 #: What no text format may hold: control characters but tab and newline, and what is no character.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-#: What a spreadsheet takes for a formula: these, but for a number with its sign.
-FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.])")
+#: What a spreadsheet may take for a formula begins with one of these; a signed number is none.
+FORMULA = re.compile(r"[=@\t\r+-]")
 
 
 def plain(text: object) -> str:
     """Return a value as text without control characters."""
     return CONTROL.sub("", "" if text is None else str(text))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a whole text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def csv_field(value: object) -> object:
@@ -31,7 +40,7 @@ def csv_field(value: object) -> object:
     if isinstance(value, (int, float)):
         return repr(value)
     text = plain(value)
-    return f"'{text}" if FORMULA.match(text) else text
+    return f"'{text}" if FORMULA.match(text) and not is_number(text) else text
 
 
 def csv_text(table: DataTable) -> str:

@@ -171,10 +171,11 @@ def draw_axes(across: Axis, up: Axis, sideways: Ticks, upwards: Ticks, title: st
 
 @dataclass(frozen=True)
 class Limit:
-    """A physical limit by its name, as (message bytes, B/s)."""
+    """A physical limit by its name, as (message bytes, value): the most, or of times the least."""
 
     name: str
     points: tuple[tuple[int, float], ...]
+    is_least: bool = False
 
 
 def highest(curves: Sequence[Curve]) -> float:
@@ -182,16 +183,24 @@ def highest(curves: Sequence[Curve]) -> float:
     return max(v for curve in curves for e in curve.estimates for v in e.launches) * 1.3
 
 
+def lowest(curves: Sequence[Curve]) -> float:
+    """Return the value of the least launch, and some room below it."""
+    return min(v for curve in curves for e in curve.estimates for v in e.launches) / 1.3
+
+
 def limit_points(curves: Sequence[Curve], limit: Limit | None) -> list[tuple[int, float]]:
     """Return where a limit is drawn: where it is near.
 
     A far limit would flatten what is measured.
     """
+    if limit is None:
+        return []
     sizes = [e.message_bytes for curve in curves for e in curve.estimates]
     return [
         (size, value)
-        for size, value in (limit.points if limit else ())
-        if value <= highest(curves) * 3 and min(sizes) <= size <= max(sizes)
+        for size, value in limit.points
+        if (value >= lowest(curves) / 3 if limit.is_least else value <= highest(curves) * 3)
+        and min(sizes) <= size <= max(sizes)
     ]
 
 
@@ -201,14 +210,14 @@ def bandwidth_figure(
 ) -> Markup:  # fmt: skip
     """Return the figure of bandwidth, or another quantity in a unit, over message size.
 
-    Nothing can be above the limit.
+    Nothing can be above the limit, or below one that is the least.
     """
     sizes = [e.message_bytes for curve in curves for e in curve.estimates]
-    values = [v for curve in curves for e in curve.estimates for v in e.launches]
     near = limit_points(curves, limit)
     high = max([highest(curves), *(value * 1.1 for _, value in near)])
+    low = min([lowest(curves), *(value / 1.1 for _, value in near)])
     across = Axis(min(sizes) * 0.85, max(sizes) * 1.15, LEFT, WIDTH - RIGHT)
-    up = Axis(min(values) / 1.3, high, HEIGHT - BOTTOM, TOP)
+    up = Axis(low, high, HEIGHT - BOTTOM, TOP)
     text = "; ".join(
         f"{curve.name}: from {prefixed(curve.estimates[0].median, unit)} at "
         f"{curve.estimates[0].message_bytes} bytes to {prefixed(curve.estimates[-1].median, unit)} "

@@ -33,7 +33,9 @@ def markdown(comparison: Comparison) -> str:
     lines = [f"# Which MPI is faster on {markdown_cell(manifest['site'])}?", ""]
     none = ["Nothing can be compared: fewer than two implementations have sound launches."]
     lines += [f"- {markdown_cell(sentence)}" for sentence in answer(comparison) or none]
-    columns = ("rank", "implementation", f"ratio to {comparison.base}", "95% interval", "verdict")
+    columns = (
+        "rank", "implementation", "cells", f"ratio to {comparison.base}", "95% interval", "verdict",
+    )  # fmt: skip
     for group in comparison.groups:
         lines += ["", f"## {markdown_cell(group.name)}", ""]
         lines += markdown_table(columns, ranked(group, comparison.base))

@@ -15,25 +15,51 @@ def within(interval: Interval | None) -> str:
 def ranked(group: Group, base: str) -> list[tuple[str, ...]]:
     """Return a group's implementations, the best ratio to the base first: the columns of a table.
 
-    They are rank, name, ratio, its interval and the verdict.
+    They are rank, name, of how many of the group's cells, ratio, its interval and the verdict.
 
-    What no round compares has no rank, and stands last.
+    A rank is of ratios over the same cells: what lacks one of those in which the base can be
+    compared has none, since it may lack just the cell that it is slow in. It stands below, and
+    what no round compares last.
     """
-    rows = [(1.0, base, "–", "base")]
-    last = []
+    comparable = sum(any(cell.log_ratios.values()) for cell in group.cells)
+
+    def of_cells(count: int) -> str:
+        return f"{count} of {len(group.cells)}"
+
+    rows = [(1.0, base, of_cells(sum(base in c.estimates for c in group.cells)), "–", "base")]
+    lacking, last = [], []
     for name, verdict in group.verdicts.items():
-        if verdict.ratio.pairs:
-            rows.append((verdict.ratio.value, name, within(verdict.ratio.interval), verdict.words))
+        count = verdict.cells or 0
+        row = (
+            verdict.ratio.value, name, of_cells(count), within(verdict.ratio.interval),
+            verdict.words,
+        )  # fmt: skip
+        if not verdict.ratio.pairs:
+            last.append(("–", name, of_cells(count), "–", "–", verdict.words))
+        elif count < comparable:
+            lacking.append(row)
         else:
-            last.append(("–", name, "–", "–", verdict.words))
-    ordered = sorted(rows, key=lambda row: -row[0])
+            rows.append(row)
+    # Alone, the base is first and last.
+    has_ranks = len(rows) > 1
     return [
         *(
-            (str(place), name, f"{ratio:.3f}", interval, words)
-            for place, (ratio, name, interval, words) in enumerate(ordered, 1)
+            (str(place) if has_ranks else "–", name, cells, f"{ratio:.3f}", interval, words)
+            for place, (ratio, name, cells, interval, words) in enumerate(best_first(rows), 1)
+        ),
+        *(
+            ("–", name, cells, f"{ratio:.3f}", interval, words)
+            for ratio, name, cells, interval, words in best_first(lacking)
         ),
         *last,
     ]
+
+
+def best_first(
+    rows: list[tuple[float, str, str, str, str]],
+) -> list[tuple[float, str, str, str, str]]:
+    """Return rows that begin with a ratio, the largest first."""
+    return sorted(rows, key=lambda row: -row[0])
 
 
 def by_experiment(comparison: Comparison) -> list[tuple[str, list[Group]]]:

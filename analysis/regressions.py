@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from analysis.campaign_comparison import Row
+from analysis.lost_cells import Untold
 from analysis.report import interval_text
 from analysis.verdict import ALPHA, Verdict, correct, percent
 from analysis.whole_file import write_whole
@@ -65,14 +67,26 @@ def without_control(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def write_junit(path: Path, name: str, found: Sequence[Tested]) -> None:
-    """Write a JUnit file: a case for each cell and implementation; raises OSError."""
+def write_junit(
+    path: Path, name: str, found: Sequence[Tested],
+    refused: Sequence[Untold] = (), lost: Sequence[Untold] = (),
+) -> None:  # fmt: skip
+    """Write a JUnit file: a case for each cell and implementation; raises OSError.
+
+    What is refused is skipped, with all its reasons in one case; what is lost is an error.
+    """
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in refused:
+        reasons[one.cell, f"{one.experiment}.{one.implementation}"].append(one.sentence)
     write_cases(
         path, name,
         [
-            Case(one.row.cell, f"{one.row.experiment}.{one.row.verdict.implementation}",
-                 TAGS[one.outcome], one.sentence)
-            for one in found
+            *(Case(one.row.cell, f"{one.row.experiment}.{one.row.verdict.implementation}",
+                   TAGS[one.outcome], one.sentence) for one in found),
+            *(Case(cell, group, "skipped", f"not compared: {'; '.join(said)}")
+              for (cell, group), said in reasons.items()),
+            *(Case(one.cell, f"{one.experiment}.{one.implementation}", "error",
+                   f"not measured: {one.sentence}") for one in lost),
         ],
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
 from analysis.comparison import Cell, Comparison, Group, compare
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
+from analysis.facts import fact_text
 from analysis.figures import legend_mark, prefixed
 from analysis.latency_plane import latency_plane
 from analysis.linpack_tables import TITLE as HPL
@@ -59,17 +60,6 @@ def covering(interval: Interval, scale: float) -> str:
 def p_text(p_value: float | None) -> str:
     """Return a p value for people."""
     return "–" if p_value is None else f"{p_value:.3g}"
-
-
-def fact_text(fact: object) -> str:
-    """Return a fact of the manifest for people, one of several named facts too."""
-    if isinstance(fact, dict):
-        return ", ".join(
-            f"{str(name).replace('_', ' ')} ({fact_text(inner)})" if isinstance(inner, dict)
-            else f"{str(name).replace('_', ' ')} {fact_text(inner)}"
-            for name, inner in fact.items()
-        )  # fmt: skip
-    return "not known" if fact is None else str(fact)
 
 
 def in_words(verdict: Verdict) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from analysis.campaign import Campaign
-from analysis.communication_records import PingPong
+from analysis.communication_records import Communication, PingPong
 from analysis.comparison import Cell, Comparison
 from analysis.figures import Curve, Limit, bandwidth_figure, limit_points
 from analysis.launch_names import cell_name
@@ -21,6 +21,8 @@ from analysis.terminal_plot import curve_title
 #: What all of these figures together may take of a report, in characters.
 ROOM = 1_200_000
 COPY, LINK = "plain copy in memory", "link between the nodes"
+#: Operations that move what is said of them between two ranks alone.
+POINT_TO_POINT = ("pairs", "put", "get", "accumulate", "echo")
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,44 @@ def copy_limit(campaign: Campaign) -> Limit:
     return Limit(COPY, tuple(sorted(best.items())))
 
 
-def link_limit(campaign: Campaign, sizes: list[int]) -> Limit:
-    """Return what the site says that a link between its nodes brings, at all sizes."""
+def link_rate(campaign: Campaign) -> float | None:
+    """Return what the site says that a link between its nodes brings one way, in B/s."""
     rate = (campaign.manifest.get("site_data") or {}).get("link_bytes_per_s")
     if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
-        return Limit(LINK, ())
-    return Limit(LINK, tuple((size, float(rate)) for size in sizes))
+        return None
+    return float(rate)
+
+
+def link_limit(campaign: Campaign, sizes: list[int]) -> Limit:
+    """Return the rate of a link between the nodes at all sizes; nothing where it is not known."""
+    rate = link_rate(campaign)
+    return Limit(LINK, tuple((size, rate) for size in sizes) if rate else ())
+
+
+def one_after_another(result: Communication) -> float:
+    """Return how many bytes of an iteration between two ranks pass a link one after another.
+
+    A round trip's messages wait for each other; those of an exchange pass both ways at once.
+    """
+    return result.moved_bytes / (2 if result.method.split(" ")[0] == "exchange" else 1)
+
+
+def link_times(campaign: Campaign) -> dict[str, dict[int, float]]:
+    """Return what the link takes for a point-to-point operation at least, in s.
+
+    By the cell's name and message size, of what two ranks on a node each measured.
+    """
+    rate = link_rate(campaign)
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for launch in campaign.sound() if rate else ():
+        record = launch.record
+        if (record.ranks, record.nodes) != (2, 2) or not isinstance(launch.output, ProgramOutput):
+            continue
+        for result in launch.output.results:
+            if isinstance(result, Communication) and result.operation in POINT_TO_POINT:
+                name = f"{record.cell} {result.series}".rstrip()
+                found[name][result.message_bytes] = one_after_another(result) / (rate or 1.0)
+    return found
 
 
 def caption_of(experiment: str, title: str) -> str:
@@ -91,9 +125,14 @@ def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
     copy = copy_limit(comparison.campaign)
     nodes = {launch.record.cell: launch.record.nodes for launch in comparison.campaign.sound()}
 
+    times = link_times(comparison.campaign)
+
     def limit_of(cells: list[Cell]) -> Limit | None:
+        if metrics()[cells[0].experiment]["unit"] == "s":
+            points = {at: time for cell in cells for at, time in times.get(cell.name, {}).items()}
+            return Limit(LINK, tuple(sorted(points.items())), is_least=True)
         are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
-        # Of times there is none, nor of a curve partly through memory, partly over a link.
+        # There is none of a curve partly through memory, partly over a link.
         if metrics()[cells[0].experiment]["unit"] != "B/s" or len(are_far) != 1:
             return None
         if are_far == {False}:

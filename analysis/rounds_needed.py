@@ -54,9 +54,9 @@ def least(enough: Callable[[int], bool]) -> int | None:
     """Return the least number of rounds from two on that is enough; None beyond a million."""
     high = FEWEST_PAIRS
     while not enough(high):
-        high *= 2
-        if high > MOST_ROUNDS:
+        if high == MOST_ROUNDS:
             return None
+        high = min(2 * high, MOST_ROUNDS)
     low = max(FEWEST_PAIRS - 1, high // 2)
     while high - low > 1:
         middle = (low + high) // 2

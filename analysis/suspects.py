@@ -20,11 +20,11 @@ from analysis.campaign_comparison import (
     IncomparableError,
     Row,
     compare_campaigns,
-    counted,
     known_differences,
     pairs_of,
 )
 from analysis.comparability import Difference, launch_differences, rules
+from analysis.lost_cells import counted
 
 RULE = (
     "Order: how much a change of the kind is known to move results (1 to 4, "

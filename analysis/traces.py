@@ -1,4 +1,4 @@
-"""Where each number of the report is from: campaign, launches, image digest and formula.
+"""Where each number of a page is from: campaign, launches, image digest and formula.
 
 A row of a table leads by a link to its entry in a list at the end of the report, which rows of the
 same launches share; a script shows the same on hovering over a number.
@@ -7,18 +7,19 @@ same launches share; a script shows the same on hovering over a number.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 
+from analysis.campaign import Campaign
 from analysis.comparison import Cell, Comparison, Group
 from analysis.data_tables import DIGEST_SIGNS, FORMULA, digests
 from analysis.latency_plane import POINTS
 from analysis.launch_names import cell_name
 from analysis.linpack_tables import TITLE as HPL
-from analysis.message_models import RANGE
 from analysis.metrics import metrics
 from analysis.model_tables import PARAMETERS
 from analysis.profile import ProfiledCell
+from analysis.row_launches import RowLaunches
 from analysis.start_up_tables import PARTS
 from analysis.text_table import TextTable
 
@@ -65,82 +66,18 @@ class Trace:
     sources: tuple[Source, ...]
 
 
-class Traces:
-    """The entries that a report's rows have asked for, in the order in which they did."""
+class TraceList:
+    """The entries that rows have asked for, in the order in which they did."""
 
-    def __init__(self, comparison: Comparison, room: int = ROOM) -> None:
-        """Begin an empty list for the comparison of a campaign."""
-        self.comparison = comparison
-        self.digest = digests(comparison.campaign)
-        self.names = comparison.launch_names
+    def __init__(self, campaign: Campaign, room: int = ROOM) -> None:
+        """Begin an empty list for the numbers of a campaign."""
+        self.digest = digests(campaign)
         self.room = room
         self.entries: list[Trace] = []
         self._known: dict[Hashable, str] = {}
         self._is_full = False
 
-    def cell(self, cell: Cell, *formulas: str) -> str:
-        """Return the id of the entry for a cell's medians and ratios."""
-        return self.cells(cell_name(cell), [cell], *formulas)
-
-    def start_up(self, cell: Cell) -> str:
-        """Return the id of the entry for a cell of start-up and its parts."""
-        parts = (f"{name.replace('_', ' ')}: {words}" for name, words in PARTS.items())
-        return self.cell(cell, *parts, "2003: Kearns 2003, Table 9")
-
-    def group(self, group: Group) -> str:
-        """Return the id of the entry for the ratios over a group of cells."""
-        return self.cells(
-            group.name, group.cells, "over a group, in each round the mean of its cells' logarithms"
-        )
-
-    def cells(self, title: str, cells: list[Cell], *formulas: str) -> str:
-        """Return the id of the entry for numbers of several cells of an experiment."""
-        about = metrics()[cells[0].experiment]
-        launches: dict[str, dict[str, None]] = defaultdict(dict)
-        for cell in cells:
-            for name, rounds in cell.values.items():
-                launches[name][self.names.of(cell, name, rounds)] = None
-        of = (
-            f"medians over launches of: {about['formula']}",
-            f"ratio: {FORMULA}; Student's interval on the logarithms",
-        )
-        return self._add(title, (*of, *formulas), launches)
-
-    def profile(self, one: ProfiledCell) -> str:
-        """Return the id of the entry for a profiled cell of an implementation."""
-        names = self._matching(one.cell, one.implementation)
-        formula = "sums over ranks and launches, from the profile beside each launch's output"
-        return self._add(one.title, (formula,), {one.implementation: names})
-
-    def words(self, table: TextTable, row: tuple[str, ...]) -> str:
-        """Return the id of the entry for a row of a table of words.
-
-        A row that names its cell takes the launches of that, another those of its implementation
-        in the table's experiments. One that names no implementation is not of this campaign.
-        """
-        columns = [column.strip() for column in table.columns]
-        named = [word for word in row[: table.numbers_from] if word in self.digest]
-        cell = row[columns.index("cell")] if "cell" in columns else ""
-        launches = {
-            name: self._matching(cell, name, EXPERIMENTS.get(table.title)) for name in named
-        }
-        title = ": ".join([table.title, *([cell] if cell else [])])
-        return self._add(title, tuple(table.notes), launches)
-
-    def _matching(
-        self, words: str, implementation: str, experiments: Iterable[str] | None = None
-    ) -> list[str]:
-        """Return the launches of the cells that words name; a sweep's names no range of sizes."""
-        found = []
-        of_words = set(words.split())
-        for experiment, cell, name in self.names.by_cell:
-            parts = {part for part in cell.split() if not part.startswith(f"{RANGE}=")}
-            is_named = parts <= of_words if words else experiment in (experiments or [experiment])
-            if name == implementation and is_named:
-                found.append(self.names.every(experiment, cell, name))
-        return found
-
-    def _add(
+    def add(
         self, title: str, formulas: tuple[str, ...], launches: Mapping[str, Collection[str]]
     ) -> str:
         """Return the id of an entry, which is a new one unless there is the same."""
@@ -173,3 +110,61 @@ class Traces:
             every = [Source(name, one[:DIGEST_SIGNS], (), 0) for name, one in self.digest.items()]
             self.entries.append(Trace("trace-others", "Other rows", (words,), tuple(every)))
         return "trace-others"
+
+
+class Traces(TraceList):
+    """The entries of a report."""
+
+    def __init__(self, comparison: Comparison, room: int = ROOM) -> None:
+        """Begin an empty list for the comparison of a campaign."""
+        super().__init__(comparison.campaign, room)
+        self.comparison = comparison
+        self.names = comparison.launch_names
+        self.rows = RowLaunches(self.names)
+
+    def cell(self, cell: Cell, *formulas: str) -> str:
+        """Return the id of the entry for a cell's medians and ratios."""
+        return self.cells(cell_name(cell), [cell], *formulas)
+
+    def start_up(self, cell: Cell) -> str:
+        """Return the id of the entry for a cell of start-up and its parts."""
+        parts = (f"{name.replace('_', ' ')}: {words}" for name, words in PARTS.items())
+        return self.cell(cell, *parts, "2003: Kearns 2003, Table 9")
+
+    def group(self, group: Group) -> str:
+        """Return the id of the entry for the ratios over a group of cells."""
+        return self.cells(
+            group.name, group.cells, "over a group, in each round the mean of its cells' logarithms"
+        )
+
+    def cells(self, title: str, cells: list[Cell], *formulas: str) -> str:
+        """Return the id of the entry for numbers of several cells of an experiment."""
+        about = metrics()[cells[0].experiment]
+        launches: dict[str, dict[str, None]] = defaultdict(dict)
+        for cell in cells:
+            for name, rounds in cell.values.items():
+                launches[name][self.names.of(cell, name, rounds)] = None
+        of = (
+            f"medians over launches of: {about['formula']}",
+            f"ratio: {FORMULA}; Student's interval on the logarithms",
+        )
+        return self.add(title, (*of, *formulas), launches)
+
+    def profile(self, one: ProfiledCell) -> str:
+        """Return the id of the entry for a profiled cell of an implementation."""
+        names = self.rows.of(one.cell, one.implementation)
+        formula = "sums over ranks and launches, from the profile beside each launch's output"
+        return self.add(one.title, (formula,), {one.implementation: names})
+
+    def words(self, table: TextTable, row: tuple[str, ...]) -> str:
+        """Return the id of the entry for a row of a table of words.
+
+        A row that names its cell takes the launches of that, another those of its implementation
+        in the table's experiments. One that names no implementation is not of this campaign.
+        """
+        columns = [column.strip() for column in table.columns]
+        named = [word for word in row[: table.numbers_from] if word in self.digest]
+        cell = row[columns.index("cell")] if "cell" in columns else ""
+        launches = {name: self.rows.of(cell, name, EXPERIMENTS.get(table.title)) for name in named}
+        title = ": ".join([table.title, *([cell] if cell else [])])
+        return self.add(title, tuple(table.notes), launches)

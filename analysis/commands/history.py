@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     import polars
 
     from analysis.campaign import Campaign
-    from analysis.campaign_comparison import CampaignComparison
+    from analysis.campaign_comparison import CampaignComparison, Row
+    from analysis.lost_cells import Untold
     from analysis.suspects import Explanation
 
 app = typer.Typer()
@@ -49,6 +51,7 @@ def compared(before: Campaign, after: Campaign, images: str | None) -> CampaignC
     except IncomparableError as error:
         fail(str(error))
     say_limits(found)
+    say_lost(found.lost)
     return found
 
 
@@ -58,6 +61,14 @@ def say_limits(found: CampaignComparison) -> None:
         print(f"not compared: {sentence}", file=sys.stderr)
     for sentence in found.caveats:
         print(f"caveat: {sentence}", file=sys.stderr)
+
+
+def say_lost(lost: Sequence[Untold]) -> None:
+    """Say on stderr what an earlier campaign measured and the new one should have."""
+    from analysis.lost_cells import lost_sentences
+
+    for sentence in lost_sentences(lost):
+        print(f"not measured: {sentence}", file=sys.stderr)
 
 
 def explained(before: Campaign, after: Campaign, images: str | None) -> Explanation:
@@ -125,6 +136,7 @@ def compare(
         if reasons:
             if found:
                 say_limits(found)
+                say_lost(found.lost)
             say_reasons(reasons)
             raise typer.Exit(0 if found else 1)
         return
@@ -217,38 +229,52 @@ def regress(
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
-    """Look for what became worse; exit with 3 if anything did, 1 on an error, else with 0."""
+    """Look for what became worse, or was measured before and is not now.
+
+    Exit with 3 if anything became worse, 1 on an error or for what was not measured, else with 0.
+    """
     from analysis.campaign import CampaignError
+    from analysis.campaign_comparison import IncomparableError, compare_campaigns
     from analysis.history import against_history
+    from analysis.lost_cells import lost_since
     from analysis.regressions import tested, write_junit
 
     if margin is not None and not 0 <= margin < 10:
         fail("--margin must be a share from 0 on, as 0.05 for 5%")
     new = campaign_of(campaign)
+    rows: list[Row] = []
+    refused: list[Untold] = []
+    nothing = ""
     try:
         if against == "history":
-            rows = against_history(new, rows_of_history(runs, rebuild=False))
+            frame = rows_of_history(runs, rebuild=False)
+            rows, lost = against_history(new, frame), lost_since(new, frame, runs)
         else:
-            rows = compared(campaign_of(against), new, None).rows
+            both = compare_campaigns(campaign_of(against), new)
+            rows, refused, lost = both.rows, both.refused_cells, both.lost
+            say_limits(both)
+    except IncomparableError as error:
+        refused, lost, nothing = error.refused_cells, error.lost, str(error)
     except CampaignError as error:
         fail(str(error))
+    say_lost(lost)
     found = tested(rows, margin)
     told = [one for one in found if one.outcome != "cannot be told"]
     bad = [one for one in told if one.outcome == "regression"]
     if junit:
         try:
-            write_junit(junit, f"{new.path.name} against {against}", found)
+            write_junit(junit, f"{new.path.name} against {against}", found, refused, lost)
         except OSError as error:
             fail(f"{junit} cannot be written: {error.strerror}")
     if not told:
-        fail(
-            f"nothing of {new.path.name} can be told against {against}: "
-            + (found[0].sentence if found else "it has no sound launch of what is compared")
-        )
+        sentence = found[0].sentence if found else "it has no sound launch of what is compared"
+        fail(nothing or f"nothing of {new.path.name} can be told against {against}: {sentence}")
     for one in bad:
         print(f"regression: {one.row.cell}, {one.row.verdict.implementation}: {one.sentence}")
+    apart = {(one.cell, one.implementation) for one in refused}
     print(
         f"{len(bad)} regressions in {len(told)} cells and implementations that can be told, "
-        f"{len(found) - len(told)} that cannot"
+        f"{len(found) - len(told)} that cannot, {len(apart)} "
+        f"that are not compared, {len(lost)} that were not measured"
     )
-    raise typer.Exit(REGRESSION_FOUND if bad else 0)
+    raise typer.Exit(REGRESSION_FOUND if bad else 1 if lost else 0)

@@ -35,6 +35,17 @@ class Cell:
     text: str = "–"
     about: str = ""
     today: bool = False
+    number: Number | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column's numbers are: which value, of what `across`, the report's or today's."""
+
+    value: str
+    unit: str
+    side: str
+    today: bool
 
 
 @dataclass
@@ -45,6 +56,9 @@ class Drawn:
     report: Markup | None
     today: Markup | None
     legend: list[tuple[str, Markup]]
+    figure: Figure
+    #: The lines of both.
+    lines: tuple[list[Line], list[Line]]
 
 
 @dataclass
@@ -54,6 +68,8 @@ class Shown:
     exhibit: Exhibit
     keys: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    #: As many as `columns`.
+    about: list[Column] = field(default_factory=list)
     rows: list[tuple[list[str], list[Cell]]] = field(default_factory=list)
     figures: list[Drawn] = field(default_factory=list)
     measured: bool = False
@@ -129,14 +145,18 @@ def show(exhibit: Exhibit, report: Report, measured: Measured | None) -> Shown:
     for name, unit in exhibit.values.items():
         for side in sides:
             words = " ".join(word for word in (side, unit or name.replace("_", " ")) if word)
-            shown.columns += [f"{words}, report", *([f"{words}, today"] if measured else [])]
+            for whose in ("report", "today") if measured else ("report",):
+                shown.columns.append(f"{words}, {whose}")
+                shown.about.append(Column(name, unit, side, whose == "today"))
     for key in dict.fromkeys([*printed, *today]):
         cells = []
         for name in exhibit.values:
             for side in sides:
                 numbers = printed.get(key, {}).get((name, side))
                 # As it is printed, not rounded.
-                cells.append(Cell(f"{numbers[0]:.10g}") if numbers else Cell())
+                cells.append(
+                    Cell(f"{numbers[0]:.10g}", number=Number(numbers[0])) if numbers else Cell()
+                )
                 if measured:
                     cells.append(cell_of(today.get(key, {}).get((name, side), [])))
         shown.rows.append((list(key), cells))
@@ -149,20 +169,26 @@ def cell_of(values: list[float]) -> Cell:
     if not values:
         return Cell(today=True)
     middle, interval = over_rounds(values)
-    return Cell(digits(middle), number_text(Number(middle, interval, len(values))), today=True)
+    number = Number(middle, interval, len(values))
+    return Cell(digits(middle), number_text(number), True, number)
 
 
 def draw(figure: Figure, exhibit: Exhibit, then: pl.DataFrame, now: pl.DataFrame) -> Drawn:
     """Return a figure of the report and today's."""
     where = f"study.yaml: exhibits, {exhibit.number}, figures, {figure.label}"
     sides: list[Markup | None] = []
+    drawn: list[list[Line]] = []
     styles: dict[str, int] = {}
     for frame, whose in ((then, "the report's"), (now, "today's")):
         lines = lines_of(figure, frame, where, styles)
+        drawn.append(lines)
         title = f"{figure.label}, {whose}"
         sides.append(line_figure(title, lines, figure.across) if lines else None)
     legend = [(name, legend_mark(style)) for name, style in styles.items()]
-    return Drawn(figure.label, sides[0], sides[1], legend if len(legend) > 1 else [])
+    return Drawn(
+        figure.label, sides[0], sides[1], legend if len(legend) > 1 else [], figure,
+        (drawn[0], drawn[1]),
+    )  # fmt: skip
 
 
 def lines_of(figure: Figure, frame: pl.DataFrame, where: str, styles: dict[str, int]) -> list[Line]:

@@ -9,12 +9,14 @@ from pathlib import Path
 import jinja2
 
 from analysis.campaign import manifest_of_nodes
+from analysis.downloads import downloads_of
 from analysis.studies.exhibits import Shown, show
 from analysis.studies.judging import FAILS, HOLDS, UNTOLD
+from analysis.studies.origins import Origins, study_tables
 from analysis.studies.reading import Paper
 from analysis.studies.tables import Measured, Report, families
 from analysis.studies.verdicts import Evaluated
-from analysis.text_table import TextTable
+from analysis.text_table import TextTable, file_name
 from analysis.whole_file import write_whole
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -76,6 +78,8 @@ def write_pages(
     report = Report(paper)
     shown = [show(exhibit, report, measured) for exhibit in paper.study.exhibits]
     manifest = manifest_of_nodes(measured.campaign) if measured else None
+    origins = Origins(measured) if measured else None
+    downloads = downloads_of(study_tables(paper, shown, origins))
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=lambda name: bool(name and name.endswith((".html", ".css"))),
@@ -95,6 +99,9 @@ def write_pages(
             tally=tally(evaluated),
             exhibits=shown,
             standing=standing(paper, measured),
+            traces=origins,
+            downloads=downloads,
+            file_name=file_name,
         )
         write_whole(path, text)
 

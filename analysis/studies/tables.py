@@ -128,6 +128,8 @@ class Measured:
     paper: Paper
     campaign: Campaign
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
+    #: Of each table of `frames` the launches that its rows are of.
+    launches: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def study(self) -> Study:
@@ -169,6 +171,7 @@ class Measured:
             if not frame.is_empty():
                 if table.today.where:
                     frame = frame.filter(expression(table.today.where))
+                self.launches[name] = frame["launch"].unique(maintain_order=True).to_list()
                 frame = frame.select(
                     "round",
                     "implementation",

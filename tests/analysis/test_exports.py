@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,12 +17,15 @@ from analysis.campaign import read_campaign
 from analysis.comparison import compare
 from analysis.data_tables import DataTable, data_tables, group_table, median_table, ratio_table
 from analysis.downloads import downloads_of
-from analysis.exports import csv_text, latex_cell, latex_table
+from analysis.exports import csv_field, csv_text, latex_cell, latex_table
 from analysis.junit import junit
 from analysis.markdown_summary import markdown, markdown_cell
 from analysis.message_models import fitted_in
 from analysis.model_data import derived_data
-from tests.analysis.synthetic import TWICE, Synthetic
+from analysis.ranking import ranked
+from analysis.text_tables import derived_tables
+from tests.analysis.synthetic import TWICE, Synthetic, Truth
+from tests.analysis.test_traces import unfolded
 
 HOSTILE = "=cmd|'/C calc'!A0 \\input{/etc/passwd} <b>&amp; | `x` $x_1^2$ %\n#~ \x00\x1b[31m"
 
@@ -106,12 +110,43 @@ def test_answers_are_those_of_the_comparison(folder: Path) -> None:
     assert [float(row["ratio (1)"]) for row in rows] == [v.ratio.value for v in verdicts]
 
 
+def test_every_row_of_a_cell_names_its_launches(folder: Path) -> None:
+    """Those of derived tables too; a sweep's row has the launches of all its ranges of sizes."""
+    campaign = read_campaign(folder)
+    fitted = fitted_in(campaign)
+    comparison = compare(campaign)
+    derived = derived_data(campaign, fitted)
+    assert derived and not any("launch_names" in table.columns for table in derived)
+    tables = data_tables(comparison, derived_tables(campaign, fitted), derived)
+    having = [table for table in tables if {"cell", "implementation"} <= set(table.columns)]
+    known = {launch.record.launch: launch.record for launch in campaign.sound()}
+    assert {table.name for table in derived if "cell" in table.columns} <= {t.name for t in having}
+    for table in (one for one in having if one.name != "launches"):
+        for row in rows_of(csv_text(table)):
+            names = unfolded(row["launch_names"])
+            assert names and names <= known.keys(), table.name
+            parts = set(row["cell"].split())
+            for record in (known[name] for name in names):
+                assert record.implementation == row["implementation"]
+                assert {p for p in record.cell.split() if "message_range" not in p} <= parts
+
+
 def test_no_field_is_a_formula() -> None:
     table = DataTable("t", "t", ("a", "b (s)"), [(HOSTILE, -1.5), ("-2 s", None), ("@x", True)])
     rows = list(csv.reader(io.StringIO(csv_text(table))))
     assert rows[1][0].startswith("'=cmd") and rows[1][1] == "-1.5"
-    assert rows[2] == ["-2 s", ""] and rows[3] == ["'@x", "true"]
+    assert rows[2] == ["'-2 s", ""] and rows[3] == ["'@x", "true"]
     assert not any(ord(sign) < 32 and sign not in "\n\t" for row in rows for sign in row[0])
+
+
+@pytest.mark.parametrize("text", ["-1+cmd|' /C calc'!A0", "+1+HYPERLINK(A1)", "-.5+A1", "-", "+A1"])
+def test_a_sign_before_a_digit_makes_no_number(text: str) -> None:
+    assert csv_field(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-1", "+2.5e-3", "-.5", "-inf", "a-b", "1+1"])
+def test_a_number_with_its_sign_stays_one(text: str) -> None:
+    assert csv_field(text) == text
 
 
 @given(st.text())
@@ -172,10 +207,39 @@ def test_the_markdown_answers_in_words_and_ranks(folder: Path) -> None:
     text = markdown(comparison)
     assert text.startswith("# Which MPI is faster on local?")
     assert "beta-2.0 is faster than alpha-1.0" in text
-    ranked = text.split("## Short messages, all pairs")[1].split("##")[0]
-    assert ranked.index("| 1 | beta-2.0") < ranked.index("| 2 | alpha-1.0 | 1.000 | – | base |")
+    ranks = text.split("## Short messages, all pairs")[1].split("##")[0]
+    base = "| 2 | alpha-1.0 | 2 of 2 | 1.000 | – | base |"
+    assert ranks.index("| 1 | beta-2.0 | 2 of 2 |") < ranks.index(base)
     left_out = text.split("## Left out")[1]
     assert "broken" in left_out and "failed: " in left_out and "\x1b" not in text
+
+
+def test_what_lacks_cells_has_no_rank(tmp_path: Path) -> None:
+    """Gamma is slow but in the cells that it has; so it is not called the best."""
+    truths = TWICE | {"gamma-1.0": Truth(latency=2e-7, bandwidth=2e10, linpack=30e9)}
+    folder = Synthetic(tmp_path / "c", truths, rounds=3, pairs=["Send/Recv", "Isend/Recv"]).write()
+    for launch in (folder / "launches").glob("*Isend_Recv*gamma-1.0"):
+        shutil.rmtree(launch)
+    rows = next(ranked(group, "alpha-1.0") for group in compare(read_campaign(folder)).groups
+                if group.name == "Short messages, all pairs")  # fmt: skip
+    assert [row[:3] for row in rows] == [
+        ("1", "beta-2.0", "2 of 2"), ("2", "alpha-1.0", "2 of 2"), ("–", "gamma-1.0", "1 of 2"),
+    ]  # fmt: skip
+    assert float(rows[2][3]) > float(rows[0][3]) and rows[2][5] == "faster"
+
+
+def test_where_each_lacks_another_cell_nothing_has_a_rank(tmp_path: Path) -> None:
+    truths = TWICE | {"gamma-1.0": TWICE["beta-2.0"]}
+    folder = Synthetic(tmp_path / "c", truths, rounds=3, pairs=["Send/Recv"]).write()
+    for fits in ("*1x2*beta-2.0", "*1x1*gamma-1.0"):
+        for launch in (folder / "launches").glob(fits):
+            shutil.rmtree(launch)
+    rows = next(ranked(group, "alpha-1.0") for group in compare(read_campaign(folder)).groups
+                if group.experiment == "Linpack")  # fmt: skip
+    assert [row[0] for row in rows] == ["–"] * 3
+    assert {row[1]: row[2] for row in rows} == {
+        "alpha-1.0": "2 of 2", "beta-2.0": "1 of 2", "gamma-1.0": "1 of 2",
+    }  # fmt: skip
 
 
 #: JUnit as Ant began it and Jenkins and GitLab read it: element -> (children, attributes needed,

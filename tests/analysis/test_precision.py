@@ -11,6 +11,7 @@ from analysis.campaign import read_campaign
 from analysis.comparison import compare
 from analysis.launch_spread import LaunchTimes, effective_count, spread_of, spreads
 from analysis.rounds_needed import (
+    MOST_ROUNDS,
     deviation_limit,
     least,
     plans,
@@ -55,6 +56,17 @@ def test_quantiles_need_iterations_and_every_launch() -> None:
         assert interval.coverage == pytest.approx(0.9609, abs=1e-4)
     without = LaunchTimes(1.0, (0.9, 1.1), 50)
     assert spread_of("cell", "mpi", 8, [*some, without]).quantiles == {}
+
+
+@pytest.mark.parametrize("needed", [2, 3, 524_288, 524_289, 600_000, MOST_ROUNDS])
+def test_the_least_number_is_found_up_to_the_last(needed: int) -> None:
+    assert least(lambda count: count >= needed) == needed
+
+
+def test_beyond_a_million_there_is_none() -> None:
+    asked: list[int] = []
+    assert least(lambda count: bool(asked.append(count))) is None
+    assert max(asked) == MOST_ROUNDS
 
 
 def test_one_launch_has_no_spread_between() -> None:

@@ -1,7 +1,10 @@
 """A regression sets the exit code where it is shown and large, and nothing else does."""
 
+import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +112,83 @@ def test_what_cannot_be_told_is_an_error(
     done = analysis("regress", str(new), "--runs", str(runs), *arguments)
     assert done.returncode == 1 and sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def without(folder: Path, fits: str, fail: bool = False) -> None:
+    """Take away a campaign's launches of some name, or have them failed."""
+    launches = list((folder / "launches").glob(fits))
+    assert launches
+    for launch in launches:
+        if fail:
+            file = launch / "launch.json"
+            said = {"outcome": "failed", "sentence": "it hung"}
+            file.write_text(json.dumps(json.loads(file.read_text()) | said))
+        else:
+            shutil.rmtree(launch)
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize("fail", [True, False])
+def test_what_was_measured_before_and_is_not_now_is_an_error(
+    runs: Path, history: bool, fail: bool
+) -> None:
+    old = next(runs.glob("*06T000000Z-local-nightly"))
+    new = campaign(runs, 7, 1.0, rounds=4)
+    without(new, "*range=short*", fail)
+    junit = runs.parent / "junit.xml"
+    done = analysis("regress", str(new), "--against", "history" if history else str(old),
+                    "--runs", str(runs), "--junit", str(junit))  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "not measured: alpha-1.0, PointToPoint pair=Send/Recv message_range=short" in done.stderr
+    assert ("failed: it hung" in done.stderr) == fail
+    assert "1 that were not measured" in done.stdout
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["errors"] == "1" and suite.attrib["tests"] == "5"
+    [case] = [case for case in suite if case.find("error") is not None]
+    assert case.get("name") == "PointToPoint pair=Send/Recv message_range=short"
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize(
+    "other", [{"checks": "Linpack"}, {"tier": "paper"}, {"images": {}}], ids=lambda one: str(*one)
+)
+def test_what_was_not_asked_for_is_not_lost(
+    runs: Path, other: dict[str, Any], history: bool
+) -> None:
+    """Alpha is not lost by a campaign of beta, nor messages by one of Linpack."""
+    old = next(runs.glob("*06T000000Z-local-nightly"))
+    new = campaign(runs, 7, 1.0, rounds=4)
+    without(new, "*PointToPoint*")
+    manifest = json.loads((new / "manifest.json").read_text())
+    (new / "manifest.json").write_text(json.dumps(manifest | other))
+    done = analysis("regress", str(new), "--against", "history" if history else str(old),
+                    "--runs", str(runs))  # fmt: skip
+    assert "not measured" not in done.stderr and "that were not measured" not in done.stderr
+    if "checks" in other:
+        assert done.returncode == 0 and "0 that were not measured" in done.stdout
+        told = f"whether 3 cells of {old.name}" in done.stderr
+        assert told != history
+
+
+def test_a_cell_that_is_gone_for_three_campaigns_was_given_up(runs: Path) -> None:
+    for day in range(7, 11):
+        new = campaign(runs, day, 1.0, rounds=4)
+        without(new, "*range=short*")
+        done = analysis("regress", str(new), "--against", "history", "--runs", str(runs))
+        assert done.returncode == (1 if day < 10 else 0), done.stdout + done.stderr
+
+
+def test_cells_that_are_refused_are_cases_too(tmp_path: Path) -> None:
+    """Of those that ran on other nodes nothing is said, and JUnit has them; so if it is all."""
+    old = campaign(tmp_path, 1, 1.0, rounds=4)
+    new = campaign(tmp_path, 2, 1.0, rounds=4)
+    junit = tmp_path / "junit.xml"
+    for fits, code, tests in (("*PointToPoint*", 0, 5), ("*", 1, 5)):
+        for file in (new / "launches").glob(f"{fits}/launch.json"):
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"nodes": 2}))
+        done = analysis("regress", str(new), "--against", str(old), "--junit", str(junit))
+        assert done.returncode == code, done.stdout + done.stderr
+        suite = ElementTree.parse(junit).getroot()
+        assert suite.attrib["tests"] == str(tests)
+        said = [str(one.get("message")) for one in suite.iter("skipped")]
+        assert sum(one.startswith("not compared: nodes: 1 and 2") for one in said) >= 3

@@ -124,11 +124,13 @@ def test_front_page_ranks_every_experiment(browser: Browser, report: Path) -> No
     assert groups.count() == 3
     for group in groups.all():
         rows = [row.locator("td").all_inner_texts() for row in group.locator("tr").all()[1:]]
-        ratios = [float(row[2]) for row in rows]
+        ratios = [float(row[3]) for row in rows]
         assert [row[0] for row in rows] == ["1", "2"] and ratios == sorted(ratios, reverse=True)
         # Its latency is half, its bandwidth twice that of the base.
         assert rows[0][1] == "beta-2.0" and 1.5 < ratios[0] < 2.5
-        assert rows[1][1:] == ["alpha-1.0", "1.000", "–", "base"]
+        cells = len(PAIRS)
+        assert rows[1][1:] == ["alpha-1.0", f"{cells} of {cells}", "1.000", "–", "base"]
+        assert rows[0][2] == f"{cells} of {cells}"
     page.close()
     # On a phone the verdicts are there without scrolling sideways.
     page = open_page(browser, report, 360)

@@ -1,5 +1,7 @@
 """The figures of the report: of every experiment, with the limit that holds there, and bounded."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy
@@ -8,8 +10,9 @@ from playwright.sync_api import Browser
 
 from analysis.campaign import read_campaign
 from analysis.comparison import compare
+from analysis.figures import BOTTOM, HEIGHT
 from analysis.report import write_report
-from analysis.report_figures import COPY, LINK, figures_of
+from analysis.report_figures import COPY, LINK, figures_of, link_times
 from tests.analysis.synthetic import TWICE, Synthetic
 from tests.analysis.test_report import browser, open_page, report  # noqa: F401
 
@@ -49,6 +52,57 @@ def test_in_memory_the_limit_is_a_copy(tmp_path: Path) -> None:
     comparison = compare(read_campaign(echoes(tmp_path / "c", nodes=1, link=12.5e9)))
     [one] = figures_of(comparison)["EchoTest"].drawn
     assert one.limit == COPY and COPY in one.svg
+
+
+def pairs(folder: Path, ranks: int, nodes: int, method: str, moved: int) -> Path:
+    """Write a campaign of messages of a pair that move so many times their size in 1.5e-8 s/B."""
+    made = Synthetic(folder, {"alpha-1.0": TWICE["alpha-1.0"]}, rounds=0,
+                     facts={"site_data": {"link_bytes_per_s": 1e8}})  # fmt: skip
+    made.write()
+    random = numpy.random.default_rng(1)
+    header, _ = made.ping_pongs(random, "alpha-1.0", TWICE["alpha-1.0"], "Send/Recv", [])
+    lines = header.splitlines()[:1]
+    for size in SIZES:
+        time = 2e-6 + 1.5e-8 * moved * size
+        summary = dict.fromkeys(("min", "quartile1", "median", "quartile3", "max", "mean"), time)
+        lines.append(json.dumps({
+            "record": "result", "operation": "pairs", "method": method, "group": "1 near pair",
+            "message_bytes": size, "ranks": 2, "iterations": 3, "warmup": 1,
+            "synchronisation": "barrier", "discarded": 0, "clock_error_s": 0.0,
+            "time_s": summary, "median_by_rank_s": [time, time],
+            "moved_bytes": moved * size, "verified_bytes": moved * size,
+        }))  # fmt: skip
+    lines.append(json.dumps({"record": "end", "results": len(SIZES)}))
+    made.launch(1, "alpha-1.0", "Pairs", {"suite": "lbw"}, "\n".join(lines) + "\n",
+                ranks=ranks, nodes=nodes, program="pairs")  # fmt: skip
+    return folder
+
+
+@pytest.mark.parametrize(("method", "times"), [("send-recv", 2.0), ("exchange", 1.0)])
+def test_a_time_between_two_nodes_is_the_links_at_least(
+    method: str, times: float, tmp_path: Path
+) -> None:
+    """A round trip's two messages follow each other, those of an exchange do not."""
+    comparison = compare(read_campaign(pairs(tmp_path / "c", 2, 2, method, 2)))
+    [one] = figures_of(comparison)["Pairs"].drawn
+    assert one.limit == LINK and f"<title>{LINK}: no message can be faster" in one.svg
+    least = link_times(comparison.campaign)[comparison.cells[0].name]
+    assert least == {size: pytest.approx(times * size / 1e8) for size in SIZES}
+    # Lower on the page is less: the line is below the curve, and all of it within the drawing.
+    found = {kind: re.findall(rf'class="{kind}" points="([^"]+)"', one.svg)[0].split()
+             for kind in ("limit", "line")}  # fmt: skip
+    drawn = {kind: [tuple(map(float, point.split(","))) for point in points]
+             for kind, points in found.items()}  # fmt: skip
+    assert drawn["limit"][-1][0] == drawn["line"][-1][0]
+    assert drawn["line"][-1][1] < drawn["limit"][-1][1]
+    assert all(y <= HEIGHT - BOTTOM for _, y in drawn["limit"])
+
+
+@pytest.mark.parametrize(("ranks", "nodes"), [(2, 1), (4, 2)])
+def test_other_times_have_no_limit(ranks: int, nodes: int, tmp_path: Path) -> None:
+    folder = pairs(tmp_path / "c", ranks, nodes, "send-recv", 2)
+    [one] = figures_of(compare(read_campaign(folder)))["Pairs"].drawn
+    assert one.limit is None and 'class="limit"' not in one.svg
 
 
 def test_one_implementation_has_curves_too(tmp_path: Path) -> None:

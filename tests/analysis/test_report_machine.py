@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.comparability import in_words, shown
 from analysis.report import write_report
 from analysis.studies.page import write_pages
 from tests.analysis.study_samples import demo, measured
@@ -31,6 +32,22 @@ def test_report_shows_the_nodes(folder: Path) -> None:
     page = write_report(folder, None, None).read_text()
     assert "a measuring CPU" in page and "6.1, 6.2" in page
     assert "a synthetic CPU" not in page
+
+
+def test_objects_that_differ_are_words(folder: Path) -> None:
+    def with_network(speed: str | None) -> str:
+        network = {"eth0": {"state": "up", "speed_mbit_per_s": speed}}
+        return json.dumps({**json.loads(node("a CPU", "6.1")), "network": network})
+
+    nodes_of(folder, with_network("10000"), with_network("1000"), with_network(None))
+    page = write_report(folder, None, None).read_text()
+    assert (
+        "eth0 (state up, speed mbit per s 1000); eth0 (state up, speed mbit per s 10000); "
+        "eth0 (state up, speed mbit per s not known)"
+    ) in page
+    one, other = json.loads(with_network("1000"))["network"], "eth0 (state up, ...)"
+    for said in (in_words(one, other), in_words(other, one), shown(one)):
+        assert "{" not in said and "eth0 (state" in said
 
 
 def test_report_says_that_a_node_cannot_be_read(folder: Path) -> None:

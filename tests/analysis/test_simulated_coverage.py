@@ -21,21 +21,31 @@ def test_paired_ratio_covers(noise: str, rounds: int) -> None:
     assert 0.93 <= simulated.paired_coverage(noise, rounds, TRIALS) <= 0.97
 
 
-@pytest.mark.parametrize("launches", [3, 5, 10])
-@pytest.mark.parametrize("noise", ["normal", "lognormal"])
-def test_ratio_of_two_campaigns_covers(noise: str, launches: int) -> None:
+@pytest.mark.parametrize(
+    ("noise", "launches", "documented"),
+    [("normal", 3, 0.970), ("normal", 5, 0.953), ("normal", 10, 0.952),
+     ("lognormal", 3, 0.972), ("lognormal", 5, 0.965), ("lognormal", 10, 0.955)],
+)  # fmt: skip
+def test_ratio_of_two_campaigns_covers(noise: str, launches: int, documented: float) -> None:
+    """Welch's interval of few launches is wider than it says; docs/method.md has by how much."""
     coverage = simulated.independent_coverage(noise, (launches, launches), TRIALS)
-    assert 0.93 <= coverage <= 0.97 + CHANCE
+    assert coverage == pytest.approx(documented, abs=CHANCE)
 
 
 def test_ratio_of_campaigns_of_different_length_covers() -> None:
     assert 0.93 <= simulated.independent_coverage("normal", (4, 12), TRIALS) <= 0.97
 
 
-@pytest.mark.parametrize("rounds", [3, 5, 10, 20])
-def test_paired_ratio_covers_more_often_than_it_says_under_bursts(rounds: int) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "documented"), [(3, 0.966), (5, 0.974), (10, 0.978), (20, 0.973)]
+)
+def test_paired_ratio_covers_more_often_than_it_says_under_bursts(
+    rounds: int, documented: float
+) -> None:
     """A tenth of launches ten times as noisy makes Student's interval wide, never too narrow."""
-    assert 0.93 <= simulated.paired_coverage("bursts", rounds, TRIALS) <= 0.99
+    coverage = simulated.paired_coverage("bursts", rounds, TRIALS)
+    assert coverage == pytest.approx(documented, abs=CHANCE)
+    assert coverage >= 0.95
 
 
 @pytest.mark.parametrize("launches", range(1, 21))

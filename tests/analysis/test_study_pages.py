@@ -1,5 +1,7 @@
 """A study's pages and figures, and the command that makes them."""
 
+import csv
+import io
 import json
 import shutil
 import subprocess
@@ -22,6 +24,7 @@ from analysis.studies.verdicts import TESTED, evaluate
 from tests.analysis.study_samples import DEMO_STUDY, PAPERS, PROJECT, demo, evaluated, measured
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_report import INJECTION, browser, luminance, open_page
+from tests.analysis.test_traces import unfolded
 
 __all__ = ["browser"]
 
@@ -102,8 +105,91 @@ def test_page_is_legible(browser: Browser, tmp_path: Path, width: int, dark: boo
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert (luminance(page) < 0.2) == dark
     assert INJECTION in page.locator("#demo-1 blockquote").inner_text()
-    assert page.locator("#exhibits img, script").count() == 0
+    assert page.locator("#exhibits img, #exhibits script, #claims script").count() == 0
     assert page.locator("figure svg").count() == 2
+    page.close()
+
+
+@pytest.mark.browser
+def test_each_of_todays_numbers_leads_to_its_launches(browser: Browser, tmp_path: Path) -> None:
+    found = measured(demo(tmp_path), tmp_path, 1.5)
+    html, _ = pages(found, tmp_path)
+    page = open_page(browser, html, 1280)
+    digests = {name: one["sha256"][:12] for name, one in found.campaign.manifest["images"].items()}
+    table = page.locator("#exhibits table")
+    heads = table.locator("thead th")
+    cells = table.locator("tbody tr").first.locator("td")
+    of_today = {"A GFLOPS, today": "alpha-1.0", "B GFLOPS, today": "beta-2.0"}
+    seen = []
+    for place in range(heads.count()):
+        name = heads.nth(place).inner_text()
+        links = heads.nth(place).locator("a.trace")
+        assert links.count() == (name in of_today)
+        if name not in of_today:
+            continue
+        seen.append(name)
+        entry = page.locator(str(links.get_attribute("href")))
+        own, other = of_today[name], next(one for one in of_today.values() if one != of_today[name])
+        text = entry.inner_text()
+        assert found.campaign.path.name in text and digests[own] in text
+        assert f"round[001-006]_Linpack_grid=1x1_n=4000_nb=192_{own}" in text
+        assert other not in text and "PointToPoint" not in text
+        assert "rate = rate_flops / 1000000000" in text and "median over rounds" in text
+        cells.nth(place).hover()
+        assert f"_{own}" in str(cells.nth(place).get_attribute("title"))
+    assert seen == list(of_today)
+    # A report's own number is not of the campaign.
+    place = [one.inner_text() for one in heads.all()].index("A GFLOPS, report")
+    cells.nth(place).hover()
+    assert "round" not in str(cells.nth(place).get_attribute("title"))
+    for link in page.locator("#demo-1 a.trace, figure a.trace").all():
+        entry = page.locator(str(link.get_attribute("href"))).inner_text()
+        assert "alpha-1.0" in entry and "beta-2.0" in entry and "Linpack_grid=1x2" in entry
+    assert page.locator("#demo-1 a.trace").count() == 1
+    assert page.locator("figure a.trace").count() == 1
+    page.close()
+
+
+@pytest.mark.browser
+def test_tables_and_figures_of_a_study_are_saved(browser: Browser, tmp_path: Path) -> None:
+    found = measured(demo(tmp_path), tmp_path, 1.5)
+    html, _ = pages(found, tmp_path)
+    page = open_page(browser, html, 1280, downloads=True)
+    assert page.locator("button.svg").count() == page.locator("figure").count() == 2
+    with page.expect_download() as started:
+        page.locator("button.svg").last.press("Enter")
+    assert started.value.suggested_filename == "Figure-1-today-s.svg"
+    rows: dict[str, list[dict[str, str]]] = {}
+    for link in page.locator("a.csv").all():
+        with page.expect_download() as started:
+            link.click()
+        text = Path(started.value.path()).read_bytes().decode()
+        rows[started.value.suggested_filename] = list(csv.DictReader(io.StringIO(text)))
+    assert set(rows) == {"table-1.csv", "table-1-drawn-figure-1.csv"}
+    page.close()
+    shown = {(row["procs"], row["mpi"], row["whose"]): row for row in rows["table-1.csv"]}
+    # Two numbers of processes, two implementations, the report's and today's.
+    assert len(shown) == 8 == len(rows["table-1-drawn-figure-1.csv"])
+    printed, today = shown["2", "A", "report"], shown["2", "A", "today"]
+    assert float(printed["number"]) == 8.0 and printed["launch_names"] == ""
+    assert printed["source"] == "nowhere, Table 1: literature/demo/hpl.csv"
+    assert float(today["number"]) == pytest.approx(90, rel=0.05) and today["rounds (1)"] == "6"
+    assert float(today["interval_low"]) <= float(today["number"]) <= float(today["interval_high"])
+    assert today["implementations"] == "alpha-1.0" and today["source"] == ""
+    assert today["image_sha256"] == found.campaign.manifest["images"]["alpha-1.0"]["sha256"]
+    assert "rate_flops / 1000000000" in today["formula"] and today["campaign"] == "campaign"
+    for row in (one for of in rows.values() for one in of if one["whose"] == "today"):
+        names = unfolded(row["launch_names"])
+        assert names and all((found.campaign.path / "launches" / one).is_dir() for one in names)
+
+
+@pytest.mark.browser
+def test_a_study_without_a_campaign_is_saved_too(browser: Browser, tmp_path: Path) -> None:
+    paper = read_paper(demo(tmp_path), "demo")
+    html = tmp_path / "study.html"
+    write_pages(paper, None, evaluate(paper), {html: "study.html"})
+    page = open_page(browser, html, 1280, downloads=True)
+    assert page.locator("a.trace").count() == 0 and page.locator("a.csv").count() == 2
     page.close()
 
 
