@@ -24,6 +24,8 @@ LEAST_SLOWDOWN = 0.5
 MOST_BYTES_PER_CYCLE = 3 * 64
 #: By which two ranks' times of one span may differ: they leave its last barrier one by one.
 CLOCKS_DIFFER = 0.01
+#: Of the clock, in a time that is compared with another.
+FEWEST_STEPS = 10
 #: By which a sum of times may be off.
 ROUNDING = 1e-6
 
@@ -110,6 +112,19 @@ COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "r
                        "reduce-sum", "allreduce-min", "allreduce-sum")  # fmt: skip
 
 
+def clock_resolution(header: Header) -> float:
+    """Return the time in s that a launch's clock can tell apart."""
+    return max(header.clock_tick_s, header.clock_resolution_s)
+
+
+def limited_by_clock(seconds: float, resolution_s: float) -> bool:
+    """Return whether a time has too few steps of the clock for comparing it.
+
+    Hoefler and Belli (SC'15): the resolution should be ten times finer than what is timed.
+    """
+    return seconds < FEWEST_STEPS * resolution_s
+
+
 def time_below_clock_resolution(header: Header, result: Result) -> str | None:
     """Say so when the shortest time is below what the clock can tell apart.
 
@@ -124,7 +139,7 @@ def time_below_clock_resolution(header: Header, result: Result) -> str | None:
         or (result.operation in COLLECTIVES_OF_DATA and not result.message_bytes)
     ):
         return None
-    resolution = max(header.clock_tick_s, header.clock_resolution_s)
+    resolution = clock_resolution(header)
     if time_s.min >= resolution:
         return None
     return (
