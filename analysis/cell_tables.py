@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from analysis.clock_limited import limited_table
 from analysis.comparison import Cell, Comparison
 from analysis.data_tables import DIGEST_SIGNS, FORMULA, digests
 from analysis.figures import prefixed
@@ -72,6 +73,7 @@ def launch_table(comparison: Comparison, cell: Cell) -> TextTable:
 
 
 def cell_tables(comparison: Comparison, cell: Cell) -> list[TextTable]:
-    """Return the tables of a cell: medians, ratios where there are any, launches."""
+    """Return the tables of a cell: medians, ratios and limited points if any, and launches."""
     ratios = [ratio_table(cell)] if cell.verdicts else []
-    return [median_table(cell), *ratios, launch_table(comparison, cell)]
+    limited = [table] if (table := limited_table(comparison, cell.name)) else []
+    return [median_table(cell), *ratios, *limited, launch_table(comparison, cell)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from analysis.campaign import Campaign
 from analysis.launch_names import LaunchNames
-from analysis.measured_cells import Values, measured_cells
+from analysis.measured_cells import Limited, Values, measured_cells
 from analysis.metrics import direction, metrics
 from analysis.statistics import Interval, median, median_interval, paired_ratio
 from analysis.verdict import Verdict, correct
@@ -58,11 +58,18 @@ class Cell:
         return None
 
     def ranked(self) -> list[str]:
-        """Return the implementations, the best first, by the mean logarithm of their medians."""
+        """Return the implementations, the best first, by the mean logarithm of their medians.
+
+        Over the message sizes that all of them have; without any there is no order.
+        """
         higher = metrics()[self.experiment]["better"] == "higher"
+        own = [{one.message_bytes for one in found} for found in self.estimates.values()]
+        common = set.intersection(*own) if own else set()
+        if not common:
+            return []
         score = {
-            name: sum(math.log(estimate.median) for estimate in estimates) / len(estimates)
-            for name, estimates in self.estimates.items()
+            name: sum(math.log(one.median) for one in found if one.message_bytes in common)
+            for name, found in self.estimates.items()
         }
         return sorted(score, key=lambda name: -score[name] if higher else score[name])
 
@@ -77,15 +84,26 @@ class Group:
     verdicts: dict[str, Verdict]
 
 
+@dataclass(frozen=True)
+class LimitedPoint:
+    """What the clock was too coarse for, in a cell of an implementation."""
+
+    cell: str
+    experiment: str
+    implementation: str
+    point: Limited
+
+
 @dataclass
 class Comparison:
-    """All cells of a campaign that can be compared."""
+    """All cells of a campaign that can be compared; what is `limited` is in none of them."""
 
     campaign: Campaign
     base: str
     implementations: list[str]
     cells: list[Cell]
     groups: list[Group]
+    limited: list[LimitedPoint] = field(default_factory=list)
 
     @cached_property
     def launch_names(self) -> LaunchNames:
@@ -178,7 +196,7 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     Raises ValueError when the base is not in the campaign.
     """
     data = measured_cells(campaign)
-    implementations = sorted({name for cell in data for name in cell.values})
+    implementations = sorted({name for cell in data for name in (*cell.values, *cell.limited)})
     chosen = base or (implementations[0] if implementations else "")
     if base and base not in implementations:
         raise ValueError(
@@ -188,6 +206,8 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     cells = []
     for found in data:
         rounds, record = found.values, found.launch.record
+        if not rounds:
+            continue
         sign, margin = direction(record.experiment), metrics()[record.experiment]["margin"]
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
@@ -214,7 +234,14 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
                 seconds={other: median(times) for other, times in found.seconds.items()},
             )
         )
-    comparison = Comparison(campaign, chosen, implementations, cells, groups_of(cells, chosen))
+    limited = [
+        LimitedPoint(found.name, found.launch.record.experiment, name, point)
+        for found in data
+        for name, points in sorted(found.limited.items())
+        for point in points
+    ]
+    groups = groups_of(cells, chosen)
+    comparison = Comparison(campaign, chosen, implementations, cells, groups, limited)
     for experiment in metrics():
         correct([v for cell in comparison.experiment(experiment) for v in cell.verdicts.values()])
     correct([verdict for group in comparison.groups for verdict in group.verdicts.values()])

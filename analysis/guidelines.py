@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Annotated, Literal
@@ -24,8 +24,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from analysis.campaign import Campaign
 from analysis.communication_records import Communication
 from analysis.linpack_tables import ratio_text
+from analysis.plausibility import clock_resolution, limited_by_clock
 from analysis.records import ProgramOutput
-from analysis.statistics import Ratio, holm, paired_ratio
+from analysis.statistics import Ratio, holm, median, paired_ratio
 from analysis.text_table import TextTable
 
 ALPHA = 0.05
@@ -130,11 +131,13 @@ class Trial:
 def times_in(campaign: Campaign) -> dict[Setting, Times]:
     """Return the times of collective operations by setting, without oversubscribed launches.
 
+    Also without those that the clock is too coarse for.
     Where several launches of a round measured the same, their geometric mean is the round's.
     """
     found: dict[Setting, dict[tuple[str, int], dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
+    coarsest: dict[Setting, float] = defaultdict(float)
     for launch in campaign.sound():
         record, output = launch.record, launch.output
         if record.oversubscribed or not isinstance(output, ProgramOutput):
@@ -149,10 +152,12 @@ def times_in(campaign: Campaign) -> dict[Setting, Times]:
                 )
                 rounds = found[setting][result.operation, result.message_bytes]
                 rounds[record.round].append(result.time_s.median)
+                coarsest[setting] = max(coarsest[setting], clock_resolution(output.header))
     return {
         setting: {
             key: {number: geometric_mean(values) for number, values in rounds.items()}
             for key, rounds in times.items()
+            if not limited_by_clock(median([*chain(*rounds.values())]), coarsest[setting])
         }
         for setting, times in found.items()
     }

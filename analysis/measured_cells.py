@@ -11,9 +11,10 @@ from analysis.communication_records import Communication, PingPong
 from analysis.emulation_records import Emulation
 from analysis.metrics import metrics
 from analysis.npb_output import NpbRun
-from analysis.plausibility import one_way_bandwidth
+from analysis.plausibility import clock_resolution, limited_by_clock, one_way_bandwidth
 from analysis.records import ProgramOutput
 from analysis.start_up import start_up_times
+from analysis.statistics import median
 from analysis.su3_records import Su3
 
 # What a launch measured: series -> message size in bytes (0 where there are no messages) -> value.
@@ -52,11 +53,25 @@ def series_of(launch: Launch) -> Series:
     return dict(found)
 
 
+@dataclass(frozen=True)
+class Limited:
+    """What the clock cannot time well enough: medians over launches, at a message size in bytes.
+
+    `resolution_s` is the coarsest that a launch's clock was.
+    """
+
+    message_bytes: int
+    value: float
+    time_s: float
+    resolution_s: float
+
+
 @dataclass
 class Measured:
     """What a campaign measured in one cell: implementation -> round -> message size -> value.
 
-    `seconds` are the times of the launches that print a time beside their rate.
+    `seconds` are the times of the launches that print a time beside their rate. What is `limited`
+    by the clock is in no `values`.
     """
 
     name: str
@@ -66,22 +81,84 @@ class Measured:
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     #: The first launch of each implementation.
     launches: dict[str, Launch] = field(default_factory=dict)
+    limited: dict[str, list[Limited]] = field(default_factory=dict)
+
+
+def timed_by_clock(launch: Launch) -> Series:
+    """Return the times in s that a launch's values are made of, if the header's clock took them."""
+    if not isinstance(launch.output, ProgramOutput):
+        return {}
+    found: Series = defaultdict(dict)
+    for result in launch.output.results:
+        if isinstance(result, PingPong):
+            found[""][result.message_bytes] = result.time_s.median
+        elif isinstance(result, Communication):
+            found[result.series][result.message_bytes] = result.time_s.median
+        elif isinstance(result, Emulation):
+            found[result.series][0] = result.together_s.median
+        elif isinstance(result, Su3):
+            found[result.series][0] = result.time_s.median
+    return dict(found)
+
+
+@dataclass
+class Clocked:
+    """The times of one series of an implementation by message size, and the coarsest clock."""
+
+    times: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    resolution_s: float = 0.0
+
+    def add(self, launch: Launch, times: dict[int, float]) -> None:
+        """Add the times of a launch, in s."""
+        assert isinstance(launch.output, ProgramOutput)
+        self.resolution_s = max(self.resolution_s, clock_resolution(launch.output.header))
+        for size, seconds in times.items():
+            self.times[size].append(seconds)
+
+
+def set_limited_apart(cell: Measured, clocks: dict[str, Clocked]) -> None:
+    """Take out of a cell's values what is limited by the clock.
+
+    Over all launches of an implementation at once: a size that is left out in one round alone, for
+    it came out short there, would be a choice by the result.
+    """
+    for name, clocked in clocks.items():
+        rounds = cell.values[name]
+        for size, times in sorted(clocked.times.items()):
+            own = [values[size] for values in rounds.values() if size in values]
+            if own and limited_by_clock(median(times), clocked.resolution_s):
+                point = Limited(size, median(own), median(times), clocked.resolution_s)
+                cell.limited.setdefault(name, []).append(point)
+                for values in rounds.values():
+                    values.pop(size, None)
+        cell.values[name] = {number: values for number, values in rounds.items() if values}
+        if not cell.values[name]:
+            del cell.values[name]
 
 
 def measured_cells(campaign: Campaign) -> list[Measured]:
-    """Return the values of a campaign's sound launches, the cells in the order of tables."""
+    """Return the values of a campaign's sound launches, the cells in the order of tables.
+
+    A cell of which all is limited by the clock has no values.
+    """
     cells: dict[str, Measured] = {}
+    clocks: dict[str, dict[str, Clocked]] = defaultdict(lambda: defaultdict(Clocked))
     for launch in campaign.sound():
         record = launch.record
+        timed = timed_by_clock(launch)
         for series, values in series_of(launch).items():
             name = f"{record.cell} {series}".rstrip()
             cell = cells.setdefault(name, Measured(name, launch, series))
             cell.values[record.implementation][record.round] = values
             cell.launches.setdefault(record.implementation, launch)
+            if series in timed:
+                clocks[name][record.implementation].add(launch, timed[series])
             if isinstance(launch.output, list):
                 cell.seconds[record.implementation] += [run.time_s for run in launch.output]
             elif isinstance(launch.output, NpbRun):
                 cell.seconds[record.implementation].append(launch.output.time_s)
+    for name, of_cell in clocks.items():
+        set_limited_apart(cells[name], of_cell)
     return sorted(cells.values(), key=lambda cell: cell_order(cell.launch, cell.series))
 
 

@@ -6,9 +6,12 @@ above a physical limit is the most useful alarm that a measurement can have.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from analysis.communication_records import Communication, Latency, PingPong
 from analysis.emulation_records import RUNS_OF_AN_ITERATION, Emulation
 from analysis.hpl_output import HplRun
+from analysis.link_limits import Message, least_seconds
 from analysis.linpack_records import Dgemm, LinpackSolve, Stream
 from analysis.npb_output import NpbRun
 from analysis.record_types import Header
@@ -21,6 +24,8 @@ LEAST_SLOWDOWN = 0.5
 MOST_BYTES_PER_CYCLE = 3 * 64
 #: By which two ranks' times of one span may differ: they leave its last barrier one by one.
 CLOCKS_DIFFER = 0.01
+#: Of the clock, in a time that is compared with another.
+FEWEST_STEPS = 10
 #: By which a sum of times may be off.
 ROUNDING = 1e-6
 
@@ -78,32 +83,46 @@ def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
     return f"{what}: {numbers}, so the ranks do not use the link" if numbers else None
 
 
-# Below this a rank that leaves the barrier late may find its message there already.
-SURELY_TIMED_BYTES = 65536
-
-
 def communication_above_link(
-    result: Communication, ranks: int, link_bytes_per_s: float
+    result: Communication,
+    hosts: Sequence[str],
+    link_bytes_per_s: float,
+    *,
+    oversubscribed: bool = False,
+    messages: Sequence[Message] | None = None,
 ) -> str | None:
-    """Say so when ranks on nodes of their own receive more than their links bring.
+    """Say so when ranks are through before the links between their nodes can have been.
 
-    The mean over all ranks is a lower bound of what the busiest link has to bring, whatever the
-    pattern. `ranks` is the size of the world, each rank on its own node.
+    `hosts` has the host of each rank of the world; link_limits.py says what has to pass the links,
+    and why that is certain.
     """
-    if result.message_bytes < SURELY_TIMED_BYTES:
-        return None
-    least = result.moved_bytes / ranks / link_bytes_per_s
+    least = least_seconds(
+        result, hosts, link_bytes_per_s, oversubscribed=oversubscribed, messages=messages
+    )
     if result.time_s.median >= least:
         return None
     return (
         f"{result.series}, {result.message_bytes} bytes: the median time "
-        f"{result.time_s.median:.4g} s is below the {least:.4g} s that the links take for their "
-        "share of the bytes"
+        f"{result.time_s.median:.4g} s is below the {least:.4g} s that a link of "
+        f"{link_bytes_per_s / 1e6:.4g} MB/s takes for what has to pass it"
     )
 
 
 COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "reduce-min",
                        "reduce-sum", "allreduce-min", "allreduce-sum")  # fmt: skip
+
+
+def clock_resolution(header: Header) -> float:
+    """Return the time in s that a launch's clock can tell apart."""
+    return max(header.clock_tick_s, header.clock_resolution_s)
+
+
+def limited_by_clock(seconds: float, resolution_s: float) -> bool:
+    """Return whether a time has too few steps of the clock for comparing it.
+
+    Hoefler and Belli (SC'15): the resolution should be ten times finer than what is timed.
+    """
+    return seconds < FEWEST_STEPS * resolution_s
 
 
 def time_below_clock_resolution(header: Header, result: Result) -> str | None:
@@ -120,7 +139,7 @@ def time_below_clock_resolution(header: Header, result: Result) -> str | None:
         or (result.operation in COLLECTIVES_OF_DATA and not result.message_bytes)
     ):
         return None
-    resolution = max(header.clock_tick_s, header.clock_resolution_s)
+    resolution = clock_resolution(header)
     if time_s.min >= resolution:
         return None
     return (

@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.campaign import Campaign, manifest_of_nodes, read_campaign
+from analysis.clock_limited import limited_data, limited_sentence, limited_table
 from analysis.comparison import Cell, Comparison, Group, compare
 from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
@@ -108,7 +109,7 @@ def tally(comparison: Comparison) -> list[str]:
                     f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
                     f"{len(cells)}."
                 )
-    return sentences + stolen_time(comparison.campaign)
+    return sentences + limited_sentence(comparison) + stolen_time(comparison.campaign)
 
 
 def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
@@ -166,8 +167,11 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     fitted = fitted_in(campaign)
     rates, derived = rate_tables(campaign, ROOT), derived_tables(campaign, fitted)
     numbers = [
-        *derived_data(campaign, fitted), start_up_data(campaign), *profile_data(campaign, profiles)
-    ]  # fmt: skip
+        limited_data(comparison),
+        *derived_data(campaign, fitted),
+        start_up_data(campaign),
+        *profile_data(campaign, profiles),
+    ]
     tables = data_tables(comparison, [*rates, *derived], numbers)
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
@@ -194,6 +198,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         downloads=downloads_of(tables),
         file_name=file_name,
         derived=derived,
+        limited=limited_table(comparison),
         hpl=next((table for table in rates if table.title == HPL), None),
         node_rates=[table for table in rates if table.title != HPL],
         start_ups=start_up_rows(comparison),

@@ -55,10 +55,10 @@ STYLES = ("send-recv", "irecv-send")
 SUITES: dict[str, Suite] = of_tier(
     quick={
         "lbw": Suite(STYLES, (40, 10_000, 100_000), 2, 20),
-        "load": Suite(("send-recv",), (8, 100_000), 4, 10, load=True),
+        "load": Suite(("send-recv",), (8, 100_000), 4, 30, load=True),
         # SimpleBench's ping-pong from rank 0 to every rank (NTNU 2008); its sizes are doubles.
         "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192), 4, 20, "every"),
-        "bisection": Suite(("send-recv", "exchange", "window"), (8, 100_000), 4, 5, "bisection",
+        "bisection": Suite(("send-recv", "exchange", "window"), (8, 100_000), 4, 30, "bisection",
                            window=4),
         # The Ohio ping of Kearns 2003, section 5.4: one message one way, and an empty answer.
         "ohio-ping": Suite(("window",), (0, 1024, 16_384), 2, 50, window=1),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
-from reframe_checks.mixins.ping_pong import PingPongExperiment, Sweep
+from reframe_checks.mixins.ping_pong import PingPongExperiment, Sweep, fitting_iterations
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 
@@ -24,17 +24,11 @@ class MessageRange:
         return list(range(self.first, self.last + 1, self.step))
 
     def shortened(self, link_bytes_per_s: float, seconds: float) -> "MessageRange":
-        """Return the range with so many iterations as the largest message takes in some seconds.
-
-        The count follows from the link alone, so it is the same for every implementation. A few
-        iterations are always left: launches, not iterations, are what the statistics count.
-        """
-        round_trip = 2 * self.last / link_bytes_per_s
-        iterations = min(self.iterations, max(FEWEST_ITERATIONS, int(seconds / round_trip)))
+        """Return the range with as many iterations as the largest message takes in some seconds."""
+        iterations = fitting_iterations(self.iterations, 2 * self.last, link_bytes_per_s, seconds)
         return replace(self, iterations=iterations, warmup=min(self.warmup, iterations // 5))
 
 
-FEWEST_ITERATIONS = 5
 # In tier `quick`, on a slow link, the longest a message size may take, in seconds.
 QUICK_SECONDS = 0.5
 

@@ -9,6 +9,7 @@ from reframe.core.exceptions import SanityError
 from analysis.latency_bandwidth import fit_echoes
 from analysis.plausibility import echo_above_link
 from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.ping_pong import fitting_iterations
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
@@ -22,16 +23,12 @@ class Echoes:
     warmup: int
 
     def shortened(self, link_bytes_per_s: float, seconds: float) -> "Echoes":
-        """Return as many iterations as the link can carry in some seconds, at all sizes together.
-
-        The count follows from the link alone, so it is the same in every image.
-        """
-        fitting = int(seconds * link_bytes_per_s / (2 * sum(self.sizes)))
-        iterations = min(self.iterations, max(FEWEST_ITERATIONS, fitting))
+        """Return as many iterations as the link carries in some seconds, at all sizes together."""
+        both_ways = 2 * sum(self.sizes)
+        iterations = fitting_iterations(self.iterations, both_ways, link_bytes_per_s, seconds)
         return Echoes(self.sizes, iterations, min(self.warmup, iterations // 5))
 
 
-FEWEST_ITERATIONS = 5
 # In tier `quick`, on a slow link, the longest a launch may take to send its messages, in seconds.
 QUICK_SECONDS = 5.0
 

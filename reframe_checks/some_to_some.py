@@ -4,7 +4,11 @@ from collections.abc import Iterable
 
 import reframe as rfm
 from reframe.core.builtins import variable
+from reframe.core.exceptions import SanityError
 
+from analysis.communication_records import Communication
+from analysis.link_limits import Message
+from analysis.some_to_some import drawn_messages
 from reframe_checks.mixins.communicating import Communicating, Point
 from reframe_checks.mixins.tiers import of_tier
 
@@ -54,14 +58,32 @@ class SomeToSome(Communicating):
             "seed": self.seed,
         }
 
+    def drawn(self, sided: str) -> list[Message]:
+        """Return the messages of an exchange, single or double sided, as the seed has them."""
+        return drawn_messages(
+            self.seed, self.num_tasks, self.messages, self.most_bytes, double=sided == "double"
+        )
+
     def asked_points(self) -> Iterable[Point]:
         """Return the points in the program's order; the mean size follows from the seed."""
         group = f"world, {self.messages} messages a rank, seed {self.seed}"
-        means = {
-            result.method.split(" ")[1]: result.message_bytes
-            for result in self.read_records().communications()
-        }
         for sided in SIDED:
+            drawn = self.drawn(sided)
+            mean = sum(message.size_bytes for message in drawn) // len(drawn)
             for style in STYLES:
-                method = f"{style} {sided}-sided"
-                yield Point("some-to-some", method, group, means.get(f"{sided}-sided", 0))
+                yield Point("some-to-some", f"{style} {sided}-sided", group, mean)
+
+    def messages_of(self, result: Communication) -> list[Message]:
+        """Return the messages of one exchange."""
+        return self.drawn(result.method.split()[1].removesuffix("-sided"))
+
+    def examine(self) -> None:
+        """Refuse as others do, and exchanges of other messages than the seed has."""
+        super().examine()
+        for result in self.measured:
+            drawn = sum(message.size_bytes for message in self.messages_of(result))
+            if result.moved_bytes != drawn:
+                raise SanityError(
+                    f"{result.series}: {result.moved_bytes} bytes moved, and the messages of seed "
+                    f"{self.seed} have {drawn}"
+                )

@@ -82,6 +82,7 @@ def export(
 
 def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
     """Return the files of an export by name; raise ValueError where there is nothing for it."""
+    from analysis.clock_limited import limited_data
     from analysis.comparison import compare
     from analysis.data_tables import data_tables
     from analysis.exports import csv_text, latex
@@ -107,7 +108,7 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
         # For people: the words of models, not their numbers.
         return {"tables.tex": latex(data_tables(comparison, words), found)}
     numbers = [
-        *derived_data(found, fitted), start_up_data(found),
+        limited_data(comparison), *derived_data(found, fitted), start_up_data(found),
         *profile_data(found, profiled_cells(found)[0]),
     ]  # fmt: skip
     tables = data_tables(comparison, words, numbers)

@@ -8,8 +8,10 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from analysis.communication_records import Communication
+from analysis.communication_records import Communication, CommunicationIterations
+from analysis.link_limits import Message
 from analysis.plausibility import communication_above_link
+from analysis.records import ProgramOutput
 from reframe_checks.mixins.cores import nodes_of_site, ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
@@ -27,8 +29,8 @@ class Point(NamedTuple):
     message_bytes: int
 
 
-def point_of(result: Communication) -> Point:
-    """Return the point that a result is of."""
+def point_of(result: Communication | CommunicationIterations) -> Point:
+    """Return the point that a result, or a series of iterations, is of."""
     return Point(result.operation, result.method, result.group, result.message_bytes)
 
 
@@ -99,6 +101,10 @@ class Communicating(Experiment):
         """Return the points that the launch must have measured."""
         raise NotImplementedError
 
+    def messages_of(self, result: Communication) -> list[Message] | None:
+        """Return the messages of one iteration, where the record does not say them."""
+        return None
+
     def left_out(self) -> dict[str, str]:
         """Return what the program left out, and why."""
         text = self.output_path("stderr").read_text(errors="replace")
@@ -131,12 +137,34 @@ class Communicating(Experiment):
                    else f"not asked for: {strange[0]}" if strange
                    else "some stand twice or in another order")
             )  # fmt: skip
-        link = self.site()["link_bytes_per_s"] if self.nodes == self.num_tasks else None
+        self.refuse_other_iterations(output)
+        link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
         for result in found:
-            sentence = communication_above_link(result, self.num_tasks, link) if link else None
+            sentence = link and communication_above_link(
+                result, output.header.hosts, link, oversubscribed=self.oversubscribed(),
+                messages=self.messages_of(result),
+            )  # fmt: skip
             if sentence:
                 raise Suspect(sentence)
         self.measured = found
+
+    def refuse_other_iterations(self, output: ProgramOutput) -> None:
+        """Refuse results of more or fewer iterations than asked for, or without each one's time.
+
+        No check asks for `--relative-width`, with which the number would follow from the times.
+        """
+        asked = self.iterations_wanted()
+        results = output.communications()
+        for result in results:
+            if result.iterations + result.discarded != asked:
+                raise SanityError(
+                    f"{result.series}, {result.message_bytes} bytes: {result.iterations} "
+                    f"iterations and {result.discarded} discarded, not the {asked} asked for"
+                )
+        # Each series stands after its result and is as long (analysis/records.py).
+        series = [one for one in output.iterations if isinstance(one, CommunicationIterations)]
+        if [*map(point_of, series)] != [*map(point_of, results)]:
+            raise SanityError("the output lacks the times of single iterations")
 
     @run_before("performance")
     def report_series(self) -> None:

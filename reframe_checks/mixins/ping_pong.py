@@ -1,6 +1,6 @@
 """A check that times round trips between two ranks, over message sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
@@ -9,6 +9,18 @@ from analysis.communication_records import PingPong
 from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.tiers import TIER
+
+FEWEST_ITERATIONS = 5
+
+
+def fitting_iterations(most: int, moved_bytes: int, link_bytes_per_s: float, seconds: float) -> int:
+    """Return how many iterations of so many bytes one way a link carries in some seconds.
+
+    The count follows from the link alone, so it is the same for every implementation. A few
+    iterations are always left: launches, not iterations, are what the statistics count.
+    """
+    return min(most, max(FEWEST_ITERATIONS, int(seconds * link_bytes_per_s / moved_bytes)))
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,12 @@ class Sweep:
     refine: float = 0.0
     cache_bytes: int = 0
     stride_bytes: int = 0
+
+    def shortened(self, link_bytes_per_s: float, seconds: float) -> "Sweep":
+        """Return it with as many iterations as take some seconds at all sizes together."""
+        both_ways = 2 * sum(self.sizes)
+        iterations = fitting_iterations(self.iterations, both_ways, link_bytes_per_s, seconds)
+        return replace(self, iterations=iterations, warmup=min(self.warmup, iterations // 5))
 
     def arguments(self) -> list[str]:
         """Return the program's arguments, with every iteration's time in the output."""
@@ -51,6 +69,16 @@ class PingPongExperiment(Experiment):
     def ping_pong(self) -> Sweep:
         """Return what the program is asked for."""
         raise NotImplementedError
+
+    def within(self, seconds: float, sweep: Sweep) -> Sweep:
+        """Return a sweep that, in tier `quick`, takes some seconds at most of the site's link.
+
+        Only where the ranks are on different nodes: in memory messages take no time that counts.
+        """
+        link = self.site()["link_bytes_per_s"]
+        if TIER == "paper" or not link or self.nodes == 1:
+            return sweep
+        return sweep.shortened(link, seconds)
 
     @run_after("setup")
     def describe_sweep(self) -> None:

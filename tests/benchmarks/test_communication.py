@@ -8,6 +8,7 @@ import pytest
 
 from analysis.communication_records import Communication
 from analysis.records import ProgramOutput, read_program_output
+from analysis.some_to_some import drawn_messages
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
@@ -137,31 +138,9 @@ def test_some_to_some_is_the_same_exchange_everywhere(built: Built, tmp_path: Pa
         {(r.moved_bytes, r.message_bytes) for r in output.communications() if side in r.method}
         for side in ("single", "double")
     )
-    assert single == {drawn(7, 4, 6, 5000, double=False)}
-    assert double == {drawn(7, 4, 6, 5000, double=True)}
-
-
-def drawn(seed: int, ranks: int, messages: int, most: int, *, double: bool) -> tuple[int, int]:
-    """Return all bytes and the mean size, drawn here: the seed alone decides on every machine."""
-    mask = 2**64 - 1
-
-    def below(limit: int) -> int:
-        nonlocal seed
-        while True:
-            seed = (seed + 0x9E3779B97F4A7C15) & mask
-            z = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) & mask
-            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
-            z ^= z >> 31
-            if z < mask - mask % limit:
-                return z % limit
-
-    sizes = []
-    for _ in range(ranks * messages):
-        below(ranks), below(ranks - 1)
-        sizes.append(below(most + 1))
-    if double:
-        sizes += [below(most + 1) for _ in range(ranks * messages)]
-    return sum(sizes), sum(sizes) // len(sizes)
+    for measured_ones, sides in ((single, False), (double, True)):
+        sizes = [message.size_bytes for message in drawn_messages(7, 4, 6, 5000, double=sides)]
+        assert measured_ones == {(sum(sizes), sum(sizes) // len(sizes))}
 
 
 @pytest.mark.parametrize("periodic", [[], ["--periodic"]])

@@ -3,14 +3,21 @@
 import json
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from analysis.communication_records import Communication
 from analysis.guidelines import Setting, declared, trials_of
-from analysis.plausibility import communication_above_link, time_below_clock_resolution
+from analysis.plausibility import time_below_clock_resolution
 from analysis.record_types import Header
+from analysis.records import read_program_output
+from analysis.some_to_some import drawn_messages
 from reframe_checks import collectives
+from reframe_checks.mixins.communicating import Communicating, point_of
+from reframe_checks.mixins.recording import Suspect
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
 
 ONLY = "OneSided"
@@ -35,9 +42,17 @@ def results(completions: tuple[str, ...] = ("fence", "lock", "post-start")) -> l
     ]
 
 
-def output(records: list[Record]) -> str:
+def series(of: Record) -> Record:
+    """Return the times of a result's iterations, all alike."""
+    key = {name: of[name] for name in ("operation", "method", "group", "message_bytes")}
+    return {"record": "iterations", **key, "time_s": [1e-5] * int(str(of["iterations"]))}
+
+
+def output(records: list[Record], program: str = "one_sided", **more: object) -> str:
+    """Return a program's output with the times of all iterations; `more` is of its header."""
     end: Record = {"record": "end", "results": len(records)}
-    return lines(header("one_sided"), *records, end)
+    with_series = [line for one in records for line in (one, series(one))]
+    return lines(header(program, **more), *with_series, end)
 
 
 def test_what_was_asked_for_passes(stand_in: StandIn) -> None:
@@ -91,6 +106,15 @@ def unknown_operation(records: list[Record]) -> None:
     records[0]["operation"] = "gossip"
 
 
+def cut_short(records: list[Record]) -> None:
+    for record in records:
+        record["iterations"] = 1
+
+
+def some_late(records: list[Record]) -> None:
+    records[2]["discarded"] = 1
+
+
 def impossible_time(records: list[Record]) -> None:
     records[3].update(time_s=summary(1e-9))
 
@@ -103,6 +127,8 @@ def impossible_time(records: list[Record]) -> None:
                        "message_bytes=8)"),
         (one_twice, "19 results, not the 18 asked for"),
         (unknown_operation, "the operation 'gossip' is unknown"),
+        (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 asked"),
+        (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 asked"),
         (impossible_time, "suspect: get: the shortest time 1e-09 s is below the clock's"),
     ],
 )  # fmt: skip
@@ -115,6 +141,101 @@ def test_anything_else_fails(
     outcome = stand_in.run(only=ONLY)
     assert outcome.code != 0 and sentence in outcome.reason(), outcome.text
     assert outcome.launches[0]["outcome"] != "sound"
+
+
+def without_times(text: list[str]) -> list[str]:
+    return [line for line in text if '"record": "iterations"' not in line]
+
+
+def one_series_twice(text: list[str]) -> list[str]:
+    """As many series as results, of which one has two and another none."""
+    return [*text[:3], text[2], text[3], *text[5:]]
+
+
+@pytest.mark.parametrize("damage", [without_times, one_series_twice])
+def test_each_result_has_the_times_of_its_iterations(
+    stand_in: StandIn, damage: Callable[[list[str]], list[str]]
+) -> None:
+    damaged = damage(output(results()).splitlines(keepends=True))
+    stand_in.write("".join(damaged))
+    outcome = stand_in.run(only=ONLY)
+    assert outcome.code != 0 and "lacks the times of single iterations" in outcome.reason()
+
+
+def examined(path: Path, text: str, nodes: int, processors: int) -> None:
+    """Judge an output as the check does that a site of so many nodes and processors has started."""
+    path.write_text(text)
+    found = read_program_output(path)
+    check: Any = SimpleNamespace(
+        read_records=lambda: found,
+        left_out=dict,
+        asked_points=lambda: map(point_of, found.communications()),
+        iterations_wanted=lambda: 20,
+        site=lambda: {"link_bytes_per_s": 12.5e6},
+        nodes=nodes,
+        num_tasks=2,
+        oversubscribed=lambda: processors < 2,
+        messages_of=lambda result: None,
+    )
+    check.refuse_other_iterations = lambda of: Communicating.refuse_other_iterations(check, of)
+    Communicating.examine(check)
+    assert check.measured == found.communications()
+
+
+def test_a_launch_above_the_link_is_suspect(tmp_path: Path) -> None:
+    """A launch on two nodes of a 100 Mbit/s network: 8192 bytes take it 0.655 ms one way."""
+
+    def got_at(rate: float, *hosts: str) -> str:
+        records = results()
+        for record in records:
+            record.update(time_s=summary(8192 / 12.5e6 / rate))
+        return output(records, hosts=list(hosts))
+
+    path = tmp_path / "stdout"
+    sentence = (
+        r"get fence \[pair\], 8192 bytes: the median time 0.0004369 s is below the 0.0006554 s "
+        r"that a link of 12.5 MB/s takes for what has to pass it"
+    )
+    examined(path, got_at(0.97, "node1", "node2"), nodes=2, processors=2)
+    for processors in (1, 2):
+        with pytest.raises(Suspect, match=sentence):
+            examined(path, got_at(1.5, "node1", "node2"), nodes=2, processors=processors)
+    examined(path, got_at(1.5, "node1", "node1"), nodes=1, processors=2)
+
+
+def exchange(moved: int = 0, mean: int = 0) -> str:
+    """Return the output of SomeToSome, with so many bytes more than the seed has."""
+    records = []
+    for sided, style in product(("single", "double"), ("asynchronous", "synchronous")):
+        drawn = drawn_messages(1, 2, 6, 32_768, double=sided == "double")
+        total = sum(message.size_bytes for message in drawn)
+        one = result("some-to-some", f"{style} {sided}-sided", total // len(drawn) + mean)
+        one |= {
+            "group": "world, 6 messages a rank, seed 1", "iterations": 5,
+            "moved_bytes": total + moved, "verified_bytes": total + moved,
+        }  # fmt: skip
+        records.append(one)
+    return output(records, "some_to_some")
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({}, ""),
+        ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
+        ({"moved": 1}, "bytes moved, and the messages of seed 1 have"),
+    ],
+)
+def test_a_random_exchange_is_the_one_of_its_seed(
+    stand_in: StandIn, damage: dict[str, int], sentence: str
+) -> None:
+    stand_in.write(exchange(**damage))
+    two_cores = stand_in.settings(
+        lambda text: text.replace("cores_per_node: detect", "cores_per_node: 2")
+    )
+    outcome = stand_in.run("-C", two_cores, only="^SomeToSome")
+    assert (outcome.code == 0) is (not damage), outcome.text
+    assert sentence in outcome.reason()
 
 
 def test_estimate_is_no_measurement(stand_in: StandIn) -> None:
@@ -131,17 +252,7 @@ def test_output_of_another_program(stand_in: StandIn) -> None:
 
 
 def communication(**more: object) -> Communication:
-    return Communication.model_validate(
-        {**result("alltoall", "", 1_000_000, 0.2), "moved_bytes": 12_000_000,
-         "verified_bytes": 12_000_000, **more}
-    )  # fmt: skip
-
-
-def test_all_to_all_above_the_links() -> None:
-    # 4 ranks send 1 MB to 3 others: each link brings 3 MB, which takes 0.24 s at 12.5 MB/s.
-    assert communication_above_link(communication(time_s=summary(0.25)), 4, 12.5e6) is None
-    sentence = communication_above_link(communication(), 4, 12.5e6)
-    assert sentence and "0.2 s is below the 0.24 s that the links take" in sentence
+    return Communication.model_validate({**result("alltoall", "", 1_000_000, 0.2), **more})
 
 
 def test_collective_without_data_may_take_no_time() -> None:
