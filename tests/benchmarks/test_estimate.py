@@ -109,7 +109,7 @@ MANY = ["--sizes", "8:80000:800"]
         ("collective", ["--operation", "bcast", *MANY], "points", 100),
         ("pairs", MANY, "points", 100),
         ("some_to_some", ["--style", "all", "--sided", "all", "--most-bytes", "100000"],
-         "points", 6),
+         "points", 4),
         ("halo", ["--extent", "1:200:2"], "points", 100),
         ("one_sided", ["--operation", "put", "--completion", "fence", *MANY], "points", 100),
         ("echo", ["--via", "tcp", *MANY], "points", 100),

@@ -1,5 +1,8 @@
 """Every byte that the programs read and write, watched by the sanitizers and by valgrind."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
@@ -37,15 +40,40 @@ def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
         sanitized.check(program, *arguments, ranks=ranks)
 
 
+VALGRIND = ["valgrind", "-q", "--error-exitcode=9",
+            f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
+
+
 @pytest.mark.parametrize(("program", "ranks", "arguments"), RUNS)
-def test_valgrind_finds_nothing(
-    built: Built, program: str, ranks: int, arguments: list[str]
-) -> None:
+def test_valgrind_finds_nothing(one: Built, program: str, ranks: int, arguments: list[str]) -> None:
     """Reads of what nobody has written, too; what an MPI does so itself, valgrind.supp names."""
-    command = ["valgrind", "-q", "--error-exitcode=9",
-               f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
-    done = built.run_command(
-        [*command, str(built.build / "bin" / program), *arguments],
+    done = one.run_command(
+        [*VALGRIND, str(one.build / "bin" / program), *arguments],
         ranks=ranks if "--group" in arguments else 2,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_valgrind_finds_nothing_with_another_mpi(yielding: Built) -> None:
+    """Reads and writes only, and of one program: each start takes Open MPI many seconds."""
+    [(program, arguments)] = [(name, words) for name, _, words in RUNS if name == "pairs"]
+    done = yielding.run_command(
+        [*VALGRIND, "--undef-value-errors=no", str(yielding.build / "bin" / program), *arguments]
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> None:
+    """The MPI's suppressions do not cover a program's own reads."""
+    source = tmp_path / "unwritten.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "int main(int argc, char **argv)\n"
+        "{ MPI_Init(&argc, &argv); int *number = malloc(sizeof *number);\n"
+        '  if (*number == 17) puts("17");\n'
+        "  free(number); MPI_Finalize(); return 0; }\n"
+    )
+    program = tmp_path / "unwritten"
+    compiler = [one.prefix / "bin/mpicc", "-g", "-O0", "-o", program]
+    subprocess.run([*compiler, source], check=True)
+    assert one.run_command([*VALGRIND, str(program)]).returncode == 9
