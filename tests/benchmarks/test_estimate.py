@@ -125,8 +125,8 @@ def test_a_long_sweep_says_how_far_it_is(
         "#include <mpi.h>\ndouble MPI_Wtime(void) { return 1000.0 * PMPI_Wtime(); }\n"
     )
     library = tmp_path / "fast.so"
-    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
-    subprocess.run([*compiler, tmp_path / "fast.c"], check=True)
+    compiler = [str(one.prefix / "bin/mpicc"), "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run([*compiler, str(tmp_path / "fast.c")], check=True)
     done = one.run(program, *arguments, LD_PRELOAD=str(library))
     assert done.returncode == 0, done.stderr
     assert_progress(done.stderr, program, parts, of)

@@ -28,7 +28,7 @@ RUNS = [
     ("pingpong", 2, ["--estimate", "--refine", "0.2", "--sizes", "0", "--sizes", "4096"]),
     ("echo", 2, ["--via", "all", "--sizes", "0", "--sizes", "5", "--sizes", "20000", "--raw",
                  *TINY]),
-    ("emulator", 2, ["--application", "ring", "--steps", "3", "--compute-mean", "0.0001",
+    ("emulator", 2, ["--application", "farm", "--steps", "3", "--compute-mean", "0.0001",
                      "--distribution", "exponential", "--raw", *TINY]),
     ("preflight", 2, ["--ranks", "2", "--hosts", "1", "--iterations", "5"]),
     ("startup", 2, ["--since", "1"]),
@@ -74,6 +74,6 @@ def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> N
         "  free(number); MPI_Finalize(); return 0; }\n"
     )
     program = tmp_path / "unwritten"
-    compiler = [one.prefix / "bin/mpicc", "-g", "-O0", "-o", program]
-    subprocess.run([*compiler, source], check=True)
+    compiler = [str(one.prefix / "bin/mpicc"), "-g", "-O0", "-o", str(program)]
+    subprocess.run([*compiler, str(source)], check=True)
     assert one.run_command([*VALGRIND, str(program)]).returncode == 9
