@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define ESTIMATE_ITERATIONS 5
+#define ESTIMATE_ITERATIONS 20
 
 #define ESTIMATE_OPTION(variable)                                                                  \
     {.name = "estimate", .kind = OPTION_FLAG, .value = &(variable),                                \

@@ -186,15 +186,14 @@ static double first_window(const operation *operation, long long warmup)
     return fmin(LONGEST_WINDOW_S, fmax(SHORTEST_WINDOW_S, FIRST_WINDOW_FACTOR * of_all));
 }
 
-/* Of --estimate: seconds from one iteration to the next, the median of a batch's. */
-static double seconds_of_each(const batch *batch, double *work)
+/* Of --estimate: seconds from one iteration to the next, the mean of a batch's: a sweep takes the sum
+ * of all, pauses included. */
+static double seconds_of_each(const batch *batch)
 {
-    const size_t periods = batch->count - 1;
-    if (periods == 0)
+    const size_t last = batch->count - 1;
+    if (last == 0)
         return batch->ended[0] - batch->began[0];
-    for (size_t i = 0; i < periods; i++)
-        work[i] = batch->began[i + 1] - batch->began[i];
-    return summarise(work, periods, work + periods).median;
+    return (batch->began[last] - batch->began[0]) / (double)last;
 }
 
 static int medians_of_ranks(const double *own, size_t count, samples *taken, double *work)
@@ -295,7 +294,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     /* A batch with windows has two more: the first begins one later, and the last is waited for. */
     if (plan->estimate)
         taken->each = with_window ? window + (comparing_clocks + 2 * window) / (double)plan->iterations
-                                  : seconds_of_each(&batch, work);
+                                  : seconds_of_each(&batch);
     status = 0;
 out:
     free_batch(&batch);
