@@ -289,14 +289,6 @@ static const char *refusal(int ranks, complaint *about)
     return NULL;
 }
 
-static size_t largest_size(void)
-{
-    size_t most = 0;
-    for (size_t s = 0; s < sizes.count; s++)
-        most = sizes.sizes[s] > most ? sizes.sizes[s] : most;
-    return most;
-}
-
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
@@ -308,7 +300,7 @@ int main(int argc, char **argv)
     if (sentence)
         leave_together(program.name, sentence, EXIT_USAGE);
 
-    const size_t room = largest_size() * (size_t)ranks;
+    const size_t room = largest_size(&sizes) * (size_t)ranks;
     unsigned char *buffers[3] = {page_aligned(room), page_aligned(room),
                                  page_aligned((size_t)scrub_bytes)};
     if (!buffers[0] || !buffers[1] || !buffers[2])
@@ -316,7 +308,7 @@ int main(int argc, char **argv)
     MPI_Comm halves;
     MPI_Comm_split(MPI_COMM_WORLD, rank * 2 >= ranks, rank, &halves);
     begin_output(&program);
-    announce_points(operations.count * groups.count * sizes.count);
+    announce_points(&program, operations.count * groups.count * sizes.count);
     for (size_t o = 0; o < operations.count; o++) {
         const collective *what = find_collective(operations.names[o]);
         for (size_t g = 0; g < groups.count; g++)

@@ -71,16 +71,14 @@ int parse_sizes(const char *option, const char *text, size_list *list, complaint
     char *parts[3] = {copy, NULL, NULL};
     size_t count = 1;
     for (char *colon = strchr(copy, ':'); colon; colon = strchr(colon + 1, ':')) {
-        if (count == 3) {
-            complain(about, "%s %.80s: write SIZE or FIRST:LAST:STEP, in bytes", option, text);
-            goto out;
-        }
+        if (count < 3)
+            parts[count] = colon + 1;
+        count++;
         *colon = '\0';
-        parts[count++] = colon + 1;
     }
     long long first = 0, last = 0, step = 1;
-    if (count == 2) {
-        complain(about, "%s %.80s: write SIZE or FIRST:LAST:STEP, in bytes", option, text);
+    if (count != 1 && count != 3) {
+        complain(about, "%s %.80s: write one number or FIRST:LAST:STEP", option, text);
         goto out;
     }
     if (parse_number(option, parts[0], 0, LARGEST_MESSAGE, &first, about))
@@ -100,6 +98,15 @@ int parse_sizes(const char *option, const char *text, size_list *list, complaint
 out:
     free(copy);
     return status;
+}
+
+size_t largest_size(const size_list *list)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->sizes[i] > largest)
+            largest = list->sizes[i];
+    return largest;
 }
 
 void free_sizes(size_list *list)

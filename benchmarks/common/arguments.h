@@ -21,14 +21,17 @@ int parse_number(const char *option, const char *text, long long least, long lon
 int parse_fraction(const char *option, const char *text, double least, double most,
                    double *number, complaint *about);
 
-/* Message sizes in bytes, in the order given. */
+/* Message sizes in bytes, or other whole numbers, in the order given. */
 typedef struct {
     size_t *sizes;
     size_t count;
 } size_list;
 
-/* Append FIRST, or FIRST:LAST:STEP, to a list. Returns 0, or -1 with a sentence. */
+/* Append FIRST, or FIRST:LAST:STEP, to a list: of message sizes, or of other whole numbers. Returns 0, or -1 with a sentence. */
 int parse_sizes(const char *option, const char *text, size_list *list, complaint *about);
+
+/* The largest value of a list; 0 of an empty one. */
+size_t largest_size(const size_list *list);
 
 void free_sizes(size_list *list);
 

@@ -4,33 +4,21 @@
 
 #include "estimate.h"
 #include "leaving.h"
+#include "progress.h"
 #include "records.h"
 
-/* Between two lines of progress, in seconds. */
-#define PROGRESS_S 10.0
-
-static size_t reported, announced, measured;
-static double first_began, last_said;
+static size_t reported, measured;
+static progress sweep;
+static sweep_estimate estimate;
 
 size_t communications_reported(void)
 {
     return reported;
 }
 
-void announce_points(size_t points)
+void announce_points(const program_description *program, size_t points)
 {
-    announced = points;
-    first_began = last_said = MPI_Wtime();
-}
-
-static void say_progress(const program_description *program)
-{
-    double now = MPI_Wtime();
-    if (now - last_said < PROGRESS_S || measured >= announced)
-        return;
-    last_said = now;
-    fprintf(stderr, "%s: %zu of %zu points after %.0f s\n", program->name, measured, announced,
-            now - first_began);
+    begin_progress(&sweep, program->name, "points", points, MPI_Wtime);
 }
 
 void refuse_together(const program_description *program, int failed, const complaint *about)
@@ -59,6 +47,18 @@ static void report(const program_description *program, const sampling *plan,
         leave_at_once(program->name, "no memory for the order statistics");
 }
 
+/* With --relative-width a point has one batch or as many as it may. */
+static void estimate_communication(const sampling *plan, double once, const samples *taken)
+{
+    const double warmup = (double)plan->warmup, batch = (double)plan->iterations;
+    const double most = (double)plan->most_iterations;
+    if (plan->relative_width <= 0.0)
+        estimate_point(&estimate, once, taken->each, warmup + batch, warmup + batch);
+    else
+        estimate_point(&estimate, once, taken->each, warmup + (batch < most ? batch : most),
+                       warmup + most);
+}
+
 void measure_communication(const program_description *program, const sampling *plan,
                            const verified_operation *operation, const communication *about)
 {
@@ -67,6 +67,7 @@ void measure_communication(const program_description *program, const sampling *p
     complaint what = {""};
     void *context = operation->timed.context;
     const unsigned long long n = measured;
+    const double began = MPI_Wtime();
     operation->prepare(context, n);
     MPI_Barrier(MPI_COMM_WORLD);
     operation->timed.run(context);
@@ -80,15 +81,18 @@ void measure_communication(const program_description *program, const sampling *p
                  about->operation, about->method, about->message_bytes, all[0], all[1]);
         leave_together(program->name, what.text, EXIT_FAILED);
     }
+    const double verifying = MPI_Wtime() - began;
     samples taken;
     refuse_together(program, take_samples(plan, &operation->timed, &taken, &what) != 0, &what);
     measured++;
     if (rank == 0) {
-        if (!plan->estimate) {
+        if (plan->estimate) {
+            estimate_communication(plan, verifying, &taken);
+        } else {
             report(program, plan, about, &taken, all[0], all[1]);
             reported++;
         }
-        say_progress(program);
+        count_part(&sweep);
     }
     free_samples(&taken);
 }
@@ -98,7 +102,7 @@ void report_estimate(const sampling *plan)
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0 && plan->estimate)
-        print_estimate(measured, estimated_seconds());
+        print_estimate(&estimate);
 }
 
 void leave_out(const program_description *program, const char *sentence)

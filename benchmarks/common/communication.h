@@ -40,8 +40,8 @@ int print_communication(FILE *out, const sampling *plan, const communication *ab
 /* How many results there are so far, for end_program. */
 size_t communications_reported(void);
 
-/* For progress and --estimate: how many points the sweep has; call it before the first. */
-void announce_points(size_t points);
+/* For progress: how many points the sweep has; call it before the first. */
+void announce_points(const program_description *program, size_t points);
 
 /* What --estimate prints at the end, if it was given. */
 void report_estimate(const sampling *plan);

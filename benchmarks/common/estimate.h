@@ -1,19 +1,35 @@
-/* --estimate: a few iterations are timed, and all of them are said to take so much longer. */
+/* --estimate: a few iterations of each point are timed, and from these it is said how long all of
+ * them take. Needs no MPI. */
 #ifndef WYEAST_ESTIMATE_H
 #define WYEAST_ESTIMATE_H
 
 #include <stddef.h>
 
-#define ESTIMATE_ITERATIONS 3
+#define ESTIMATE_ITERATIONS 20
 
 #define ESTIMATE_OPTION(variable)                                                                  \
     {.name = "estimate", .kind = OPTION_FLAG, .value = &(variable),                                \
      .help = "time a few iterations only, and say how long all would take"}
 
-/* Leave a few iterations and one warm-up; returns how many times longer all of them take. */
-double shorten_for_estimate(long long *iterations, long long *warmup);
+/* What a sweep would take, in seconds: at least, and with all iterations that --relative-width may
+ * take and all points that --refine may add. */
+typedef struct {
+    size_t points, most_points;
+    double seconds, most_seconds;
+} sweep_estimate;
+
+/* How many iterations, and how many before them, an estimate times of those asked for. */
+long long few_iterations(long long iterations);
+long long few_warmups(long long warmup);
+
+/* Add a point that takes `once` seconds, whatever its iterations, and `each` for one iteration, of
+ * which it has `least` to `most`, warm-up included. */
+void estimate_point(sweep_estimate *sweep, double once, double each, double least, double most);
+
+/* Add points that may come or not, of so many seconds each at most. */
+void estimate_possible_points(sweep_estimate *sweep, size_t points, double seconds);
 
 /* Print the record; on rank 0. */
-void print_estimate(size_t points, double seconds);
+void print_estimate(const sweep_estimate *sweep);
 
 #endif

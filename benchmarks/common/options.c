@@ -158,7 +158,7 @@ static const char *placeholder(const option *option)
     case OPTION_FRACTION:
         return " X";
     case OPTION_SIZES:
-        return " BYTES|FIRST:LAST:STEP";
+        return " N|FIRST:LAST:STEP";
     case OPTION_CHOICE:
     case OPTION_CHOICES:
         return " NAME";

@@ -18,15 +18,11 @@
 #define SHORTEST_WINDOW_S 50e-6
 #define LONGEST_WINDOW_S 10.0
 #define MOST_BATCHES_WITHOUT 8
+/* The interval is looked at again when the iterations have grown by this part: each look sorts them
+ * all, which after every batch would take longer than many short iterations themselves. */
+#define GROWTH_BETWEEN_LOOKS 8
 
 const char *const synchronisation_names[] = {"barrier", "window", "none", NULL};
-
-static double estimate;
-
-double estimated_seconds(void)
-{
-    return estimate;
-}
 
 /* One batch as this rank saw it: by MPI_Wtime, corrected to rank 0's clock with a window. */
 typedef struct {
@@ -190,6 +186,16 @@ static double first_window(const operation *operation, long long warmup)
     return fmin(LONGEST_WINDOW_S, fmax(SHORTEST_WINDOW_S, FIRST_WINDOW_FACTOR * of_all));
 }
 
+/* Of --estimate: seconds from one iteration to the next, the mean of a batch's: a sweep takes the sum
+ * of all, pauses included. */
+static double seconds_of_each(const batch *batch)
+{
+    const size_t last = batch->count - 1;
+    if (last == 0)
+        return batch->ended[0] - batch->began[0];
+    return (batch->began[last] - batch->began[0]) / (double)last;
+}
+
 static int medians_of_ranks(const double *own, size_t count, samples *taken, double *work)
 {
     int rank, ranks;
@@ -219,9 +225,9 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     const int with_barrier = strcmp(plan->synchronisation, "barrier") == 0;
     const size_t most = (size_t)(plan->relative_width > 0.0 ? plan->most_iterations
                                                              : plan->iterations);
-    size_t of_batch = smaller((size_t)plan->iterations, most), done = 0;
-    if (plan->estimate)
-        of_batch = smaller(of_batch, ESTIMATE_ITERATIONS);
+    const size_t of_batch = plan->estimate ? (size_t)few_iterations(plan->iterations)
+                                           : smaller((size_t)plan->iterations, most);
+    size_t done = 0, next_look = 0;
     double *own = NULL, *work = calloc(most > 3 * of_batch ? most : 3 * of_batch, sizeof *work);
     size_t own_count = 0;
     batch batch;
@@ -229,10 +235,9 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         complain(about, "no memory for the times of %zu iterations", most);
         goto out;
     }
-    const long long warmup = plan->estimate && plan->warmup > 1 ? 1 : plan->warmup;
-    double window = 0.0;
+    const long long warmup = plan->estimate ? few_warmups(plan->warmup) : plan->warmup;
+    double window = 0.0, comparing_clocks = 0.0;
     clock_offset clock = {0.0, 0.0};
-    double began = MPI_Wtime();
     if (with_window)
         window = first_window(operation, warmup);
     else
@@ -246,7 +251,9 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         size_t late_before = taken->discarded;
         if (with_window) {
             /* Again for each batch: clocks drift. */
+            comparing_clocks = MPI_Wtime();
             clock = measure_clock_offset();
+            comparing_clocks = MPI_Wtime() - comparing_clocks;
             run_windows(operation, &batch, &clock, window);
         } else {
             run_batch(operation, &batch, with_barrier);
@@ -265,9 +272,11 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                 TOLERATED_LATE * (double)batch.count)
                 window = fmin(LONGEST_WINDOW_S, 2 * window);
             /* Wider windows may still come in time. */
-            more = (taken->count == 0 && ++without < MOST_BATCHES_WITHOUT) ||
-                   (done < most && !plan->estimate &&
-                    !narrow_enough(taken, plan->relative_width, work));
+            more = taken->count == 0 && ++without < MOST_BATCHES_WITHOUT;
+            if (done < most && !plan->estimate)
+                more |= done < next_look || !narrow_enough(taken, plan->relative_width, work);
+            if (done >= next_look)
+                next_look = done + done / GROWTH_BETWEEN_LOOKS;
         }
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
         MPI_Bcast(&window, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -282,9 +291,10 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                         "load of the machine are too large for a window", done);
         goto out;
     }
+    /* A batch with windows has two more: the first begins one later, and the last is waited for. */
     if (plan->estimate)
-        estimate += (MPI_Wtime() - began) / (double)(of_batch + 1) *
-                    (double)(plan->iterations + plan->warmup);
+        taken->each = with_window ? window + (comparing_clocks + 2 * window) / (double)plan->iterations
+                                  : seconds_of_each(&batch);
     status = 0;
 out:
     free_batch(&batch);

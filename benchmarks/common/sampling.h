@@ -66,6 +66,7 @@ typedef struct {
     size_t discarded;       /* With a window: iterations that some rank began late. */
     double *median_by_rank; /* Each rank's own time from beginning to end. */
     double clock_error;     /* With a window: of the clocks' offsets. */
+    double each;            /* With --estimate: from one iteration to the next, whatever is between. */
 } samples;
 
 /* Time an operation. Collective over MPI_COMM_WORLD. Returns 0, or -1 with a sentence on all ranks:
@@ -74,8 +75,5 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                  complaint *about);
 
 void free_samples(samples *taken);
-
-/* Of --estimate: the seconds that the points so far would take, on rank 0. */
-double estimated_seconds(void);
 
 #endif

@@ -97,14 +97,6 @@ static int is_chosen(const char *name)
     return 0;
 }
 
-static size_t largest_size(void)
-{
-    size_t most = 0;
-    for (size_t s = 0; s < sizes.count; s++)
-        most = sizes.sizes[s] > most ? sizes.sizes[s] : most;
-    return most;
-}
-
 /* A sentence where the arguments do not go together or with the world; else NULL. */
 static const char *refusal(int ranks, complaint *about)
 {
@@ -112,13 +104,13 @@ static const char *refusal(int ranks, complaint *about)
         complain(about, "%d rank(s) form the world, and an echo is between exactly 2", ranks);
         return about->text;
     }
-    if (is_chosen("udp") && largest_size() > LARGEST_DATAGRAM) {
-        complain(about, "--sizes %zu: a datagram of udp has %d bytes at most", largest_size(),
+    if (is_chosen("udp") && largest_size(&sizes) > LARGEST_DATAGRAM) {
+        complain(about, "--sizes %zu: a datagram of udp has %d bytes at most", largest_size(&sizes),
                  LARGEST_DATAGRAM);
         return about->text;
     }
-    if (largest_size() > SIZE_MAX / 8) {
-        complain(about, "--sizes %zu: too large", largest_size());
+    if (largest_size(&sizes) > SIZE_MAX / 8) {
+        complain(about, "--sizes %zu: too large", largest_size(&sizes));
         return about->text;
     }
     return NULL;
@@ -162,7 +154,7 @@ static void open_ways(partner *with)
     if (!same_host)
         complain(&about, "memory: the ranks are on different hosts, which have no memory in common");
     else
-        with->region = share_memory(largest_size(), &about);
+        with->region = share_memory(largest_size(&sizes), &about);
     if (!with->region)
         leave_out(&program, about.text);
 }
@@ -238,7 +230,8 @@ int main(int argc, char **argv)
         leave_together(program.name, sentence, EXIT_USAGE);
 
     /* A late datagram of another size may be received too. */
-    const size_t room = largest_size() > LARGEST_DATAGRAM ? largest_size() : LARGEST_DATAGRAM;
+    const size_t largest = largest_size(&sizes);
+    const size_t room = largest > LARGEST_DATAGRAM ? largest : LARGEST_DATAGRAM;
     with.send = page_aligned(room);
     with.receive = page_aligned(room);
     with.spare = page_aligned(LARGEST_DATAGRAM);
@@ -249,7 +242,7 @@ int main(int argc, char **argv)
     if (points == 0)
         leave_together(program.name, "nothing of what was asked for can be measured", EXIT_FAILED);
     begin_output(&program);
-    announce_points(points);
+    announce_points(&program, points);
     for (size_t w = 0; w < chosen.count; w++) {
         const way *by = find_way(chosen.names[w]);
         for (size_t s = 0; can_go(&with, by) && s < sizes.count; s++)

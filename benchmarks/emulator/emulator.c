@@ -15,6 +15,8 @@
 #define MOST_STEPS 1000000
 #define MOST_ITERATIONS 1000000
 #define LONGEST_MEAN_S 3600
+/* Of --estimate: iterations are long, and every second one is in the opposite order. */
+#define ESTIMATED_ITERATIONS 2
 
 static choice_list application_texts;
 static const char *placement, *distribution, *compute;
@@ -78,6 +80,17 @@ static int check_bytes_to_send(const application_list *list, complaint *about)
     return 0;
 }
 
+/* An iteration is one of all applications together. */
+static void print_estimate_of(const application_list *list, const emulation *measured)
+{
+    sweep_estimate sweep = {0};
+    const double all = (double)warmup + (double)iterations;
+    for (size_t a = 0; a < list->count; a++)
+        estimate_point(&sweep, a == 0 ? measured->once : 0.0, a == 0 ? measured->each : 0.0, all,
+                       all);
+    print_estimate(&sweep);
+}
+
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
@@ -95,11 +108,13 @@ int main(int argc, char **argv)
         leave_together(program.name, about.text, EXIT_USAGE);
     begin_output(&program);
     emulation measured;
-    const double longer = estimate ? shorten_for_estimate(&plan.iterations, &plan.warmup) : 1.0;
-    const double began = MPI_Wtime();
+    if (estimate) {
+        plan.iterations = iterations < ESTIMATED_ITERATIONS ? iterations : ESTIMATED_ITERATIONS;
+        plan.warmup = few_warmups(warmup);
+    }
     measure_applications(&program, &list, &plan, &measured);
     if (estimate && rank == 0)
-        print_estimate(list.count, (MPI_Wtime() - began) * longer);
+        print_estimate_of(&list, &measured);
     const int failed = rank == 0 && !estimate &&
                        report_emulation(&list, &plan, &measured, raw, &about);
     refuse_together(&program, failed, &about);

@@ -6,6 +6,7 @@
 
 #include "../common/communication.h"
 #include "../common/leaving.h"
+#include "../common/progress.h"
 #include "../common/summary.h"
 #include "steps.h"
 
@@ -217,7 +218,6 @@ static int collect(const program_description *program, measurement *m, emulation
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const size_t iterations = (size_t)m->plan->iterations, count = TIMES * iterations;
     double *none = calloc(count, sizeof *none);
-    *measured = (emulation){NULL, NULL, NULL};
     if (rank == 0) {
         measured->times = calloc(m->list->count, count * sizeof *measured->times);
         measured->values = calloc((size_t)ranks, VALUES * sizeof *measured->values);
@@ -253,6 +253,12 @@ void measure_applications(const program_description *program, const application_
 {
     measurement m = {.plan = plan, .list = list};
     complaint about = {""};
+    int rank;
+    progress done;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    *measured = (emulation){0};
+    begin_progress(&done, program->name, "iterations", (size_t)(plan->warmup + plan->iterations),
+                   MPI_Wtime);
     find_own_rank(&m);
     MPI_Comm_dup(MPI_COMM_WORLD, &m.naps);
     if (reserve(&m))
@@ -260,11 +266,18 @@ void measure_applications(const program_description *program, const application_
     const long long compared = verify_step(&m.exchange, &plan->how, m.mine, &about);
     refuse_together(program, compared < 0, &about);
     m.bytes[BYTES_VERIFIED] = (unsigned long long)compared;
-    for (long long i = 0; i < plan->warmup; i++)
-        run_iteration(&m, -1, i);
-    for (long long i = 0; i < plan->iterations; i++)
-        run_iteration(&m, i, 0);
+    const double began = MPI_Wtime();
+    measured->once = began - done.began;
+    for (long long i = -plan->warmup; i < plan->iterations; i++) {
+        if (i < 0)
+            run_iteration(&m, -1, plan->warmup + i);
+        else
+            run_iteration(&m, i, 0);
+        if (rank == 0)
+            count_part(&done);
+    }
     synchronise_asleep(m.naps);
+    measured->each = (MPI_Wtime() - began) / (double)(plan->warmup + plan->iterations);
     refuse_together(program, check_bytes(&m, &about) != 0, &about);
     refuse_together(program, collect(program, &m, measured, &about) != 0, &about);
     release(&m);
@@ -275,5 +288,5 @@ void free_emulation(emulation *measured)
     free(measured->times);
     free(measured->values);
     free(measured->bytes);
-    *measured = (emulation){NULL, NULL, NULL};
+    *measured = (emulation){0};
 }

@@ -41,6 +41,7 @@ typedef struct {
     double *times;             /* By application, time_kind and iteration. */
     double *values;            /* By world rank and value_kind. */
     unsigned long long *bytes; /* By world rank and byte_kind. */
+    double once, each;         /* What verifying took, and an iteration, in seconds. */
 } emulation;
 
 /* How many runs of an application one iteration has: alone, without computing, together. */

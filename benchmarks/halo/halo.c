@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     size_t once = 0;
     for (size_t m = 0; m < methods.count; m++)
         once += made_once(find_exchange(methods.names[m])) ? 1 : 0;
-    announce_points(dimensions.count * (extents.count * (methods.count - once) + once));
+    announce_points(&program, dimensions.count * (extents.count * (methods.count - once) + once));
     for (size_t d = 0; d < dimensions.count; d++)
         for (size_t x = 0; x < extents.count; x++) {
             lattice l;

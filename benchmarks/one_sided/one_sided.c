@@ -217,9 +217,7 @@ int main(int argc, char **argv)
     if (sentence)
         leave_together(program.name, sentence, EXIT_USAGE);
 
-    size_t room = 0;
-    for (size_t s = 0; s < sizes.count; s++)
-        room = sizes.sizes[s] > room ? sizes.sizes[s] : room;
+    const size_t room = largest_size(&sizes);
     access a = {.rank = rank, .own = page_aligned(room), .exposed = page_aligned(room)};
     if (!a.own || !a.exposed)
         leave_at_once(program.name, "no memory for messages of the asked sizes");
@@ -230,7 +228,7 @@ int main(int argc, char **argv)
     MPI_Group_incl(world, 1, &other, &a.other);
     MPI_Win_create(a.exposed, (MPI_Aint)(room ? room : 1), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
                    &a.window);
-    announce_points(operations.count * completions.count * sizes.count);
+    announce_points(&program, operations.count * completions.count * sizes.count);
     for (size_t c = 0; c < completions.count; c++) {
         a.completion = completions.names[c];
         void (*run)(void *) = is(a.completion, "fence")  ? run_fence

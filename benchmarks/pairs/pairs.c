@@ -193,17 +193,16 @@ int main(int argc, char **argv)
     if (sentence)
         leave_together(program.name, sentence, EXIT_USAGE);
 
-    size_t room = 0;
+    size_t messages = 1;
     for (size_t m = 0; m < methods.count; m++)
-        for (size_t s = 0; s < sizes.count; s++) {
-            size_t messages = find_transfer(methods.names[m])->has_window ? (size_t)window : 1;
-            room = sizes.sizes[s] * messages > room ? sizes.sizes[s] * messages : room;
-        }
+        if (find_transfer(methods.names[m])->has_window)
+            messages = (size_t)window;
+    const size_t room = messages * largest_size(&sizes);
     unsigned char *send = page_aligned(room), *receive = page_aligned(room);
     if (!send || !receive)
         leave_at_once(program.name, "no memory for messages of the asked sizes");
     begin_output(&program);
-    announce_points(methods.count * turns(ranks) * sizes.count);
+    announce_points(&program, methods.count * turns(ranks) * sizes.count);
     for (size_t m = 0; m < methods.count; m++) {
         const transfer_method *method = find_transfer(methods.names[m]);
         if (!method->run) {

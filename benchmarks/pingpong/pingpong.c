@@ -1,6 +1,7 @@
 /* pingpong: the time of round trips between two ranks, for each send/receive pair of Kearns 2003,
  * Table 10, and each message size; also of messages that are out of the cache or strided, as
  * mpptest's. Output: benchmarks/FORMAT.md. */
+#include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "../common/memory_copy.h"
 #include "../common/estimate.h"
 #include "../common/options.h"
+#include "../common/progress.h"
 #include "../common/records.h"
 #include "../common/refinement.h"
 #include "exchange.h"
@@ -22,6 +24,10 @@
 #define LEAST_GAP 4
 /* A strided message is made of these. */
 #define ELEMENT sizeof(double)
+/* Less than any part of the line that a time may be off. */
+#define EVERYTHING_BENDS (-1.0)
+/* A time of which only this is asked. */
+#define NO_TIME 1.0
 
 static const char *const order_names[] = {"modified", "original", NULL};
 
@@ -78,6 +84,9 @@ typedef struct {
     size_t room;
     double *times, *scratch;
     size_t results;
+    progress done;
+    sweep_estimate estimated;
+    double slowest_point; /* Of --estimate. */
 } pingpong;
 
 static size_t extent_of(size_t bytes)
@@ -144,9 +153,10 @@ static void verify(const pingpong *p, size_t bytes, MPI_Datatype type)
         }
 }
 
-static void time_round_trips(const pingpong *p, size_t bytes, MPI_Datatype type)
+static void time_round_trips(const pingpong *p, size_t bytes, MPI_Datatype type, size_t untimed,
+                             size_t timed)
 {
-    const size_t untimed = (size_t)warmup, all = untimed + (size_t)iterations;
+    const size_t all = untimed + timed;
     MPI_Barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < all; i++) {
         const message message = message_at(p, bytes, type, i);
@@ -185,20 +195,68 @@ static double print_result(const pingpong *p, size_t bytes)
     return summary.median;
 }
 
+/* The same of a few round trips, after a verification that has taken so long. */
+static void estimate_round_trips(pingpong *p, size_t bytes, MPI_Datatype type, double verifying)
+{
+    const size_t timed = (size_t)few_iterations(iterations);
+    time_round_trips(p, bytes, type, (size_t)few_warmups(warmup), timed);
+    const double all = (double)warmup + (double)iterations;
+    const double copying = MPI_Wtime();
+    if (p->rank == 0)
+        (void)best_copy_time(p->receive, p->send, bytes);
+    const double once = verifying + MPI_Wtime() - copying;
+    const double each = summarise(p->times, timed, p->scratch).median;
+    estimate_point(&p->estimated, once, each, all, all);
+    p->slowest_point = fmax(p->slowest_point, once + each * all);
+}
+
 /* Verify, time and report one size; returns the median on rank 0. Collective. */
 static double measure(void *context, size_t bytes)
 {
     pingpong *p = context;
     MPI_Datatype type;
+    double time = 0.0, began = MPI_Wtime();
     make_type(bytes, &type);
     verify(p, bytes, type);
-    time_round_trips(p, bytes, type);
+    if (estimate) {
+        estimate_round_trips(p, bytes, type, MPI_Wtime() - began);
+        time = NO_TIME;
+    } else {
+        time_round_trips(p, bytes, type, (size_t)warmup, (size_t)iterations);
+        p->results++;
+        time = p->rank == 0 ? print_result(p, bytes) : 0.0;
+    }
     if (type != MPI_BYTE)
         MPI_Type_free(&type);
-    if (estimate)
-        return 0.0;
-    p->results++;
-    return p->rank == 0 ? print_result(p, bytes) : 0.0;
+    if (p->rank == 0)
+        count_part(&p->done);
+    return time;
+}
+
+static double measure_added(void *context, size_t bytes)
+{
+    ((pingpong *)context)->done.all++;
+    return measure(context, bytes);
+}
+
+static double measure_nothing(void *context, size_t bytes)
+{
+    (void)context, (void)bytes;
+    return NO_TIME;
+}
+
+/* Refine what was measured. How many sizes come between is known by the times only: an estimate
+ * has as many as there are room for. */
+static void refine_sizes(pingpong *p, const double *medians)
+{
+    refinement how = {refine_tolerance, stride_bytes ? ELEMENT : LEAST_GAP, MOST_ADDED};
+    if (!estimate) {
+        refine(&how, sizes.sizes, medians, sizes.count, measure_added, p);
+        return;
+    }
+    how.tolerance = EVERYTHING_BENDS;
+    const size_t most = refine(&how, sizes.sizes, medians, sizes.count, measure_nothing, NULL);
+    estimate_possible_points(&p->estimated, most, p->slowest_point);
 }
 
 /* A sentence where the arguments do not go together or with the world; else NULL. */
@@ -226,14 +284,6 @@ static const char *refusal(int ranks, complaint *about)
     return NULL;
 }
 
-static size_t largest_extent(void)
-{
-    size_t found = 0;
-    for (size_t s = 0; s < sizes.count; s++)
-        found = extent_of(sizes.sizes[s]) > found ? extent_of(sizes.sizes[s]) : found;
-    return found;
-}
-
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
@@ -247,7 +297,7 @@ int main(int argc, char **argv)
         leave_together(program.name, sentence, EXIT_USAGE);
 
     /* Two of the largest at least, and a cache line for the alignment of each. */
-    p.room = 2 * (largest_extent() + 64);
+    p.room = 2 * (extent_of(largest_size(&sizes)) + 64);
     if ((size_t)cache_bytes > p.room)
         p.room = (size_t)cache_bytes;
     p.send = page_aligned(p.room);
@@ -258,21 +308,16 @@ int main(int argc, char **argv)
     if (!p.send || !p.receive || !p.times || !p.scratch || !medians)
         leave_at_once(program.name, "no memory for messages of the asked size and iterations");
     begin_output(&program);
-    const double longer = estimate ? shorten_for_estimate(&iterations, &warmup) : 1.0;
-    const double began = MPI_Wtime();
+    begin_progress(&p.done, program.name, "points", pairs.count * sizes.count, MPI_Wtime);
     for (size_t i = 0; i < pairs.count; i++) {
         p.pair = find_pair(pairs.names[i]);
         for (size_t s = 0; s < sizes.count; s++)
             medians[s] = measure(&p, sizes.sizes[s]);
-        /* How many sizes come between is known by the times only, so an estimate is without. */
-        if (refine_tolerance > 0 && !estimate) {
-            const refinement how = {refine_tolerance, stride_bytes ? ELEMENT : LEAST_GAP,
-                                    MOST_ADDED};
-            refine(&how, sizes.sizes, medians, sizes.count, measure, &p);
-        }
+        if (refine_tolerance > 0)
+            refine_sizes(&p, medians);
     }
     if (estimate && p.rank == 0)
-        print_estimate(pairs.count * sizes.count, (MPI_Wtime() - began) * longer);
+        print_estimate(&p.estimated);
     free(medians);
     free(p.scratch);
     free(p.times);

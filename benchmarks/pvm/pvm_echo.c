@@ -8,7 +8,9 @@
 
 #include "../common/buffers.h"
 #include "../common/communication.h"
+#include "../common/estimate.h"
 #include "../common/leaving.h"
+#include "../common/progress.h"
 #include "../common/record_pieces.h"
 #include "pvm_pair.h"
 
@@ -37,6 +39,7 @@ static const option options[] = {
      .least = 0, .most = 100000000, .help = "untimed round trips before them"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &asked.plan.raw,
      .help = "print the time of every round trip too"},
+    ESTIMATE_OPTION(asked.plan.estimate),
 };
 
 static const program_description program = {
@@ -54,6 +57,8 @@ typedef struct {
     unsigned char *sent, *received;
     double *times, *scratch;
     unsigned long long verifications;
+    progress done;
+    sweep_estimate estimated;
 } echo_state;
 
 static double now(void)
@@ -124,14 +129,11 @@ static int verify(echo_state *state, message_calls calls, size_t bytes,
     return check_route(&state->pair, about);
 }
 
-static int measure(echo_state *state, const char *method, size_t bytes, complaint *about)
+/* Time round trips after untimed ones. */
+static int time_echoes(echo_state *state, message_calls calls, size_t bytes, long long warmup,
+                       size_t count, complaint *about)
 {
-    const message_calls calls = calls_of(method);
-    const size_t count = (size_t)asked.plan.iterations;
-    unsigned long long verified = 0;
-    if (verify(state, calls, bytes, &verified, about))
-        return -1;
-    for (long long i = 0; i < asked.plan.warmup; i++)
+    for (long long i = 0; i < warmup; i++)
         if (echo_once(state, calls, bytes, about))
             return -1;
     for (size_t i = 0; i < count; i++) {
@@ -140,6 +142,33 @@ static int measure(echo_state *state, const char *method, size_t bytes, complain
             return -1;
         state->times[i] = now() - began;
     }
+    return 0;
+}
+
+static int estimate(echo_state *state, message_calls calls, size_t bytes, double verifying,
+                    complaint *about)
+{
+    const size_t count = (size_t)few_iterations(asked.plan.iterations);
+    const double all = (double)asked.plan.warmup + (double)asked.plan.iterations;
+    if (time_echoes(state, calls, bytes, few_warmups(asked.plan.warmup), count, about))
+        return -1;
+    estimate_point(&state->estimated, verifying,
+                   summarise(state->times, count, state->scratch).median, all, all);
+    return 0;
+}
+
+static int measure(echo_state *state, const char *method, size_t bytes, complaint *about)
+{
+    const message_calls calls = calls_of(method);
+    const size_t count = (size_t)asked.plan.iterations;
+    const double began = now();
+    unsigned long long verified = 0;
+    if (verify(state, calls, bytes, &verified, about))
+        return -1;
+    if (asked.plan.estimate)
+        return estimate(state, calls, bytes, now() - began, about);
+    if (time_echoes(state, calls, bytes, asked.plan.warmup, count, about))
+        return -1;
     double median = summarise(state->times, count, state->scratch).median;
     if (state->pair.number == 1)
         return tell(state, &median, sizeof median, about);
@@ -185,10 +214,7 @@ static int introduce(const echo_state *state, complaint *about)
 
 static int reserve(echo_state *state, complaint *about)
 {
-    size_t largest = 0;
-    for (size_t i = 0; i < asked.sizes.count; i++)
-        if (asked.sizes.sizes[i] > largest)
-            largest = asked.sizes.sizes[i];
+    const size_t largest = largest_size(&asked.sizes);
     state->sent = page_aligned(largest);
     state->received = page_aligned(largest);
     state->times = calloc((size_t)asked.plan.iterations, sizeof *state->times);
@@ -203,13 +229,20 @@ static int run(echo_state *state, complaint *about)
 {
     if (reserve(state, about) || introduce(state, about))
         return -1;
+    const size_t points = asked.methods.count * asked.sizes.count;
+    begin_progress(&state->done, program.name, "points", points, now);
     for (size_t m = 0; m < asked.methods.count; m++)
-        for (size_t s = 0; s < asked.sizes.count; s++)
+        for (size_t s = 0; s < asked.sizes.count; s++) {
             if (measure(state, asked.methods.names[m], asked.sizes.sizes[s], about))
                 return -1;
+            if (state->pair.number == 0)
+                count_part(&state->done);
+        }
     char nothing = 0;
     if (state->pair.number == 0) {
-        if (print_end(stdout, asked.methods.count * asked.sizes.count))
+        if (asked.plan.estimate)
+            print_estimate(&state->estimated);
+        if (print_end(stdout, asked.plan.estimate ? 0 : points))
             return complain(about, "the output could not be written: the disk is full or closed");
         return tell(state, &nothing, 0, about);
     }

@@ -245,7 +245,7 @@ int main(int argc, char **argv)
         leave_together(program.name, about.text, EXIT_USAGE);
     }
     begin_output(&program);
-    announce_points(styles.count * sided.count);
+    announce_points(&program, styles.count * sided.count);
     for (size_t s = 0; s < sided.count; s++)
         for (size_t t = 0; t < styles.count; t++)
             measure(styles.names[t], sided.names[s], ranks);

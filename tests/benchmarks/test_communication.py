@@ -9,7 +9,7 @@ import pytest
 from analysis.communication_records import Communication
 from analysis.records import ProgramOutput, read_program_output
 from analysis.some_to_some import drawn_messages
-from tests.benchmarks.conftest import PROJECT, Built, Sanitized
+from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -81,25 +81,6 @@ def test_batches_until_the_interval_is_narrow(built: Built, tmp_path: Path) -> N
         "--iterations", "50", "--most-iterations", "120", "--relative-width", "0.000001",
     ).communications()  # fmt: skip
     assert impossible.iterations == 120
-
-
-@pytest.mark.parametrize(
-    ("program", "arguments", "points"),
-    [
-        ("collective", ["--sizes", "8"], 10),
-        ("pingpong", ["--sizes", "8", "--sizes", "800", "--refine", "0.1"], 2),
-        ("emulator", ["--steps", "5", "--compute-mean", "0"], 1),
-    ],
-)
-def test_estimate_measures_nothing(
-    one: Built, program: str, arguments: list[str], points: int
-) -> None:
-    done = one.run(program, "--estimate", "--iterations", "100000", *arguments)
-    assert done.returncode == 0, done.stderr
-    _, estimate, end = map(json.loads, done.stdout.splitlines())
-    assert estimate["record"] == "estimate" and estimate["points"] == points
-    # A hundred thousand iterations of anything take more than a millisecond.
-    assert estimate["estimated_s"] > 1e-3 and end["results"] == 0
 
 
 @pytest.mark.parametrize("partner", ["near", "bisection", "every"])
@@ -278,40 +259,6 @@ def test_messages_out_of_cache_and_strided(
         "--iterations", "30", *options,
     )  # fmt: skip
     assert len(output.results) == 16
-
-
-RUNS = [
-    ("collective", ["--group", "all", "--sizes", "0", "--sizes", "800", "--scrub-bytes", "4096"]),
-    ("collective", ["--operation", "alltoall", "--synchronisation", "window", "--raw"]),
-    ("collective", ["--relative-width", "0.5", "--most-iterations", "10", "--sizes", "8"]),
-    ("pairs", ["--method", "all", "--partner", "bisection", "--sizes", "0", "--sizes", "4096"]),
-    ("some_to_some", ["--style", "all", "--sided", "all", "--most-bytes", "3000"]),
-    ("halo", ["--method", "all", "--dimensions", "1:4:1", "--extent", "3", "--periodic"]),
-    ("one_sided", ["--sizes", "0", "--sizes", "800"]),
-    ("pingpong", ["--refine", "0.2", "--sizes", "0", "--sizes", "4096", "--stride-bytes", "16",
-                  "--cache-bytes", "100000"]),
-]  # fmt: skip
-
-
-def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
-    for program, arguments in RUNS:
-        ranks = 2 if program in ("one_sided", "pingpong") or "window" in arguments else 4
-        sanitized.check(program, *arguments, *TINY, ranks=ranks)
-
-
-def test_valgrind_finds_nothing(built: Built) -> None:
-    """Reads and writes only: what the libraries leave undefined on their way is not ours."""
-    command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
-               f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
-    for program, arguments in RUNS:
-        if built.implementation.startswith("openmpi") and program != "pairs":
-            # Each start takes many seconds, and the programs are the same.
-            continue
-        done = built.run_command(
-            [*command, str(built.build / "bin" / program), *arguments, *TINY],
-            ranks=4 if "--group" in arguments else 2,
-        )
-        assert done.returncode == 0, (program, done.stderr[-3000:])
 
 
 HARNESS = PROJECT / "tests" / "benchmarks" / "fuzz_options.c"

@@ -91,8 +91,9 @@ def test_independent_singletons_are_refused(built: Built) -> None:
     [
         ("pingpong", ["--sizes", "-1"], 2, "--sizes -1: must be from 0"),
         ("pingpong", ["--sizes", "4:2:1"], 2, "the range is empty"),
-        ("pingpong", ["--sizes", "1:2"], 2, "write SIZE or FIRST:LAST:STEP"),
-        ("pingpong", ["--sizes", "1:2:3:4"], 2, "write SIZE or FIRST:LAST:STEP"),
+        ("pingpong", ["--sizes", "1:2"], 2, "write one number or FIRST:LAST:STEP"),
+        ("pairs", ["--pairs", "1:2"], 2, "--pairs 1:2: write one number or FIRST:LAST:STEP"),
+        ("pingpong", ["--sizes", "1:2:3:4"], 2, "write one number or FIRST:LAST:STEP"),
         ("pingpong", ["--sizes", "1:9:0"], 2, "--sizes 0: must be from 1"),
         ("pingpong", ["--sizes", "99999999999999999999"], 2, "must be from 0"),
         ("pingpong", ["--sizes", "0:2147483647:1"], 2, "--sizes: more than 100000 values"),

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import shutil
+import statistics
 import subprocess
 import sys
 import uuid
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.netpipe_output import read_netpipe_output
 from analysis.npb_output import read_npb_output
 from analysis.profile import impossible_time, lost_message
 from analysis.profile_records import Profile, read_profile
@@ -100,29 +102,52 @@ def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
     assert complaints == []
 
 
-BAD_ARGUMENTS = {
-    "pingpong": ["--sizes", "99999999999999999999"],
-    "collective": ["--sizes", "-8"],
-    "pairs": ["--pairs", "2"],
-    "some_to_some": ["--least-bytes", "9", "--most-bytes", "8"],
-    "halo": ["--dimensions", "5"],
-    "one_sided": ["--operation", "gossip"],
-    "echo": ["--via", "udp", "--sizes", "70000"],
-    "emulator": ["--application", "file=/nonexistent"],
-    "preflight": ["--ranks", "0"],
-}
+#: A program, its ranks, and arguments that are wrong or do not go with them.
+BAD_ARGUMENTS = [
+    ("pingpong", 2, ["--sizes", "99999999999999999999"]),
+    ("collective", 2, ["--sizes", "-8"]),
+    ("pairs", 2, ["--pairs", "2"]),
+    ("pairs", 3, []),
+    ("some_to_some", 2, ["--gossip"]),
+    ("halo", 2, ["--dimensions", "3:2:1"]),
+    ("one_sided", 2, ["--operation", "gossip"]),
+    ("echo", 2, ["--via", "udp", "--sizes", "70000"]),
+    ("emulator", 2, ["--application", "file=/nonexistent"]),
+    ("emulator", 2, ["--application", "gossip"]),
+    ("preflight", 2, ["--ranks", "0"]),
+    ("startup", 2, ["--since", "nan"]),
+]
+BAD_ARGUMENTS_OF_PVM = [
+    (2, ["--sizes", "99999999999999999999"]),
+    (2, ["--sizes", "-8"]),
+    (2, ["--sizes", "3:2:1"]),
+    (2, ["--gossip"]),
+    (2, ["--method", "gossip"]),
+    (3, []),
+]
 
 
-@pytest.mark.parametrize("program", BAD_ARGUMENTS)
-def test_bad_arguments_are_one_sentence_in_every_image(
-    mpi: str, mpi_image: Path, program: str
-) -> None:
-    done = started(mpi_image, program, *BAD_ARGUMENTS[program])
-    # LAM's mpirun passes no exit code on, so that a reader relies on the end record.
-    assert done.returncode != 0 or mpi == LAM
-    assert '"record":"end"' not in done.stdout and '"result"' not in done.stdout
+def assert_refused(done: subprocess.CompletedProcess[str], program: str) -> None:
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    assert done.stdout == ""
     said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
     assert len(said) == 1, done.stderr
+
+
+@pytest.mark.parametrize(("program", "ranks", "arguments"), BAD_ARGUMENTS)
+def test_bad_arguments_are_one_sentence_in_every_image(
+    mpi_image: Path, program: str, ranks: int, arguments: list[str]
+) -> None:
+    options = images.labels(mpi_image)
+    start = "pinned" if ranks <= (os.cpu_count() or 1) else "oversubscribed"
+    command = [options["org.wyeast.mpiexec"], *options[f"org.wyeast.mpiexec.{start}"].split()]
+    assert_refused(inside(mpi_image, *command, "-n", str(ranks), program, *arguments), program)
+
+
+@pytest.mark.parametrize(("ranks", "arguments"), BAD_ARGUMENTS_OF_PVM)
+def test_bad_arguments_are_one_sentence_of_pvm(pvm: Path, ranks: int, arguments: list[str]) -> None:
+    done = inside(pvm, "pvm_ranks", "-n", str(ranks), "pvm_echo", *arguments)
+    assert_refused(done, "pvm_echo")
 
 
 def test_more_ranks_than_cores(mpi_image: Path) -> None:
@@ -155,6 +180,58 @@ def test_netpipe_is_of_the_image_s_mpi_and_of_sockets(mpi_image: Path) -> None:
     assert [line.split()[0] for line in done.stdout.splitlines()] == [
         "1", "2", "3", "4", "6", "8", "12", "16", "24", "32", "48", "64",
     ], done.stderr  # fmt: skip
+
+
+#: Message sizes of the two programs of sockets, in bytes, and how often each is launched.
+SOCKET_SIZES = [1024, 4096, 16384, 65536]
+SOCKET_TURNS = 3
+
+
+def netpipe_over_sockets(image: Path, folder: Path) -> dict[int, float]:
+    """Return NPtcp's one-way times in seconds: one end waits, the other one connects and reports.
+
+    Each end has a core of its own, as the ranks of a pinned launch have.
+    """
+    options = f"-l {SOCKET_SIZES[0]} -u {SOCKET_SIZES[-1]} -p 0 -n 100 -P 5002"
+    script = f"""cd {folder} && rm -f out
+        taskset -c 0 NPtcp {options} >server 2>&1 &
+        waiter=$!
+        tries=0
+        until taskset -c 1 NPtcp {options} -h 127.0.0.1 -o out >client 2>&1; do
+            tries=$((tries + 1))
+            if [ $tries = 100 ] || ! kill -0 $waiter; then
+                kill $waiter; cat server client >&2; exit 1
+            fi
+            sleep 0.1
+        done
+        wait $waiter"""
+    done = inside(image, "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    points = {one.message_bytes: one.one_way_s for one in read_netpipe_output(folder / "out")}
+    return {size: points[size] for size in SOCKET_SIZES}
+
+
+def echo_over_sockets(image: Path) -> dict[int, float]:
+    """Return half of the round trips of `echo --via tcp`, in seconds, on loopback, too."""
+    options = images.labels(image)
+    start = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    sizes = [word for size in SOCKET_SIZES for word in ("--sizes", str(size))]
+    done = inside(image, *start, "-n", "2", "echo", "--via", "tcp", *sizes, "--iterations", "200")
+    results = [one for one in records(done) if one["record"] == "result"]
+    return {one["message_bytes"]: one["time_s"]["median"] / 2 for one in results}  # type: ignore[index, misc]
+
+
+def test_netpipe_over_sockets_agrees_with_ours(_built: None, tmp_path: Path) -> None:
+    """Plausible, no more: the programs take turns, and the machine may have other work."""
+    image = images.verify(PROJECT, "mpich-5.0.2")
+    ratios: dict[int, list[float]] = {size: [] for size in SOCKET_SIZES}
+    for _ in range(SOCKET_TURNS):
+        ours, theirs = echo_over_sockets(image), netpipe_over_sockets(image, tmp_path)
+        for size in SOCKET_SIZES:
+            ratios[size].append(ours[size] / theirs[size])
+    median = statistics.median(ratio for found in ratios.values() for ratio in found)
+    print(f"echo --via tcp over NPtcp: {median:.2f} of", ratios)
+    assert 0.5 < median < 2, ratios
 
 
 @pytest.mark.parametrize("of", ["mpich-5.0.2", INTEL])

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from containers import images
+from containers import build, images
 from containers.apptainer import apptainer_command, exec_options
 from containers.table import load_table
 from tests.containers.built_images import LAM, PROJECT, PVM, PVM_ECHO, inside, records
+from tests.progress import assert_progress
 
 pytestmark = pytest.mark.real
 
@@ -74,7 +75,33 @@ def test_two_launches_of_lam_do_not_meet_and_failures_are_passed_on(lam: Path) -
         both = list(pool.map(lambda _: inside(lam, *launch), range(2)))
     assert [records(done)[0]["ranks"] for done in both] == [2, 2]
     assert inside(lam, "lam_ranks", "-n", "2", "no-such-program").returncode != 0
+    # A world that is not as asked is known after MPI_Init, and LAM's own mpirun would say 0.
+    wrong = ["preflight", "--ranks", "3"]
+    assert inside(lam, "lam_ranks", "--pinned", "-n", "2", *wrong).returncode == 1
     assert inside(lam, "lam_ranks", "-n", "0", "preflight").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        ("exit 0", 0),
+        ("exit 0; fi; exit 3", 3),
+        ("exit 5; fi; exit 3", 5),
+        ("exit 0; fi; kill -SEGV $$", 128 + 11),
+        # Another rank was ended by a signal because one had failed.
+        ("exit 4; fi; kill -KILL $$", 4),
+    ],
+)
+def test_the_highest_status_of_ranks_is_lam_s(
+    lam: Path, tmp_path: Path, ending: str, status: int
+) -> None:
+    """Each rank ends soundly for LAM, after MPI_Finalize, and then as it is told."""
+    rank = tmp_path / "rank"
+    first = f"if [ $LAMRANK = 0 ]; then {ending}" + ("" if "fi;" in ending else "; fi")
+    rank.write_text(f"#!/bin/sh\npreflight --ranks 2 >/dev/null || exit 9\n{first}\n")
+    rank.chmod(0o755)
+    done = inside(lam, "lam_ranks", "-n", "2", str(rank))
+    assert done.returncode == status, done.stderr
 
 
 def test_the_variables_of_a_variant_reach_the_ranks_of_lam(lam: Path) -> None:
@@ -130,3 +157,86 @@ def test_a_daemon_of_pvm_that_is_slow_to_start_is_waited_for(pvm: Path, tmp_path
     slow.chmod(0o755)
     done = inside(pvm, "pvm_ranks", "-n", "2", *PVM_ECHO, PREPEND_PATH=str(tmp_path))
     assert records(done)[0]["ranks"] == 2
+
+
+def test_an_estimate_of_pvm_is_what_a_run_takes(pvm: Path) -> None:
+    sweep = ["pvm_echo", "--sizes", "0", "--sizes", "1000000", "--iterations", "200"]
+    launch = ["pvm_ranks", "--pinned", "-n", "2", *sweep]
+    ratios = []
+    for _ in range(3):
+        _, estimate, end = records(inside(pvm, *launch, "--estimate"))
+        assert (estimate["record"], estimate["points"], end["results"]) == ("estimate", 6, 0)
+        assert estimate["at_most_s"] == estimate["estimated_s"]
+        results = [one for one in records(inside(pvm, *launch)) if one["record"] == "result"]
+        # 200 iterations and 10 before them.
+        taken = sum(210 * one["time_s"]["mean"] for one in results)  # type: ignore[index]
+        ratios.append(float(str(estimate["estimated_s"])) / taken)
+    print(f"estimated over taken: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    assert any(1 / 5 < ratio < 5 for ratio in ratios), ratios
+
+
+def test_a_long_echo_of_pvm_says_how_far_it_is(pvm: Path, tmp_path: Path) -> None:
+    """The first task has a clock that is a thousand times too fast."""
+    source = tmp_path / "fast.c"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n"
+        "int clock_gettime(clockid_t clock, struct timespec *time)\n"
+        "{ int code = (int)syscall(SYS_clock_gettime, clock, time);\n"
+        "  if (clock == CLOCK_MONOTONIC) time->tv_sec = time->tv_nsec / 1000000\n"
+        "      + time->tv_sec % 1000000 * 1000; return code; }\n"
+    )
+    library = tmp_path / "fast.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    hurried = tmp_path / "pvm_echo"
+    hurried.write_text(
+        f'#!/bin/sh\n[ -n "${{PVMEPID:-}}" ] || export LD_PRELOAD={library}\n'
+        'exec /opt/wyeast/bin/pvm_echo "$@"\n'
+    )
+    hurried.chmod(0o755)
+    sweep = ["--sizes", "100000:1000000:100000", "--iterations", "20"]
+    done = inside(pvm, "pvm_ranks", "-n", "2", str(hurried), *sweep)
+    assert done.returncode == 0, done.stderr
+    assert_progress(done.stderr, "pvm_echo", "points", 30)
+
+
+@pytest.fixture
+def sanitized_echo(_built: None, tmp_path: Path) -> Path:
+    """Return pvm_echo with the sanitizers, built where the image's own is: on its build base."""
+    recipe = build.recipe_of(PROJECT, PVM, "mmdebstrap")
+    build.ensure_bases(recipe.bases[:1], PROJECT, build.Progress())
+    flags = (
+        "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -static-libasan "
+        "-static-libubsan"
+    )
+    made = subprocess.run(
+        [str(apptainer_command()), "exec", *exec_options(), "--bind", str(PROJECT / "benchmarks"),
+         str(recipe.bases[0].path(PROJECT / ".wyeast")), "make", "-C", str(PROJECT / "benchmarks"),
+         "pvm", "CC=gcc", f"CFLAGS={flags}", f"BUILD={tmp_path / 'build'}"],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    # The task that PVM starts must have the options, too. PVM's library keeps what it allocates.
+    program = tmp_path / "pvm_echo"
+    program.write_text(
+        "#!/bin/sh\nexport ASAN_OPTIONS=detect_leaks=0\n"
+        f'exec {tmp_path / "build" / "bin" / "pvm_echo"} "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--sizes", "0:100000:50000", "--sizes", "7", "--raw", "--iterations", "3"], 0),
+        (["--route", "daemon", "--sizes", "100000", "--iterations", "3", "--warmup", "0"], 0),
+        (["--estimate", "--sizes", "0", "--sizes", "100000"], 0),
+        (["--method", "x" * 10000], 2),
+    ],
+)
+def test_sanitizers_find_nothing_in_the_echo_of_pvm(
+    pvm: Path, sanitized_echo: Path, arguments: list[str], status: int
+) -> None:
+    done = inside(pvm, "pvm_ranks", "-n", "2", str(sanitized_echo), *arguments)
+    assert done.returncode == status, done.stderr
+    assert "runtime error" not in done.stderr and "Sanitizer" not in done.stderr

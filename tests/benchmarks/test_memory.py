@@ -1,0 +1,79 @@
+"""Every byte that the programs read and write, watched by the sanitizers and by valgrind."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.conftest import PROJECT, Built, Sanitized
+
+pytestmark = pytest.mark.real
+TINY = ["--iterations", "3", "--warmup", "1"]
+#: Program, ranks, and arguments.
+RUNS = [
+    ("collective", 4, ["--group", "all", "--sizes", "0", "--sizes", "800", "--scrub-bytes", "4096",
+                       *TINY]),
+    ("collective", 2, ["--operation", "alltoall", "--synchronisation", "window", "--raw", *TINY]),
+    ("collective", 4, ["--relative-width", "0.5", "--most-iterations", "10", "--sizes", "8",
+                       *TINY]),
+    ("collective", 2, ["--estimate", "--relative-width", "0.5", *TINY]),
+    ("pairs", 4, ["--method", "all", "--partner", "bisection", "--sizes", "0", "--sizes", "4096",
+                  *TINY]),
+    ("some_to_some", 4, ["--style", "all", "--sided", "all", "--most-bytes", "3000", *TINY]),
+    ("halo", 4, ["--method", "all", "--dimensions", "1:4:1", "--extent", "3", "--periodic",
+                 *TINY]),
+    ("one_sided", 2, ["--sizes", "0", "--sizes", "800", *TINY]),
+    ("pingpong", 2, ["--refine", "0.2", "--sizes", "0", "--sizes", "4096", "--stride-bytes", "16",
+                     "--cache-bytes", "100000", *TINY]),
+    ("pingpong", 2, ["--estimate", "--refine", "0.2", "--sizes", "0", "--sizes", "4096"]),
+    ("echo", 2, ["--via", "all", "--sizes", "0", "--sizes", "5", "--sizes", "20000", "--raw",
+                 *TINY]),
+    ("emulator", 2, ["--application", "farm", "--steps", "3", "--compute-mean", "0.0001",
+                     "--distribution", "exponential", "--raw", *TINY]),
+    ("preflight", 2, ["--ranks", "2", "--hosts", "1", "--iterations", "5"]),
+    ("startup", 2, ["--since", "1"]),
+]  # fmt: skip
+
+
+def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
+    for program, ranks, arguments in RUNS:
+        sanitized.check(program, *arguments, ranks=ranks)
+
+
+VALGRIND = ["valgrind", "-q", "--error-exitcode=9",
+            f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "ranks", "arguments"), RUNS)
+def test_valgrind_finds_nothing(one: Built, program: str, ranks: int, arguments: list[str]) -> None:
+    """Reads of what nobody has written, too; what an MPI does so itself, valgrind.supp names."""
+    done = one.run_command(
+        [*VALGRIND, str(one.build / "bin" / program), *arguments],
+        ranks=ranks if "--group" in arguments else 2,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_valgrind_finds_nothing_with_another_mpi(yielding: Built) -> None:
+    """Reads and writes only, and of one program: each start takes Open MPI many seconds."""
+    [(program, arguments)] = [(name, words) for name, _, words in RUNS if name == "pairs"]
+    done = yielding.run_command(
+        [*VALGRIND, "--undef-value-errors=no", str(yielding.build / "bin" / program), *arguments]
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> None:
+    """The MPI's suppressions do not cover a program's own reads."""
+    source = tmp_path / "unwritten.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "int main(int argc, char **argv)\n"
+        "{ MPI_Init(&argc, &argv); int *number = malloc(sizeof *number);\n"
+        '  if (*number == 17) puts("17");\n'
+        "  free(number); MPI_Finalize(); return 0; }\n"
+    )
+    program = tmp_path / "unwritten"
+    compiler = [str(one.prefix / "bin/mpicc"), "-g", "-O0", "-o", str(program)]
+    subprocess.run([*compiler, str(source)], check=True)
+    assert one.run_command([*VALGRIND, str(program)]).returncode == 9
