@@ -2,8 +2,8 @@
 
 An image's programs ask the loader for a library by name. Where another implementation has the same
 binary interface under the same name, it is found first when it is bound into the container and
-LD_LIBRARY_PATH has its folder. The image with that MPI is a variant of the image:
-`mpich-5.0.2+host-intel-mpi-2021.19`.
+LD_LIBRARY_PATH has its folder. MPI 5 has one such interface for all: `libmpi_abi.so.1`. The image
+with that MPI is a variant of the image: `mpich-5.0.2+host-intel-mpi-2021.19`.
 """
 
 import json
@@ -26,7 +26,9 @@ from site_configs.site_file import read_site
 #: Where containers have the libraries of the machine that the MPI needs.
 LIBRARIES = "/opt/wyeast/host-lib"
 #: What of an image's labels is the bound MPI's instead.
-OVERRIDDEN = ("family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed")
+OVERRIDDEN = ("family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit")
+#: Which library of MPI the loader takes for a program, in the words of ldd: its name and its path.
+TAKEN = re.compile(r"\s(lib(?:mpi|mpi_abi|mpich|lam)\.so\S*) => (\S+)")
 
 
 def bind(
@@ -52,14 +54,17 @@ def bind(
         "LD_LIBRARY_PATH": ":".join([*packing.library_folders(found), LIBRARIES]),
     }
     own = like.labels()
+    taken: dict[str, str] = {}
     facts = {
         "variant": variant,
         "prefix": str(found.prefix),
         "library_sha256": sha256_of(found.library),
+        # What the images' programs take of it, which may be another interface's library.
+        "taken": taken,
         # What else of the machine is mixed in: its PMI's and fabric's libraries.
         "libraries": {path.name: sha256_of(path) for path in sorted(folder.iterdir())},
         "labels": {
-            **{f"org.wyeast.{key}": own[f"org.wyeast.{key}"] for key in OVERRIDDEN},
+            **{f"org.wyeast.{key}": own.get(f"org.wyeast.{key}", "") for key in OVERRIDDEN},
             "org.wyeast.mpiexec": f"{found.prefix}/bin/mpiexec",
             "org.wyeast.library": found.said,
             "org.wyeast.binds": f"{found.prefix}:{found.prefix}:ro {folder}:{LIBRARIES}:ro",
@@ -77,9 +82,10 @@ def bind(
             raise PrefixError(
                 f"{image} is a variant already; HOST_MPI is for {image.split('+')[0]}"
             )
-        sentence = check(trust.admit(root, image, data), image, found, facts)
+        its_library, sentence = check(trust.admit(root, image, data), image, found, facts)
         if sentence:
             print(f"host-mpi: {sentence}", file=sys.stderr)
+        taken[str(its_library)] = sha256_of(its_library)
         chosen.append(f"{image}+{variant}")
     os.environ[images.HOST_MPI] = json.dumps(facts)
     return facts, chosen
@@ -109,23 +115,24 @@ def copy_libraries(found: installed.Installed, folder: Path) -> None:
 
 def check(
     image: Path, name: str, found: installed.Installed, facts: Mapping[str, Any]
-) -> str | None:
-    """Raise PrefixError unless the loader gives an image's programs the bound MPI.
+) -> tuple[Path, str | None]:
+    """Return the library of the bound MPI that the loader gives an image's programs.
 
-    Return a sentence about the programs that call what that MPI does not have, if there are any.
+    With it comes a sentence about the programs that call what it does not have, if there are any.
+    Raises PrefixError where the loader gives them another.
     """
-    of_mpi = re.compile(r"\s(lib(?:mpi|mpich|lam)\.so\S*) => (\S+)")
-    needed = of_mpi.search(_ldd(image, [], "preflight"))
+    needed = TAKEN.search(_ldd(image, [], "preflight"))
     has = f"{found.family} {found.version} under {found.prefix}"
     if not needed:
         raise PrefixError(f"{name} has no programs of an MPI in a shared library")
     if not any((found.prefix / f / needed[1]).exists() for f in installed.FOLDERS):
+        own = ", ".join(installed.interfaces(found.prefix))
         raise PrefixError(
-            f"the programs of {name} need {needed[1]}, and {has} is {found.library.name}: they do "
-            "not have one binary interface; name images that have it: IMAGES=..."
+            f"the programs of {name} need {needed[1]}, and {has} has {own}: they do not have one "
+            "binary interface; name images that have it: IMAGES=..."
         )
     said = _ldd(image, images.options_of(facts["labels"], facts["variant"]), "*")
-    taken = of_mpi.search(said)
+    taken = TAKEN.search(said)
     if not taken or not taken[2].startswith(f"{found.prefix}/"):
         raise PrefixError(
             f"{name} takes {taken[2] if taken else 'no library'} even where {has} is bound in"
@@ -140,11 +147,13 @@ def check(
     for function, program in re.findall(r"undefined symbol: (\S+)\s+\((\S+)\)", said):
         lacking.setdefault(Path(program).name, function)
     if not lacking:
-        return None
+        return Path(taken[2]), None
     words = ", ".join(f"{program} ({function})" for program, function in lacking.items())
     if "preflight" in lacking:
         raise PrefixError(f"{has} lacks what programs of {name} call: {words}")
-    return f"{has} lacks what some programs of {name} call, and these fail where they do: {words}"
+    return Path(taken[2]), (
+        f"{has} lacks what some programs of {name} call, and these fail where they do: {words}"
+    )
 
 
 def _ldd(image: Path, options: list[str], programs: str) -> str:

@@ -12,7 +12,8 @@ from containers.table import TABLE, Pmi, Table
 
 #: Where installations have their libraries, under the prefix.
 FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu")
-LIBRARY = re.compile(r"libmpi(ch)?\.so\.\d+")
+#: A library of MPI, by its name: an interface of its own family, or the standard one of MPI 5.
+LIBRARY = re.compile(r"libmpi(ch|_abi)?\.so\.\d+")
 # The standard allows the call before MPI_Init, so no ranks need to be started.
 ASK = """
 import ctypes, sys
@@ -54,6 +55,16 @@ def environment_of(prefix: Path) -> dict[str, str]:
     }
 
 
+def interfaces(prefix: Path) -> dict[str, Path]:
+    """Return the shared libraries of MPI under a prefix by their names: its binary interfaces."""
+    found: dict[str, Path] = {}
+    for folder in FOLDERS:
+        for path in sorted((prefix / folder).glob("libmpi*.so.*")):
+            if LIBRARY.fullmatch(path.name):
+                found.setdefault(path.name, path)
+    return found
+
+
 def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
     """Return the MPI under a prefix, which must have these programs; raises PrefixError."""
     prefix = Path(os.path.abspath(Path(words).expanduser()))
@@ -71,12 +82,7 @@ def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
                 f"there is no program bin/{name} under {prefix}; give the folder that an MPI's own "
                 "bin/ and lib/ are in"
             )
-    found = [
-        path
-        for folder in FOLDERS
-        for path in sorted((prefix / folder).glob("libmpi*.so.*"))
-        if LIBRARY.fullmatch(path.name)
-    ]
+    found = list(interfaces(prefix).values())
     if not found:
         raise PrefixError(
             f"there is no shared library of MPI (libmpi.so.N) under {prefix}/lib; an MPI of static "

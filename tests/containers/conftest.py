@@ -1,5 +1,8 @@
 """The images as built, for the tests that open and run them."""
 
+import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,15 @@ from tests.containers.built_images import INTEL, LAM, MPIS, NAMES, PROJECT, PVM
 def _built() -> None:
     """Have the images built, once for all tests."""
     build.build(PROJECT, NAMES, "mmdebstrap", force=False)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A folder that containers do not have from the machine: not /tmp."""
+    folder = (Path("/opt") if os.geteuid() == 0 else Path.home()) / f"wyeast-test-{os.getpid()}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(params=NAMES)

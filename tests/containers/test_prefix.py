@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,31 +12,14 @@ import pytest
 
 from campaign.__main__ import chosen
 from campaign.folder import CampaignError
-from containers import bases, host_mpi, images, installed, packing, sources, staging, trust
+from containers import bases, host_mpi, images, installed, packing, sources, trust
 from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack
 from containers.table import Packed, TableError, load_table, with_entry
+from tests.containers.machine_mpis import NAME, PROJECT, build, measure, remove, unpacked
 
-PROJECT = Path(__file__).resolve().parents[2]
-NAME = f"test-{os.getpid()}"
 MPICH = "mpich-5.0.2"
 LIBRARY = "libwyeast-test.so.1"
-
-
-def unpacked(wheel: str, prefix: Path) -> Path:
-    """Return a prefix with the MPI of a wheel that sources.lock pins."""
-    pinned = sources.load_sources(PROJECT).wheel(wheel, wheel)
-    staging.unpack_wheel(sources.fetch_wheel(pinned, PROJECT / ".wyeast"), prefix, [])
-    return prefix
-
-
-@pytest.fixture(scope="module")
-def place() -> Iterator[Path]:
-    """A folder that containers do not have from the machine: not /tmp."""
-    folder = (Path("/opt") if os.geteuid() == 0 else Path.home()) / f"wyeast-test-{os.getpid()}"
-    folder.mkdir()
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +37,6 @@ def compiled(target: Path, *options: str, text: str = "int answer(void) { return
     subprocess.run([*command, "-Wl,--no-as-needed", *options], input=text, text=True, check=True)
 
 
-def build(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "containers.build", *options], cwd=PROJECT,
-        env={**os.environ, "WYEAST_ROOT": str(PROJECT), "PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
-
-
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     return done.stderr
@@ -77,32 +50,7 @@ def packed(older: Path) -> Iterator[str]:
     assert f"{NAME} is mpich 3.4.3, speaks pmi2 (configured --with-pm=hydra" in done.stdout
     load_table.cache_clear()
     yield NAME
-    packing.entry_path(PROJECT, NAME).unlink()
-    (images.folder(PROJECT) / f"{NAME}.sif").unlink()
-    lock = images.load_lock(PROJECT)
-    del lock["images"][NAME]
-    (PROJECT / images.LOCK).write_text(json.dumps(lock, indent=2) + "\n")
-    load_table.cache_clear()
-
-
-def measure(*options: str) -> list[dict[str, object]]:
-    """Return what a campaign has kept of its launches, which are all sound."""
-    command = (
-        f". ./activate && exec python -m campaign --rounds 1 --name {NAME} "
-        f"--checks 'Preflight|PointToPoint.*=Send/Recv.*short' {' '.join(options)}"
-    )
-    try:
-        done = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-        [campaign] = (PROJECT / "runs").glob(f"*-local-{NAME}")
-        kept = []
-        for path in sorted(campaign.glob("launches/*/launch.json")):
-            header = json.loads((path.parent / "stdout").read_text().splitlines()[0])
-            kept.append({**json.loads(path.read_text()), "library": header["library"]})
-        return kept
-    finally:
-        for path in (PROJECT / "runs").glob(f"*-local-{NAME}"):
-            shutil.rmtree(path)
+    remove(NAME)
 
 
 @pytest.mark.real

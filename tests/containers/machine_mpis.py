@@ -1,0 +1,67 @@
+"""What tests of this machine's MPIs share: MPIs under prefixes, builds, and small campaigns."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from containers import bill_of_materials, images, packing, sources, staging
+from containers.table import load_table
+
+PROJECT = Path(__file__).resolve().parents[2]
+NAME = f"test-{os.getpid()}"
+
+
+def unpacked(wheel: str, prefix: Path) -> Path:
+    """Return a prefix with the MPI of a wheel that sources.lock pins."""
+    pinned = sources.load_sources(PROJECT).wheel(wheel, wheel)
+    staging.unpack_wheel(sources.fetch_wheel(pinned, PROJECT / ".wyeast"), prefix, [])
+    return prefix
+
+
+def build(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "containers.build", *options], cwd=PROJECT,
+        env={**os.environ, "WYEAST_ROOT": str(PROJECT), "PYTHONPATH": str(PROJECT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def remove(name: str) -> None:
+    """Remove an image, and the entry that `make image` has written, if it has."""
+    packing.entry_path(PROJECT, name).unlink(missing_ok=True)
+    image = images.folder(PROJECT) / f"{name}.sif"
+    for path in (image, bill_of_materials.path_of(image)):
+        path.unlink(missing_ok=True)
+    lock = images.load_lock(PROJECT)
+    if lock["images"].pop(name, None):
+        (PROJECT / images.LOCK).write_text(json.dumps(lock, indent=2) + "\n")
+    load_table.cache_clear()
+
+
+def measure(*options: str) -> list[dict[str, Any]]:
+    """Return what a campaign has kept of its launches, which are all sound.
+
+    Each with what the library that ran says, and what the manifest says of a bound MPI.
+    """
+    command = (
+        f". ./activate && exec python -m campaign --rounds 1 --name {NAME} "
+        f"--checks 'Preflight|PointToPoint.*=Send/Recv.*short' {' '.join(options)}"
+    )
+    try:
+        done = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [campaign] = (PROJECT / "runs").glob(f"*-local-{NAME}")
+        bound = json.loads((campaign / "manifest.json").read_text()).get("host_mpi")
+        kept = []
+        for path in sorted(campaign.glob("launches/*/launch.json")):
+            header = json.loads((path.parent / "stdout").read_text().splitlines()[0])
+            launch = json.loads(path.read_text())
+            kept.append({**launch, "library": header["library"], "bound": bound})
+        return kept
+    finally:
+        for path in (PROJECT / "runs").glob(f"*-local-{NAME}"):
+            shutil.rmtree(path)
