@@ -192,9 +192,9 @@ def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -
         )
     except (CallError, ValueError, images.ImageError) as error:
         raise StepError(f"the new image does not say what it is ({error})", log) from None
-    wanted = recipe.implementation.labels()
+    wanted = recipe.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
-        raise StepError("the new image's labels are not those of the table", log)
+        raise StepError("the new image's labels are not those of its recipe", log)
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
         raise StepError("an input has changed while it was copied; run the build again", log)

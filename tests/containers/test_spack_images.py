@@ -1,15 +1,19 @@
 """What Spack's images have and say: the checks' programs, labels, which MPI is linked to."""
 
+import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from containers import spack, spack_environment, spack_lock, spack_mirror
+from containers import build, spack, spack_environment, spack_image, spack_lock, spack_mirror
+from containers.commands import StepError
+from containers.table import TableError, load_table, parse_table
 from tests.containers import travelling
-from tests.containers.test_spack import NAMES, PROJECT, chosen, name_and_version
+from tests.containers.test_spack import LOCKED, NAMES, PROJECT, chosen, name_and_version
 
 FOUND = spack.Spack(Path("/nowhere/spack"), Path("/nowhere/packages"), "1.1.0")
 
@@ -17,6 +21,69 @@ FOUND = spack.Spack(Path("/nowhere/spack"), Path("/nowhere/packages"), "1.1.0")
 def packages(name: str) -> dict[str, str]:
     """What spack.yaml asks for beside the MPI: package → specification."""
     return {name_and_version(word)[0]: word for word in chosen(name, "programs")}
+
+
+# Labels.
+
+
+def recipe_of(name: str) -> spack_image.SpackRecipe:
+    recipe = build.recipe_of(PROJECT, name, "mmdebstrap")
+    assert isinstance(recipe, spack_image.SpackRecipe)
+    return recipe
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_labels_say_which_programs_of_others_there_are(name: str, tmp_path: Path) -> None:
+    labels, asked = recipe_of(name).labels(), packages(name)
+    assert (labels.get("org.wyeast.nas") == "official") == ("npb" in asked)
+    imb = "intel-mpi-benchmarks" in asked
+    assert labels.get("org.wyeast.foreign_programs") == ("IMB-MPI1" if imb else None)
+    assert not imb or "+mpi1" in asked["intel-mpi-benchmarks"].split()
+    implementation = load_table(PROJECT).resolve(name)
+    assert implementation.labels().items() <= labels.items()
+    # What the build writes into the image.
+    spack_image.stage(recipe_of(name), tmp_path, FOUND, "2026-01-01T00:00:00Z")
+    lines = (tmp_path / "wyeast/build/labels").read_text().splitlines()
+    assert dict(line.split(" ", 1) for line in lines) == labels
+
+
+def test_an_image_without_its_label_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of("mpich-5.0.1-spack")
+    labels = recipe.labels()
+    del labels["org.wyeast.nas"]
+    monkeypatch.setattr("containers.images.labels_inside", lambda image: labels)
+    manifest = {"inputs_sha256": "x", "debian_packages": {}}
+    monkeypatch.setattr("containers.build.call", lambda *words: json.dumps(manifest))
+    with pytest.raises(StepError, match="labels are not those"):
+        build.check_content(Path("new.sif"), recipe, "x", tmp_path / "log")
+    labels |= recipe.labels()
+    assert build.check_content(Path("new.sif"), recipe, "x", tmp_path / "log") == labels
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("intel-mpi-2021.18-spack", "Intel(R) MPI Library 2021.18 for Linux* OS"),
+        ("mvapich2-2.3.7-1-spack", "MVAPICH2 Version      :\t2.3.7"),
+        ("mpich-5.0.1-spack", "MPICH Version:      5.0.1"),
+        ("openmpi-5.0.10-spack", "Open MPI v5.0.10, package: Open MPI root@host"),
+    ],
+)
+def test_the_version_is_what_the_library_says(name: str, said: str) -> None:
+    """Preflight compares them; Spack may call the same version by another name."""
+    found = load_table(PROJECT).resolve(name)
+    match = re.match(str(found.says), said)
+    assert match and match[1] == found.version == found.labels()["org.wyeast.version"]
+
+
+def test_spack_s_name_of_a_version_is_for_its_images_alone() -> None:
+    text = (PROJECT / "containers/implementations.yaml").read_text()
+    wrong = text.replace("    version: 5.0.2\n", "    version: 5.0.2\n    spack_version: 5.0.2\n")
+    assert wrong != text
+    with pytest.raises(TableError, match="`spack_version` belongs to `builder: spack`"):
+        parse_table(wrong)
 
 
 # A machine with nothing.
