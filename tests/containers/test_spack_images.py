@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from containers import build, spack, spack_environment, spack_image, spack_lock, spack_mirror
 from containers.commands import StepError
 from containers.table import TableError, load_table, parse_table
+from spack_repo.wyeast import linkage
 from tests.containers import travelling
 from tests.containers.test_spack import LOCKED, NAMES, PROJECT, chosen, name_and_version
 
@@ -84,6 +86,90 @@ def test_spack_s_name_of_a_version_is_for_its_images_alone() -> None:
     assert wrong != text
     with pytest.raises(TableError, match="`spack_version` belongs to `builder: spack`"):
         parse_table(wrong)
+
+
+# What the programs are linked to.
+
+
+def program(path: Path, first: bytes = b"\x7fELF") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(first)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """An MPI, and packages of others with compiled programs, a script and data."""
+    (tmp_path / "mpi/lib").mkdir(parents=True)
+    (tmp_path / "mpi/lib/libmpi.so.12").touch()
+    (tmp_path / "other/lib").mkdir(parents=True)
+    (tmp_path / "other/lib/libmpi.so.40").touch()
+    program(tmp_path / "osu/libexec/mpi/osu_latency")
+    program(tmp_path / "osu/libexec/mpi/get_local_rank", b"#!/bin/sh\n")
+    program(tmp_path / "hpl/bin/xhpl")
+    program(tmp_path / "netpipe/bin/NPmpi")
+    program(tmp_path / "netpipe/bin/NPtcp")
+    (tmp_path / "hpl/bin/HPL.dat").write_text("HPLinpack benchmark input file\n")
+
+    def ldd(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        name = Path(command[1]).name
+        library = {"NPtcp": "libc.so.6 => /lib/libc.so.6 (0x1)"}.get(
+            name, f"libmpi.so.12 => {tmp_path}/mpi/lib/libmpi.so.12 (0x1)"
+        )
+        if (tmp_path / f"{name}.wrong").exists():
+            library = (tmp_path / f"{name}.wrong").read_text()
+        return subprocess.CompletedProcess(command, 0, f"\t{library}\n", "")
+
+    monkeypatch.setattr("subprocess.run", ldd)
+    return {name: tmp_path / name for name in ("mpi", "osu", "hpl", "netpipe")}
+
+
+def lines(prefixes: dict[str, Path]) -> list[str]:
+    return [f"{name} {prefix}\n" for name, prefix in prefixes.items()]
+
+
+def test_programs_of_others_are_proven_too(installed: dict[str, Path]) -> None:
+    found = {path.name for path in linkage.prove(lines(installed), "mpi")}
+    assert found == {"osu_latency", "get_local_rank", "xhpl", "NPmpi", "NPtcp"}
+
+
+@pytest.mark.parametrize("name", ["osu_latency", "xhpl", "NPtcp"])
+def test_a_program_of_another_mpi_ends_the_build(
+    installed: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    words = f"libmpi.so.40 => {tmp_path}/other/lib/libmpi.so.40 (0x1)"
+    (tmp_path / f"{name}.wrong").write_text(words)
+    with pytest.raises(linkage.WrongLibrary, match=f"{name} is linked to .*not to the MPI under"):
+        linkage.prove(lines(installed), "mpi")
+
+
+def test_a_package_without_a_program_or_with_one_without_mpi_ends_the_build(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "xhpl.wrong").write_text("libc.so.6 => /lib/libc.so.6 (0x1)")
+    with pytest.raises(linkage.WrongLibrary, match="xhpl is linked to no MPI"):
+        linkage.prove(lines(installed), "mpi")
+    (tmp_path / "hpl/bin/xhpl").unlink()
+    with pytest.raises(linkage.WrongLibrary, match="no program is there"):
+        linkage.prove(lines(installed), "mpi")
+
+
+def test_an_installation_without_the_mpi_is_said() -> None:
+    done = subprocess.run(
+        [sys.executable, PROJECT / "spack_repo/wyeast/linkage.py", "mpich"],
+        input="hpl /opt/software/hpl\n", capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "linkage: mpich is not among what is installed: hpl\n"
+
+
+def test_an_image_has_no_program_that_was_not_proven_before_it_was_stripped() -> None:
+    text = (PROJECT / "containers/spack.def").read_text()
+    before, proven = text.split("spack_repo/wyeast/linkage.py {{ mpi }}", 1)
+    assert "/opt/wyeast/bin" not in before.partition("%post")[2] and "strip " not in before
+    assert ">/tmp/programs" in proven and "done </tmp/programs" in proven
+    assert proven.count('ln -s "$file"') == 1 and "strip --strip-unneeded" in proven
 
 
 # A machine with nothing.
