@@ -1,5 +1,6 @@
 """What Spack's images have and say: the checks' programs, labels, which MPI is linked to."""
 
+import ast
 import json
 import os
 import re
@@ -23,6 +24,26 @@ FOUND = spack.Spack(Path("/nowhere/spack"), Path("/nowhere/packages"), "1.1.0")
 def packages(name: str) -> dict[str, str]:
     """What spack.yaml asks for beside the MPI: package → specification."""
     return {name_and_version(word)[0]: word for word in chosen(name, "programs")}
+
+
+# Programs.
+
+
+def programs_of_checks() -> set[str]:
+    """Every program that a check of MPI names, NPB's own apart, which are made up of two names."""
+    found = set()
+    for path in (PROJECT / "reframe_checks").rglob("*.py"):
+        if path.name == "pvm.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assign):
+                (target,) = node.targets
+                if "program" not in (getattr(target, "id", ""), getattr(target, "attr", "")):
+                    continue
+                whole = node.value
+                parts = [whole.body, whole.orelse] if isinstance(whole, ast.IfExp) else [whole]
+                found |= {p.value for p in parts if isinstance(p, ast.Constant)}
+    return {str(name) for name in found} | {"NPmpi", "hpl_dat", "profiled"}
 
 
 # Labels.
