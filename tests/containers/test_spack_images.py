@@ -58,7 +58,6 @@ def recipe_of(name: str) -> spack_image.SpackRecipe:
 @pytest.mark.parametrize("name", LOCKED)
 def test_labels_say_which_programs_of_others_there_are(name: str, tmp_path: Path) -> None:
     labels, asked = recipe_of(name).labels(), packages(name)
-    assert (labels.get("org.wyeast.nas") == "official") == ("npb" in asked)
     imb = "intel-mpi-benchmarks" in asked
     assert labels.get("org.wyeast.foreign_programs") == ("IMB-MPI1" if imb else None)
     assert not imb or "+mpi1" in asked["intel-mpi-benchmarks"].split()
@@ -75,7 +74,7 @@ def test_an_image_without_its_label_is_refused(
 ) -> None:
     recipe = recipe_of("mpich-5.0.1-spack")
     labels = recipe.labels()
-    del labels["org.wyeast.nas"]
+    del labels["org.wyeast.foreign_programs"]
     monkeypatch.setattr("containers.images.labels_inside", lambda image: labels)
     manifest = {"inputs_sha256": "x", "debian_packages": {}}
     monkeypatch.setattr("containers.build.call", lambda *words: json.dumps(manifest))
