@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from containers import apt, programs, sources
 from containers.apptainer import apptainer_command
-from containers.commands import StepError, run_logged
+from containers.commands import Progress, StepError, log_path, run_logged
 from containers.table import Implementation, Table
 
 Bootstrap = Literal["mmdebstrap", "docker"]
@@ -84,6 +86,20 @@ def bases_of(
         build = Base("build-spack", bootstrap, pinned.debian, common, definition)
         return build, base("run", table.bases.run, own.run)
     return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
+
+
+def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:
+    """Make the bases that are not there, side by side: each keeps one core busy."""
+    lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
+
+    def make(base: Base) -> None:
+        path = make_base(base, root, log_path(root, f"{base.name}-base"))
+        progress.say(f"the {base.name} base is there, {path.stat().st_size / 1e6:.0f} MB")
+
+    for base in lacking:
+        progress.say(f"making the {base.name} base by {base.bootstrap}")
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(make, lacking))
 
 
 def make_base(base: Base, root: Path, log: Path) -> Path:

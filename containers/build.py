@@ -6,9 +6,6 @@ import json
 import os
 import shutil
 import sys
-import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,8 +25,8 @@ from containers import (
     staging,
 )
 from containers.apptainer import CallError, apptainer_command, call, exec_options, provide
-from containers.bases import Base, Bootstrap, bases_of, make_base
-from containers.commands import StepError, run_logged
+from containers.bases import Bootstrap, bases_of, ensure_bases
+from containers.commands import Progress, StepError, log_path, run_logged
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.table import TABLE, Packed, TableError, load_table
@@ -40,18 +37,6 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 # Apptainer would take the time at which it writes the labels. Of the last stage; with --force this
 # replaces its own.
 DATED = "\n%labels\n    org.label-schema.build-date {}\n"
-
-
-class Progress:
-    """Lines on standard output, each with the seconds since the start."""
-
-    def __init__(self) -> None:
-        """Begin to count."""
-        self.start = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """Print one line."""
-        print(f"[{time.monotonic() - self.start:6.1f} s] {text}", flush=True)
 
 
 def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
@@ -93,29 +78,6 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
         return bool((images.folder(recipe.root) / entry["file"]).stat().st_size == entry["bytes"])
     except OSError:
         return False
-
-
-def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:
-    """Make the bases that are not there, side by side: each keeps one core busy."""
-    lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
-
-    def make(base: Base) -> None:
-        path = make_base(base, root, log_path(root, f"{base.name}-base"))
-        progress.say(f"the {base.name} base is there, {path.stat().st_size / 1e6:.0f} MB")
-
-    for base in lacking:
-        progress.say(f"making the {base.name} base by {base.bootstrap}")
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(make, lacking))
-
-
-def log_path(root: Path, name: str) -> Path:
-    """Return the path of a new log of a build."""
-    folder = root / ".wyeast" / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"build-{name}.log"
-    path.unlink(missing_ok=True)
-    return path
 
 
 def build_image(recipe: staging.Recipe, progress: Progress) -> None:
@@ -230,9 +192,9 @@ def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -
         )
     except (CallError, ValueError, images.ImageError) as error:
         raise StepError(f"the new image does not say what it is ({error})", log) from None
-    wanted = recipe.implementation.labels()
+    wanted = recipe.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
-        raise StepError("the new image's labels are not those of the table", log)
+        raise StepError("the new image's labels are not those of its recipe", log)
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
         raise StepError("an input has changed while it was copied; run the build again", log)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from containers import programs
@@ -17,6 +18,27 @@ class StepError(Exception):
         if any("No space left on device" in line for line in lines[-200:]):
             sentence += ": the disk is full, make room and run the build again"
         super().__init__("\n".join([f"{sentence}; its log ends so:", *tail, f"log: {log}"]))
+
+
+class Progress:
+    """Lines on standard output, each with the seconds since the start."""
+
+    def __init__(self) -> None:
+        """Begin to count."""
+        self.start = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        print(f"[{time.monotonic() - self.start:6.1f} s] {text}", flush=True)
+
+
+def log_path(root: Path, name: str) -> Path:
+    """Return the path of a new log of a build."""
+    folder = root / ".wyeast" / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"build-{name}.log"
+    path.unlink(missing_ok=True)
+    return path
 
 
 def run_logged(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from containers import apt, build, images, programs, spack_environment
 from containers.apptainer import CallError, apptainer_command, call, provide
-from containers.commands import StepError
+from containers.commands import Progress, StepError, log_path
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
@@ -140,7 +140,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
         )
     with tempfile.TemporaryDirectory(dir=root / ".wyeast", prefix="again-") as folder:
         second = Path(folder) / "again.sif"
-        build.make_image(recipe, second, Path(folder) / name, entry["built_utc"], build.Progress())
+        build.make_image(recipe, second, Path(folder) / name, entry["built_utc"], Progress())
         scratch = Path(folder) / "compared"
         scratch.mkdir()
         try:
@@ -177,8 +177,7 @@ def main() -> int:
         provide(builds=True)
         with only_build(ROOT):
             same = [
-                build_again(ROOT, name, build.log_path(ROOT, f"{name}-reproducibility"))
-                for name in names
+                build_again(ROOT, name, log_path(ROOT, f"{name}-reproducibility")) for name in names
             ]
         return 0 if all(same) else 1
 

@@ -16,8 +16,13 @@ import yaml
 
 from containers import spack
 from containers.apptainer import apptainer_command
+from containers.apptainer import provide as provide_apptainer
+from containers.bases import bases_of, ensure_bases
+from containers.commands import Progress
+from containers.locking import only_build
+from containers.sources import load_sources
 from containers.spack import Spack
-from containers.table import Table
+from containers.table import Table, load_table
 
 ENVIRONMENT = "spack.yaml"
 RECIPES = "spack_repo"
@@ -207,6 +212,23 @@ def prepare(root: Path, implementation: str) -> Path:
     if lock.exists():
         shutil.copy(lock, folder / "spack.lock")
     return folder
+
+
+def provide_base(root: Path) -> Path:
+    """Return the base that Spack runs in, made where it is not there, with Apptainer to run it.
+
+    Raises the errors of this package: each is a sentence.
+    """
+    table = load_table(root)
+    # It is the same one for all.
+    first = table.resolve(table.built_by("spack")[0])
+    base = bases_of(root, table, first, load_sources(root), "mmdebstrap")[0]
+    path = base.path(root / ".wyeast")
+    provide_apptainer(builds=not path.exists())
+    if not path.exists():
+        with only_build(root):
+            ensure_bases([base], root, Progress())
+    return path
 
 
 def tool_binds(root: Path, found: Spack) -> list[str]:

@@ -14,6 +14,10 @@ from containers.table import TABLE, Implementation
 
 #: Spack adds the architecture of the lock's target to what our Makefile asks for.
 FLAGS = f"{staging.FLAGS} -march=x86-64-v3"
+#: What the labels say of the programs of others that a package brings.
+LABELS_OF_PACKAGES = {
+    "intel-mpi-benchmarks": {"org.wyeast.foreign_programs": "IMB-MPI1"},
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,16 @@ class SpackRecipe(staging.Recipe):
             spack.RELEASES,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def labels(self) -> dict[str, str]:
+        """Return the image's labels: the table's, and those of what else the lock installs."""
+        text = self.lock().read_text()
+        nodes = spack_environment.read_lock(text)
+        roots = {nodes[key].name for key in spack_environment.roots_of(text)}
+        found = super().labels()
+        for package in sorted(roots & set(LABELS_OF_PACKAGES)):
+            found |= LABELS_OF_PACKAGES[package]
+        return found
 
     def lock(self) -> Path:
         """Return the path of the lock; raises SpackError where there is none."""

@@ -7,13 +7,10 @@ import time
 from pathlib import Path
 
 from containers import apt, spack, spack_environment
-from containers.apptainer import provide as provide_apptainer
-from containers.bases import bases_of
-from containers.build import Progress, ensure_bases
 from containers.commands import StepError
-from containers.locking import BuildError, only_build
+from containers.locking import BuildError
 from containers.programs import ProvisionError
-from containers.sources import SourceError, load_sources
+from containers.sources import SourceError
 from containers.spack_environment import SpackError
 from containers.table import TableError, load_table
 
@@ -23,19 +20,14 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 def renew(root: Path, names: list[str]) -> list[str]:
     """Renew the locks of implementations, one after the other; return those that failed."""
     found = spack.provide(root)
-    table = load_table(root)
-    base = bases_of(root, table, table.resolve(names[0]), load_sources(root), "mmdebstrap")[0]
-    provide_apptainer()
-    if not base.path(root / ".wyeast").exists():
-        with only_build(root):
-            ensure_bases([base], root, Progress())
+    base = spack_environment.provide_base(root)
     failed = []
     for name in names:
         start = time.monotonic()
         path = spack_environment.lock_path(root, name)
         old = path.read_text() if path.exists() else None
         try:
-            new = spack_environment.concretize(root, found, base.path(root / ".wyeast"), name)
+            new = spack_environment.concretize(root, found, base, name)
         except SpackError as error:
             print(f"spack-lock: {error}", file=sys.stderr)
             failed.append(name)

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from containers import apt, spack, spack_environment
-from containers.bases import bases_of
+from containers.commands import StepError
+from containers.locking import BuildError
 from containers.programs import ProvisionError
 from containers.sources import SourceError, fetch_archive, load_sources, sha256_of
 from containers.spack import Spack
@@ -96,12 +97,14 @@ def releases(root: Path) -> list[Path]:
 
 
 def create(root: Path, found: Spack, implementation: str) -> list[str]:
-    """Let Spack download all sources of a lock into the mirror; return its words on what failed."""
-    table = load_table(root)
-    base = bases_of(root, table, table.resolve(implementation), load_sources(root), "mmdebstrap")[0]
+    """Let Spack download all sources of a lock into the mirror; return its words on what failed.
+
+    It runs in the base, which is made first where it is not there.
+    """
+    base = spack_environment.provide_base(root)
     environment = spack_environment.prepare(root, implementation)
     done = spack_environment.run(
-        root, found, base.path(root / ".wyeast"), implementation, environment,
+        root, found, base, implementation, environment,
         "mirror", "create", "-d", "/mnt/mirror", "--all",
         # The checkout's own are no archive.
         "--exclude-specs", "wyeast-benchmarks@develop",
@@ -137,7 +140,9 @@ def main() -> int:
                 print(f"spack-mirror: {name}: not every source could be had:", file=sys.stderr)
                 print("\n".join(f"    {line}" for line in lines), file=sys.stderr)
                 return 1
-    except (ProvisionError, SourceError, SpackError, TableError, apt.AptError) as error:
+    except (
+        ProvisionError, SourceError, SpackError, TableError, BuildError, StepError, apt.AptError,
+    ) as error:  # fmt: skip
         print(f"spack-mirror: {error}", file=sys.stderr)
         return 1
     archives = sorted(path for path in folder(ROOT).rglob("*") if path.is_file())

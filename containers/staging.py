@@ -62,6 +62,10 @@ class Recipe:
         """Return the definition's path."""
         return self.root / "containers" / self.implementation.definition
 
+    def labels(self) -> dict[str, str]:
+        """Return the image's labels."""
+        return self.implementation.labels()
+
     def packer(self) -> list[Path]:
         """Return the path of what packs an MPI of this machine, if the recipe is of one."""
         return [Path(packing.__file__)] if self.implementation.packed else []
@@ -202,7 +206,7 @@ def write_description(recipe: Recipe, build: Path, known: dict[str, Any]) -> Pat
     """
     build.mkdir(parents=True)
     implementation = recipe.implementation
-    labels = "".join(f"{key} {value}\n" for key, value in implementation.labels().items())
+    labels = "".join(f"{key} {value}\n" for key, value in recipe.labels().items())
     (build / "labels").write_text(labels)
     search_path = f"/opt/wyeast/bin:{implementation.prefix}/bin:$PATH"
     environment = {"PATH": search_path, **implementation.environment}

@@ -99,6 +99,8 @@ class Entry(_Strict):
     version: str
     builder: Literal["wheel", "debian", "prefix", "spack"]
     default: bool = False
+    #: For `spack`, what Spack calls the version, where that is not what the library says of itself.
+    spack_version: str | None = None
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
     #: The definition, in containers/; where nothing is said, image.def, or spack.def for Spack.
@@ -127,6 +129,7 @@ class Implementation(Family):
     version: str
     builder: str
     default: bool
+    spack_version: str | None = None
     sources: list[str]
     definition: str
     packed: Packed | None = None
@@ -197,6 +200,11 @@ class Table(_Strict):
             raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
         if entry.builder == "debian":
             _check_debian(found)
+        if found.spack_version and entry.builder != "spack":
+            raise TableError(
+                f"{TABLE}: implementations.{name}: `spack_version` belongs to `builder: spack`; "
+                "remove the key"
+            )
         if (entry.builder == "prefix") != bool(found.packed):
             raise TableError(
                 f"{TABLE}: implementations.{name}: `builder: prefix` and `packed` belong together; "

@@ -1,12 +1,22 @@
-"""Which MPI library a program is really linked to."""
+"""Which MPI library a program is really linked to.
 
+As a program, in an image's build: `python3 linkage.py MPI <installed` reads what Spack installed,
+`package prefix` a line, proves every program of the other packages to be linked to the MPI's
+library, and prints their paths. Standard library only.
+"""
+
+import argparse
+import os
 import re
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 #: Open MPI's and MPICH's library and relatives: libmpich, libmpi_abi, libmpifort, libmpicxx.
 MPI_LIBRARY = re.compile(r"libp?mpi(ch|fort|cxx|_\w+)?\d*\.so(\.\d+)*")
+#: The programs that need no MPI, of all packages that spack.yaml asks for.
+WITHOUT_MPI = frozenset({"hpl_dat", "profiled", "NPtcp"})
 
 
 class WrongLibrary(Exception):
@@ -40,7 +50,7 @@ def libraries(prefix: Path) -> set[Path]:
     }
 
 
-def check(programs: Iterable[Path], prefix: Path, without_mpi: Iterable[str] = ()) -> None:
+def check(programs: Iterable[Path], prefix: Path, without_mpi: Iterable[str] = WITHOUT_MPI) -> None:
     """Raise WrongLibrary unless every program is linked to the MPI under the prefix.
 
     `without_mpi` names the programs that may be linked to none; one to a wrong MPI they may not.
@@ -63,3 +73,53 @@ def check(programs: Iterable[Path], prefix: Path, without_mpi: Iterable[str] = (
                 )
     if not seen:
         raise WrongLibrary(f"no program is there to be linked to the MPI under {prefix}")
+
+
+def programs_of(prefix: Path) -> Iterator[Path]:
+    """Give what can be started of a package: compiled programs and scripts, no links, no data."""
+    for folder in (prefix / "bin", prefix / "libexec"):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not path.is_symlink() and os.access(path, os.X_OK):
+                yield path
+
+
+def is_compiled(program: Path) -> bool:
+    """Return whether a program is linked, and not a script."""
+    with program.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def prove(lines: Iterable[str], mpi: str) -> list[Path]:
+    """Return the programs of what is installed, each compiled one linked to the MPI of the name.
+
+    Raises WrongLibrary for one that is not, and for a package without a compiled program.
+    """
+    prefixes = {name: Path(prefix) for name, prefix in map(str.split, lines)}
+    if mpi not in prefixes:
+        raise WrongLibrary(f"{mpi} is not among what is installed: {', '.join(prefixes) or 'none'}")
+    found = []
+    for name, prefix in prefixes.items():
+        if name != mpi:
+            programs = list(programs_of(prefix))
+            check(filter(is_compiled, programs), prefixes[mpi])
+            found += programs
+    return found
+
+
+def main() -> int:
+    """Print the programs, or say in a sentence which is linked to what."""
+    parser = argparse.ArgumentParser(
+        prog="linkage.py", description="Prove what Spack installed to be linked to one MPI."
+    )
+    parser.add_argument("mpi", help="the package that is the MPI")
+    try:
+        found = prove(sys.stdin, parser.parse_args().mpi)
+    except WrongLibrary as error:
+        print(f"linkage: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(map(str, found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import bases, build, images, sources, staging
+from containers import bases, build, commands, images, sources, staging
 from containers.commands import StepError
 from containers.locking import only_build
 from containers.table import load_table
@@ -156,7 +156,7 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
     monkeypatch.setattr(build, "run_logged", fail)
     monkeypatch.setattr(build, "apptainer_command", lambda: Path("apptainer"))
     with pytest.raises(StepError, match="the disk is full, make room") as caught:
-        build.build_image(recipe, build.Progress())
+        build.build_image(recipe, commands.Progress())
     assert str(checkout / ".wyeast" / "logs" / f"build-{NAME}.log") in str(caught.value)
     assert (checkout / images.LOCK).read_bytes() == before
     assert [path.name for path in (checkout / ".wyeast" / "build").iterdir()] == []

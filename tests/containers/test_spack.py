@@ -2,8 +2,10 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,10 @@ DATA: dict[str, Any] = yaml.safe_load((PROJECT / "spack.yaml").read_text())["spa
 NAMES = load_table(PROJECT).built_by("spack")
 LOCKED = sorted(path.stem for path in (PROJECT / spack_environment.LOCKS).glob("*.lock"))
 RECIPES = sorted((PROJECT / "spack_repo" / "wyeast" / "packages").glob("*/package.py"))
+
+
+SITE = PROJECT / "site_configs" / spack_environment.SITE / "spack" / "packages.yaml"
+EXTERNALS: dict[str, Any] = yaml.safe_load(SITE.read_text())["packages"]
 
 
 def chosen(name: str, definition: str) -> list[str]:
@@ -51,7 +57,7 @@ def test_an_implementation_is_one_mpi_of_the_table_s_version(name: str) -> None:
     assert specification == spack_environment.environment_names(PROJECT)[name]
     _, version = name_and_version(specification)
     found = load_table(PROJECT).resolve(name)
-    assert version == found.version
+    assert version == (found.spack_version or found.version)
     assert name.endswith("-spack") and found.definition == "spack.def"
 
 
@@ -119,8 +125,27 @@ def test_a_lock_says_nothing_of_the_machine_that_made_it(name: str) -> None:
         node.external for node in spack_environment.read_lock(text).values() if node.external
     }  # fmt: skip
     places |= set(re.findall(r'"dev_path": ?"([^"]*)"', text))
+    assert json.loads(text)["spack"]["version"] == spack.RELEASES["spack"].removeprefix("v")
     assert all(place.startswith(("/usr", "/opt/")) for place in places), places
     assert "/opt/spack-environment/benchmarks" in places
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_lock_s_externals_are_those_of_the_base(name: str) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    known = {
+        (*name_and_version(external["spec"]), external["prefix"])
+        for package in EXTERNALS.values()
+        for external in package.get("externals", [])
+    }
+    # That of Debian 12, which Spack finds by the compiler; no site says it.
+    known.add(("glibc", "2.36", "/usr"))
+    found = {
+        (node.name, node.version, node.external)
+        for node in spack_environment.read_lock(text).values()
+        if node.external
+    }
+    assert found and found <= known
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.parent.name)
@@ -170,11 +195,9 @@ def test_the_recipes_repository_is_of_spack_1() -> None:
 
 
 def test_externals_are_the_table_s_packages() -> None:
-    site = PROJECT / "site_configs" / spack_environment.SITE / "spack" / "packages.yaml"
-    externals = yaml.safe_load(site.read_text())["packages"]
     for name in spack_environment.of_the_distribution(load_table(PROJECT)):
         mpi, version = name_and_version(chosen(name, "mpi")[0])
-        (external,) = externals[mpi]["externals"]
+        (external,) = EXTERNALS[mpi]["externals"]
         assert external["spec"] == f"{mpi}@={version}"
         assert external["prefix"] == f"/opt/debian-mpi/{mpi}-{version}"
 
@@ -241,6 +264,22 @@ def test_an_old_spack_is_refused_in_one_sentence(
     with pytest.raises(ProvisionError, match=r"Spack 0\.23.* need 1\.0 or newer") as caught:
         spack.find(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_an_old_spack_leaves_real_tests_out_and_one_that_is_named_fails_them(
+    tmp_path: Path,
+) -> None:
+    old = core(tmp_path / "old", "0.23.1")
+    words = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-k", "site",
+             "tests/containers/test_spack_real.py"]  # fmt: skip
+    variables = {k: v for k, v in os.environ.items() if k != "SPACK_ROOT"}
+    variables["PATH"] = f"{old}/bin:{variables['PATH']}"
+    for named, code, outcome in (({}, 0, "1 skipped"), ({"SPACK_ROOT": str(old)}, 1, "1 error")):
+        done = subprocess.run(
+            words, cwd=PROJECT, env=variables | named, capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stdout
+        assert outcome in done.stdout and "0.23.1, but spack.yaml" in done.stdout
 
 
 def test_what_is_no_spack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -134,13 +133,31 @@ def served(folder: Path) -> Iterator[Registry]:
     code = 'print crypt(shift, q($2y$05$) . "abcdefghijklmnopqrstuu")'
     (folder / "passwords").write_text(f"user:{make('perl', '-e', code, PASSWORD)}\n")
     found = Registry(folder, free_port())
+    secured = (
+        f", tls: {{certificate: {folder}/crt, key: {folder}/key}}}}\n"
+        f"auth: {{htpasswd: {{realm: test, path: {folder}/passwords}}}}\n"
+    )
+    with running(folder, found.port, secured):
+        yield found
+
+
+@contextmanager
+def plainly_served(folder: Path) -> Iterator[int]:
+    """A registry on loopback that anybody may use, until the end; gives its port."""
+    folder.mkdir()
+    port = free_port()
+    with running(folder, port, "}\n"):
+        yield port
+
+
+@contextmanager
+def running(folder: Path, port: int, rest: str) -> Iterator[None]:
+    """The registry's server, whose configuration ends with `rest`."""
     (folder / "config.yml").write_text(
         "version: 0.1\n"
         "log: {level: warn, accesslog: {disabled: true}}\n"
         f"storage: {{filesystem: {{rootdirectory: {folder}/store}}}}\n"
-        f"http: {{addr: '127.0.0.1:{found.port}',"
-        f" tls: {{certificate: {folder}/crt, key: {folder}/key}}}}\n"
-        f"auth: {{htpasswd: {{realm: test, path: {folder}/passwords}}}}\n"
+        f"http: {{addr: '127.0.0.1:{port}'{rest}"
     )
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
@@ -149,12 +166,11 @@ def served(folder: Path) -> Iterator[Registry]:
     try:
         for _ in range(600):
             assert server.poll() is None, (folder / "log").read_text()
-            with suppress(OSError), socket.create_connection(("127.0.0.1", found.port)) as plain:
-                context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
-                context.wrap_socket(plain, server_hostname="localhost").close()
+            with suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
                 break
             time.sleep(0.1)
-        yield found
+        yield
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait()
