@@ -16,6 +16,7 @@ from containers.table import TABLE, Implementation
 FLAGS = f"{staging.FLAGS} -march=x86-64-v3"
 #: What the labels say of the programs of others that a package brings.
 LABELS_OF_PACKAGES = {
+    "npb": {"org.wyeast.nas": "official"},
     "intel-mpi-benchmarks": {"org.wyeast.foreign_programs": "IMB-MPI1"},
 }
 

@@ -29,6 +29,15 @@ def packages(name: str) -> dict[str, str]:
 # Programs.
 
 
+def make_variable(name: str) -> set[str]:
+    done = subprocess.run(
+        ["make", "-s", "--no-print-directory", "-C", str(PROJECT / "benchmarks"),
+         f"--eval=words: ; @echo $({name})", "words"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
 def programs_of_checks() -> set[str]:
     """Every program that a check of MPI names, NPB's own apart, which are made up of two names."""
     found = set()
@@ -46,6 +55,46 @@ def programs_of_checks() -> set[str]:
     return {str(name) for name in found} | {"NPmpi", "hpl_dat", "profiled"}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_image_has_the_programs_that_the_checks_run(name: str) -> None:
+    asked = packages(name)
+    assert len(asked.keys() & {"hpl", "hpl-hpcc"}) == 1 and "netpipe" in asked
+    there = make_variable("PROGRAMS") | {"xhpl", "NPmpi", "NPtcp"}
+    if "+blas" in asked["wyeast-benchmarks"].split():
+        there |= make_variable("BLAS_PROGRAMS")
+    needed = programs_of_checks()
+    assert {"dgemm", "linpack", "pingpong", "collective", "xhpl"} <= needed
+    assert needed <= there
+
+
+def test_the_recipe_s_blas_programs_are_the_makefile_s_and_of_no_other_recipe() -> None:
+    folder = PROJECT / "spack_repo/wyeast/packages"
+    recipe = (folder / "wyeast_benchmarks/package.py").read_text()
+    (words,) = re.findall(r"with_blas = (\(.*\))", recipe)
+    assert set(ast.literal_eval(words)) == make_variable("BLAS_PROGRAMS")
+    # Two packages with a program of one name could not be linked into one folder.
+    assert "install-blas" in recipe
+    assert "install-blas" not in (folder / "hpl_hpcc/package.py").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_npb_has_what_the_check_runs(name: str) -> None:
+    asked = packages(name).get("npb")
+    if asked is None:
+        return
+    values: dict[str, Any] = {}
+    for node in ast.parse((PROJECT / "reframe_checks/nas.py").read_text()).body:
+        if isinstance(node, ast.Assign):
+            target = ast.unparse(node.targets[0])
+            if target in ("BENCHMARKS", "QUICK", "PAPER"):
+                values[target] = eval(ast.unparse(node.value))
+    words = dict(word.split("=") for word in asked.split()[1:])
+    assert {b.lower() for b in values["BENCHMARKS"]} <= set(words["names"].split(","))
+    classes = {size for size, _ in [*values["QUICK"], *values["PAPER"]]}
+    assert classes == {"S", "W", "B"}
+    assert classes <= set(words["classes"].split(","))
+
+
 # Labels.
 
 
@@ -58,6 +107,7 @@ def recipe_of(name: str) -> spack_image.SpackRecipe:
 @pytest.mark.parametrize("name", LOCKED)
 def test_labels_say_which_programs_of_others_there_are(name: str, tmp_path: Path) -> None:
     labels, asked = recipe_of(name).labels(), packages(name)
+    assert (labels.get("org.wyeast.nas") == "official") == ("npb" in asked)
     imb = "intel-mpi-benchmarks" in asked
     assert labels.get("org.wyeast.foreign_programs") == ("IMB-MPI1" if imb else None)
     assert not imb or "+mpi1" in asked["intel-mpi-benchmarks"].split()
@@ -74,7 +124,7 @@ def test_an_image_without_its_label_is_refused(
 ) -> None:
     recipe = recipe_of("mpich-5.0.1-spack")
     labels = recipe.labels()
-    del labels["org.wyeast.foreign_programs"]
+    del labels["org.wyeast.nas"]
     monkeypatch.setattr("containers.images.labels_inside", lambda image: labels)
     manifest = {"inputs_sha256": "x", "debian_packages": {}}
     monkeypatch.setattr("containers.build.call", lambda *words: json.dumps(manifest))

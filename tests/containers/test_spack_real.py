@@ -123,7 +123,8 @@ def environment_of(
     environment.mkdir()
     version = "develop" if source else "0.1.0"
     content: dict[str, Any] = {
-        "specs": [f"wyeast-benchmarks@={version}"],
+        # Here is no BLAS that Spack is told of.
+        "specs": [f"wyeast-benchmarks@={version} ~blas"],
         "concretizer": {"reuse": False}, "view": False,
     }  # fmt: skip
     if source:

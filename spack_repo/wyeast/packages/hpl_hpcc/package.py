@@ -11,8 +11,7 @@ from spack.package import *
 
 class HplHpcc(MakefilePackage):
     """HPL 2.0 from the archive of HPC Challenge, through a BLAS' C interface: the program `xhpl`
-    that reads HPL.dat, for where HPL's own archive cannot be had. With it come the project's own
-    programs that need a BLAS: dgemm and linpack."""
+    that reads HPL.dat, for where HPL's own archive cannot be had."""
 
     homepage = "https://hpcchallenge.org"
     url = "https://hpcchallenge.org/projectsfiles/hpcc/download/hpcc-1.5.0.tar.gz"
@@ -39,10 +38,10 @@ class HplHpcc(MakefilePackage):
         ]  # fmt: skip
 
     def build(self, spec, prefix):
-        make(*self.arguments(), "xhpl", "blas")
+        make(*self.arguments(), "xhpl")
 
     def install(self, spec, prefix):
-        make(*self.arguments(), "install-hpl", "install-blas")
+        make(*self.arguments(), "install-hpl")
 
     @run_after("install")
     def linked_to_the_asked_mpi(self):

@@ -25,8 +25,14 @@ class WyeastBenchmarks(MakefilePackage):
     version("develop")
     version("0.1.0", sha256="e0f75c13073dcf107970055fb841a5f4d6109b63f377a0a976f7d2bdec19eecc")
 
+    variant("blas", default=True, description="Also what measures a node by its BLAS and LAPACK")
+
     depends_on("c", type="build")
     depends_on("mpi")
+    depends_on("blas", when="+blas")
+
+    #: What `+blas` adds.
+    with_blas = ("dgemm", "linpack")
 
     def setup_build_environment(self, env: EnvironmentModifications) -> None:
         # For the tests' two ranks, where Spack runs as root, as it does in an image's build, on one
@@ -48,27 +54,41 @@ class WyeastBenchmarks(MakefilePackage):
         return os.path.join(self.stage.path, f"build-{self.spec.dag_hash()}")
 
     def arguments(self):
-        return [
+        found = [
             f"CC={self.spec['mpi'].mpicc}",
             f"BUILD={self.build_folder()}",
             f"PREFIX={self.prefix}",
         ]
+        if self.spec.satisfies("+blas"):
+            blas = self.spec["blas"].libs
+            found.append(f"BLAS={blas.search_flags} {blas.link_flags}")
+        return found
 
     def build(self, spec, prefix):
+        targets = ["all", *(["blas"] if spec.satisfies("+blas") else [])]
         with working_dir(self.build_directory):
-            make(*self.arguments())
+            make(*self.arguments(), *targets)
 
     def install(self, spec, prefix):
+        targets = ["install", "install-sources"]
+        targets += ["install-blas"] if spec.satisfies("+blas") else []
         with working_dir(self.build_directory):
-            make(*self.arguments(), "install", "install-sources")
+            make(*self.arguments(), *targets)
 
     def check(self):
         with working_dir(self.build_directory):
             make(*self.arguments(), "check", f"LAUNCH={self.launch()}")
+        self.check_blas(os.path.join(self.build_folder(), "bin"))
 
     def installcheck(self):
         with working_dir(self.build_directory):
             make(*self.arguments(), "installcheck", f"LAUNCH={self.launch()}")
+        self.check_blas(self.prefix.bin)
+
+    def check_blas(self, folder):
+        """Let each program of `+blas` say what it is for, as the Makefile lets the others."""
+        for name in self.with_blas if self.spec.satisfies("+blas") else ():
+            Executable(os.path.join(folder, name))("--help", output=os.devnull)
 
     def launch(self):
         """Return the command that starts two ranks, or nothing where the MPI brings none."""
