@@ -93,6 +93,8 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
         box.ask(pid, "start")
         links = json.loads(box.ask(pid, "check-links"))
         rates = links["rates"]
+        if cluster.link:
+            description["link"]["burst_bytes"] = links["burst_bytes"]
         processors, peak = detected_processor()
         facts = {
             "nodes": cluster.nodes,
