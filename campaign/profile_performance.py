@@ -137,7 +137,7 @@ def alternate(
 
 
 def main() -> int:
-    """Measure every default image; print Markdown."""
+    """Measure the images; print Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.profile_performance", description=__doc__
     )
@@ -145,11 +145,14 @@ def main() -> int:
         "--rounds", type=int, default=10,
         help="alternations, of su3 and CG twice as many (%(default)s)",
     )  # fmt: skip
-    rounds = max(2, parser.parse_args().rounds)
+    parser.add_argument("--images", help="names with commas (those that a plain run measures)")
+    options = parser.parse_args()
+    rounds = max(2, options.rounds)
+    named = options.images.split(",") if options.images else images.default_implementations(ROOT)
     print(
         "| image | program | profiled | without | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
-    for implementation in images.default_implementations(ROOT):
+    for implementation in named:
         image = trust.admit(ROOT, implementation, load_site(SITE))
         mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:
