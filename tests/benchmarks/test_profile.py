@@ -242,3 +242,24 @@ def test_valgrind_finds_nothing(one: Built, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     truth = truth_of(done.stdout)
     assert counted(read_profile(tmp_path / "profile"), truth) == truth
+
+
+@pytest.mark.parametrize("constant", ["", "const"])
+def test_either_declaration_of_the_list_of_partitions(tmp_path: Path, constant: str) -> None:
+    (tmp_path / "mpi.h").write_text(
+        "#define MPI_VERSION 4\ntypedef int MPI_Request;\n"
+        + "".join(
+            f"int {name}(int count, {constant} int list[], MPI_Request request);\n"
+            for name in ("MPI_Pready_list", "PMPI_Pready_list")
+        )
+    )
+    (tmp_path / "wrapper.c").write_text(
+        '#include "interface.h"\n'
+        "int MPI_Pready_list(int count, PARTITIONS list, MPI_Request request)\n"
+        "{\n    return PMPI_Pready_list(count, list, request);\n}\n"
+    )
+    subprocess.run(
+        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{tmp_path}",
+         f"-I{PROFILE}", "-c", "-o", tmp_path / "wrapper.o", tmp_path / "wrapper.c"],
+        check=True,
+    )  # fmt: skip
