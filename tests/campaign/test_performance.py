@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from campaign import performance
+from campaign import performance, places
 from campaign.hpl_performance import filled
 from campaign.places import Place
 from campaign.su3_performance import SIDES, rank_counts
+from containers import trust
 from reframe_checks.mixins.hpl_problem import largest_order
 from site_configs.settings import load_site
 
@@ -24,6 +25,17 @@ def measure(*words: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "campaign.performance", *words],
         cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.real
+def test_no_setting_of_the_caller_is_outside_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a processor that it would give half its rate.
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    place = places.outside(trust.admit(PROJECT, IMAGE, load_site("local")), tmp_path)
+    said, _ = place.run(["env"])
+    assert "OPENBLAS_CORETYPE" not in said and "OPENBLAS_NUM_THREADS=1" in said
 
 
 @pytest.mark.real
