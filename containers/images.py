@@ -257,7 +257,8 @@ def labels(path: Path) -> dict[str, str]:
     The image is known by its place: `.wyeast/images/` of the checkout whose lock is asked.
     Raises ImageError for an image that is not in the lock.
     """
-    root = path.resolve().parents[2]
+    # Not resolved: the folder may be a link to a larger disk.
+    root = path.absolute().parents[2]
     for entry in load_lock(root)["images"].values():
         if entry["file"] == path.name:
             return dict(entry["labels"])

@@ -33,6 +33,14 @@ def test_the_locked_image_is_found(tmp_path: Path) -> None:
     assert images.labels(path) == {"org.wyeast.pmi": "pmi2"}
 
 
+def test_the_folder_of_images_may_be_a_link_to_another_disk(tmp_path: Path) -> None:
+    project, disk = tmp_path / "project", tmp_path / "disk"
+    for folder in (project, disk):
+        folder.mkdir()
+    (project / ".wyeast").symlink_to(disk)
+    assert images.labels(place(project)) == {"org.wyeast.pmi": "pmi2"}
+
+
 def test_another_image_is_refused_even_after_a_good_one_was_seen(tmp_path: Path) -> None:
     path = place(tmp_path)
     images.verify(tmp_path, "mpich-5.0.2")
