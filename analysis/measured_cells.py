@@ -12,7 +12,7 @@ from analysis.emulation_records import Emulation
 from analysis.metrics import metrics
 from analysis.npb_output import NpbRun
 from analysis.plausibility import clock_resolution, limited_by_clock, one_way_bandwidth
-from analysis.records import ProgramOutput
+from analysis.records import ProgramOutput, Result
 from analysis.start_up import start_up_times
 from analysis.statistics import median
 from analysis.su3_records import Su3
@@ -39,18 +39,29 @@ def series_of(launch: Launch) -> Series:
         return {"": {0: start_up_times(output, launch.record.started_s()).start_up}}
     found: Series = defaultdict(dict)
     for result in output.results:
-        if isinstance(result, PingPong) and result.message_bytes > 0:
-            found[""][result.message_bytes] = one_way_bandwidth(
-                result.message_bytes, result.time_s.median
-            )
+        if not (timed := time_of(result)):
+            continue
+        series, size, seconds = timed
+        if isinstance(result, PingPong):
+            if size > 0:
+                found[series][size] = one_way_bandwidth(size, seconds)
         # A collective operation without data may take no time, of which there is no ratio.
-        elif isinstance(result, Communication) and result.time_s.median > 0:
-            found[result.series][result.message_bytes] = result.time_s.median
-        elif isinstance(result, Emulation):
-            found[result.series][0] = result.together_s.median
-        elif isinstance(result, Su3):
-            found[result.series][0] = result.time_s.median
+        elif seconds > 0 or not isinstance(result, Communication):
+            found[series][size] = seconds
     return dict(found)
+
+
+def time_of(result: Result) -> tuple[str, int, float] | None:
+    """Return a result's series, message size in bytes (0 without messages) and median time in s."""
+    if isinstance(result, PingPong):
+        return "", result.message_bytes, result.time_s.median
+    if isinstance(result, Communication):
+        return result.series, result.message_bytes, result.time_s.median
+    if isinstance(result, Emulation):
+        return result.series, 0, result.together_s.median
+    if isinstance(result, Su3):
+        return result.series, 0, result.time_s.median
+    return None
 
 
 @dataclass(frozen=True)
@@ -90,14 +101,9 @@ def timed_by_clock(launch: Launch) -> Series:
         return {}
     found: Series = defaultdict(dict)
     for result in launch.output.results:
-        if isinstance(result, PingPong):
-            found[""][result.message_bytes] = result.time_s.median
-        elif isinstance(result, Communication):
-            found[result.series][result.message_bytes] = result.time_s.median
-        elif isinstance(result, Emulation):
-            found[result.series][0] = result.together_s.median
-        elif isinstance(result, Su3):
-            found[result.series][0] = result.time_s.median
+        if timed := time_of(result):
+            series, size, seconds = timed
+            found[series][size] = seconds
     return dict(found)
 
 

@@ -36,6 +36,7 @@ LATTICES = "su3-lattices"
 #: One alternation of these takes as long as several of the others.
 MOST_OF_LONG = {"nas": 3, LATTICES: 5}
 HEADER = "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
+HELP_OF_IMAGES = "names with commas (those that a plain run measures)"
 PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
             "--iterations", "1000", "--warmup", "100"]  # fmt: skip
 
@@ -114,6 +115,11 @@ def filled_memory(named: list[str], share: float) -> None:
             print(filled(implementation, place, mpiexec, memory, share), flush=True)
 
 
+def named_or_default(names: str | None) -> list[str]:
+    """Return the images of an option `--images`, or those that a plain run measures."""
+    return names.split(",") if names else images.default_implementations(ROOT)
+
+
 def main() -> int:
     """Measure every built image against its own content outside; print Markdown."""
     kinds: dict[str, Measurement] = {
@@ -128,7 +134,7 @@ def main() -> int:
     parser.add_argument(
         "--nas-classes", default="SWA", help="classes of the NAS Parallel Benchmarks (%(default)s)"
     )
-    parser.add_argument("--images", help="names with commas (those that a plain run measures)")
+    parser.add_argument("--images", help=HELP_OF_IMAGES)
     parser.add_argument(
         "--hpl-memory-share", type=memory_share, metavar="SHARE",
         help="with --only linpack: instead one HPL in each image whose matrix has this share of "
@@ -140,7 +146,7 @@ def main() -> int:
     rounds = max(2, options.rounds)
     kinds["nas"] = NasRates(options.nas_classes)
     # Those whose whole MPI lies under one folder of the image and can be carried out of it.
-    named = options.images.split(",") if options.images else images.default_implementations(ROOT)
+    named = named_or_default(options.images)
     if options.hpl_memory_share:
         filled_memory(named, options.hpl_memory_share)
         return 0

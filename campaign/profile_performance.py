@@ -21,7 +21,7 @@ from analysis.hpl_output import read_hpl_output
 from analysis.npb_output import read_npb_output
 from analysis.records import read_program_output
 from analysis.su3_records import Su3
-from campaign.performance import SITE, show
+from campaign.performance import HELP_OF_IMAGES, SITE, named_or_default, show
 from campaign.places import Place, inside, mpiexec_of
 from containers import images, trust
 from containers.ending import exit_code
@@ -145,14 +145,13 @@ def main() -> int:
         "--rounds", type=int, default=10,
         help="alternations, of su3 and CG twice as many (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--images", help="names with commas (those that a plain run measures)")
+    parser.add_argument("--images", help=HELP_OF_IMAGES)
     options = parser.parse_args()
     rounds = max(2, options.rounds)
-    named = options.images.split(",") if options.images else images.default_implementations(ROOT)
     print(
         "| image | program | profiled | without | ratio | 95% interval |\n|---|---|---|---|---|---|"
     )
-    for implementation in named:
+    for implementation in named_or_default(options.images):
         image = trust.admit(ROOT, implementation, load_site(SITE))
         mpiexec = mpiexec_of(image)
         with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,8 @@ typedef struct {
     size_t count;
 } size_list;
 
-/* Append FIRST, or FIRST:LAST:STEP, to a list: of message sizes, or of other whole numbers. Returns 0, or -1 with a sentence. */
+/* Append FIRST, or FIRST:LAST:STEP, to a list: of message sizes, or of other whole numbers. Returns
+ * 0, or -1 with a sentence. */
 int parse_sizes(const char *option, const char *text, size_list *list, complaint *about);
 
 /* The largest value of a list; 0 of an empty one. */

@@ -1,6 +1,6 @@
 /* The comparison for su3: the same physics as one writes it down, an array of structures and one
- * site after the other, on one processor; and the memory's bandwidth, by the triad of STREAM.
- * It is also a second opinion: its numbers must be su3's to rounding. */
+ * site after the other, on one processor. It is also a second opinion: its numbers must be su3's
+ * to rounding. */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -188,28 +188,6 @@ static void draw_momenta(unsigned int trajectory)
         }
 }
 
-/* STREAM's triad over vectors far larger than a cache; bytes a second, the best of some. */
-static double triad(void)
-{
-    enum { LENGTH = 1 << 23, TIMES = 5 };
-    double *a = malloc(LENGTH * sizeof *a), *b = malloc(LENGTH * sizeof *b);
-    double *c = malloc(LENGTH * sizeof *c), best = 0.0;
-    for (size_t i = 0; a && b && c && i < LENGTH; i++)
-        a[i] = b[i] = c[i] = 1.0;
-    for (int time = 0; a && b && c && time < TIMES; time++) {
-        const double began = seconds(CLOCK_MONOTONIC);
-        for (size_t i = 0; i < LENGTH; i++)
-            a[i] = b[i] + 3.0 * c[i];
-        __asm__ volatile("" : : "r"(a) : "memory");
-        const double rate = 3.0 * LENGTH * sizeof *a / (seconds(CLOCK_MONOTONIC) - began);
-        best = rate > best ? rate : best;
-    }
-    free(a);
-    free(b);
-    free(c);
-    return best;
-}
-
 static void run(void)
 {
     for (size_t x = 0; x < volume; x++)
@@ -228,9 +206,9 @@ static void run(void)
         printf("%s%.17g", i ? "," : "", plaquettes() / (18.0 * (double)volume));
     }
     const double wall = seconds(CLOCK_MONOTONIC) - began;
-    printf("],\"site_updates\":%lld,\"wall_s\":%.9e,\"cpu_s\":%.9e,\"triad_bytes_per_s\":%.9e}\n",
+    printf("],\"site_updates\":%lld,\"wall_s\":%.9e,\"cpu_s\":%.9e}\n",
            (long long)volume * steps * trajectories, wall,
-           seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu, triad());
+           seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from containers import images
 from containers.apptainer import apptainer_command, exec_options
 from containers.table import load_table
 
@@ -29,3 +30,12 @@ def inside(image: Path, *command: str, **variables: str) -> subprocess.Completed
 def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def started(
+    mpi_image: Path, *program: str, ranks: int = 2
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Start ranks of a program, each on a core of its own."""
+    options = images.labels(mpi_image)
+    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
+    return inside(mpi_image, *command, "-n", str(ranks), *program)
