@@ -121,7 +121,6 @@ KEYS: dict[str, Key] = {
         "a list of bit/s above 0",
         lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
     ),
-    "link_burst_bytes": Key("a whole number from 1, or null", _or(None, _whole)),
     "shared_page_cache": Key("true or false", lambda value: isinstance(value, bool)),
     "processors": _detected("a whole number from 1", _whole, needed=False),
     "image_policy": _one_of(("known", "signed"), needed=False),

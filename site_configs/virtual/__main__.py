@@ -91,10 +91,7 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
         (state / "run" / "description.json").write_text(json.dumps(description))
         pid = box.open_box(state)
         box.ask(pid, "start")
-        links = json.loads(box.ask(pid, "check-links"))
-        rates = links["rates"]
-        if cluster.link:
-            description["link"]["burst_bytes"] = links["burst_bytes"]
+        rates = json.loads(box.ask(pid, "check-links"))
         processors, peak = detected_processor()
         facts = {
             "nodes": cluster.nodes,
@@ -104,7 +101,6 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
             "peak_flops_per_node": peak,
             # Nothing follows from it, but campaigns keep it.
             "measured_links_bit_per_s": rates,
-            "link_burst_bytes": links["burst_bytes"],
         }
         (state / box.SITE_OVERRIDES).write_text(yaml.safe_dump(facts))
         (state / "cluster.json").write_text(

@@ -27,11 +27,6 @@ def described() -> Cluster:
     return Cluster(**data, link=Link(**link) if link else None)
 
 
-def describe_anew(cluster: Cluster) -> None:
-    """Keep what this box turned out to be for."""
-    DESCRIPTION.write_text(json.dumps(dataclasses.asdict(cluster)))
-
-
 def become(*command: str) -> None:
     """Go on as the first process of a namespace: one that ends its orphans' processes properly."""
     os.execvp("tini", ["tini", "-s", "--", *command])
@@ -120,18 +115,10 @@ def start() -> None:
 
 
 def check_links() -> None:
-    """Fit the links' burst to the machine, measure every link and print the rates in bit/s.
-
-    The burst is kept, so that a link that is mended or changed later has it too.
-    """
+    """Measure every link and print the rates in bit/s."""
     cluster = described()
-    running = [node_process(number) for number in range(1, cluster.nodes + 1)]
-    pids = [pid for pid in running if pid]
-    link = network.made_up_for_late_timers(pids, cluster.link)
-    if link != cluster.link:
-        describe_anew(dataclasses.replace(cluster, link=link))
-    rates = network.check_links(pids, link)
-    print(json.dumps({"rates": rates, "burst_bytes": link.burst_bytes if link else None}))
+    pids = [node_process(number) for number in range(1, cluster.nodes + 1)]
+    print(json.dumps(network.check_links([pid for pid in pids if pid], cluster.link)))
 
 
 def stop_node(number: int) -> None:

@@ -8,7 +8,6 @@ import json
 import statistics
 import subprocess
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from site_configs.virtual import serialisation
@@ -23,6 +22,8 @@ from site_configs.virtual.description import (
 SWITCH = "switch"
 #: A BPF file system of the box's own, so that what is loaded goes with the box.
 PROGRAMS = Path("/run/programs")
+#: What a node calls its own end of its link.
+NODES_END = "eth0"
 #: Ethernet, IP and TCP (with timestamps) around a segment's payload.
 HEADER_BYTES = 14 + 20 + 32
 #: How far a link's measured rate may be from the one asked for.
@@ -34,11 +35,8 @@ TRIES = 6
 #: catch up. Down to this share of its rate it is still used, but said.
 SLOWEST = 0.85
 PAUSE_S = 0.5
-#: Of its rate, what a link must carry for its burst to be enough. Not more: what makes up for all
-#: that timers are late lets a message of 1 kB pass more quickly than the rate allows.
+#: Of its rate, what a link carries that nothing holds up.
 FULL = 0.93
-#: Beyond this, messages of a few hundred bytes would pass at the speed of memory.
-MOST_BURST_BYTES = 600
 MEASURED_S = 0.9
 #: The rate is the median over intervals of this length. The whole time holds the start, and each
 #: moment for which a shared machine was taken away.
@@ -72,8 +70,6 @@ def make_switch(link: Link | None) -> None:
     if link and link.each_frame:
         PROGRAMS.mkdir()
         run("mount", "-t", "bpf", "none", str(PROGRAMS))
-        serialisation.load(serialisation.sending(), PROGRAMS / "sending")
-        serialisation.load(serialisation.receiving(), PROGRAMS / "receiving")
 
 
 def port_of(number: int) -> str:
@@ -84,33 +80,46 @@ def port_of(number: int) -> str:
 def connect(number: int, pid: int, link: Link | None) -> None:
     """Lay a link from the switch to the node whose first process is `pid`."""
     port = port_of(number)
-    run("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    run("ip", "link", "add", port, "type", "veth", "peer", "name", NODES_END, "netns", str(pid))
     in_network_of(pid, "ip", "link", "set", "lo", "up")
-    in_network_of(pid, "ip", "address", "add", f"{address_of(number)}/24", "dev", "eth0")
-    for command in shaping(port, link) if link else []:
-        run(*command)
-    for command in shaping("eth0", link) if link else []:
-        in_network_of(pid, *command)
+    in_network_of(pid, "ip", "address", "add", f"{address_of(number)}/24", "dev", NODES_END)
+    if link:
+        load_programs(number, link)
+        for command in shaping(number, port, link):
+            run(*command)
+        for command in shaping(number, NODES_END, link):
+            in_network_of(pid, *command)
     run("ip", "link", "set", port, "master", SWITCH, "up")
-    in_network_of(pid, "ip", "link", "set", "eth0", "up")
+    in_network_of(pid, "ip", "link", "set", NODES_END, "up")
 
 
-def shaping(interface: str, link: Link) -> list[list[str]]:
-    """Return the commands that give one end of a link its rate."""
+def program_at(number: int, interface: str, side: str) -> Path:
+    """Return where the program is for one side, egress or ingress, of one end of a node's link."""
+    return PROGRAMS / f"{number}-{interface}-{side}"
+
+
+def load_programs(number: int, link: Link) -> None:
+    """Load the programs of both ways of a node's link."""
+    ends = (port_of(number), NODES_END)
+    for sender, receiver in (ends, ends[::-1]) if link.each_frame else ():
+        serialisation.load_hop(
+            link,
+            program_at(number, sender, "egress"),
+            program_at(number, receiver, "ingress"),
+        )
+
+
+def shaping(number: int, interface: str, link: Link) -> list[list[str]]:
+    """Return the commands that give one end of a node's link its rate."""
+    end = ["dev", interface]
     if not link.each_frame:
         return [
-            ["tc", "qdisc", "add", "dev", interface, "root", "tbf",
+            ["tc", "qdisc", "add", *end, "root", "tbf",
              "rate", f"{link.rate_bit_per_s}bit", "burst", str(link.burst_bytes),
              "latency", "50ms", "overhead", str(FRAME_OVERHEAD_BYTES)]
         ]  # fmt: skip
     twice = f"{2 * link.rate_bit_per_s}bit"
-    burst = f"{link.burst_bytes}b"
-    end = ["dev", interface]
-    programs = [
-        ["tc", "filter", "add", *end, side, "bpf", "direct-action",
-         "object-pinned", str(PROGRAMS / program)]
-        for side, program in (("egress", "sending"), ("ingress", "receiving"))
-    ]  # fmt: skip
+    burst = f"{serialisation.CATCH_UP_BYTES}b"
     return [
         # TCP hands several frames over as one, which would be cloned as one.
         ["ip", "link", "set", *end, "gso_max_segs", "1"],
@@ -119,7 +128,9 @@ def shaping(interface: str, link: Link) -> list[list[str]]:
          "ceil", twice, "burst", burst, "cburst", burst, "quantum", "1600",
          "overhead", str(FRAME_OVERHEAD_BYTES)],
         ["tc", "qdisc", "add", *end, "clsact"],
-        *programs,
+        *(["tc", "filter", "add", *end, side, "bpf", "direct-action",
+           "object-pinned", str(program_at(number, interface, side))]
+          for side in ("egress", "ingress")),
     ]  # fmt: skip
 
 
@@ -135,20 +146,22 @@ def mend(number: int) -> None:
 
 def set_rate(number: int, pid: int, link: Link) -> None:
     """Give both ends of a link that is laid another rate, as a port that negotiated down does."""
-    for command in reshaping(port_of(number), link):
+    load_programs(number, link)
+    for command in reshaping(number, port_of(number), link):
         run(*command)
-    for command in reshaping("eth0", link):
+    for command in reshaping(number, NODES_END, link):
         in_network_of(pid, *command)
 
 
-def reshaping(interface: str, link: Link) -> list[list[str]]:
+def reshaping(number: int, interface: str, link: Link) -> list[list[str]]:
     """Return the commands that change the rate of one end of a shaped link."""
-    rated = "class" if link.each_frame else "qdisc"
-    return [
-        ["change" if word == "add" else word for word in command]
-        for command in shaping(interface, link)
-        if command[:2] == ["tc", rated]
-    ]
+    commands = shaping(number, interface, link)
+    if not link.each_frame:
+        return [["change" if word == "add" else word for word in line] for line in commands]
+    *_, rated, attach, outgoing, incoming = commands
+    changed = ["change" if word == "add" else word for word in rated]
+    detach = ["del" if word == "add" else word for word in attach]
+    return [changed, detach, attach, outgoing, incoming]
 
 
 def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
@@ -203,6 +216,14 @@ def on_the_wire(payload_bit_per_s: float, segment_bytes: int) -> float:
     return payload_bit_per_s * frame / segment_bytes
 
 
+def rate_between(pids: list[int], sender: int, receiver: int, link: Link | None) -> float:
+    """Measure what one of the nodes sends to another; return the rate on the wire, bit/s."""
+    payload = int(link.rate_bit_per_s / 8 * MEASURED_S) if link else UNSHAPED_BYTES
+    return on_the_wire(
+        *payload_rate(pids[sender], pids[receiver], address_of(receiver + 1), payload)
+    )
+
+
 def check_links(pids: list[int], link: Link | None) -> list[float]:
     """Measure each node's link, sending to the next node, and return the rates on the wire, bit/s.
 
@@ -211,23 +232,20 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
     """
     if len(pids) < 2:
         return []
-    payload = int(link.rate_bit_per_s / 8 * MEASURED_S) if link else UNSHAPED_BYTES
     rates = []
-    for index, pid in enumerate(pids):
+    for index in range(len(pids)):
         following = (index + 1) % len(pids)
         rates.append(0.0)
         for attempt in range(TRIES):
             time.sleep(attempt * PAUSE_S)
             try:
-                rate, segment = payload_rate(
-                    pid, pids[following], address_of(following + 1), payload
-                )
+                rate = rate_between(pids, index, following, link)
             except ClusterError:
                 # A server that waits for a client's last words for ever is no fault of the link.
                 if attempt == TRIES - 1:
                     raise
                 continue
-            rates[-1] = max(rates[-1], on_the_wire(rate, segment))
+            rates[-1] = max(rates[-1], rate)
             if not link or rates[-1] >= link.rate_bit_per_s * FULL:
                 break
         if link and not SLOWEST <= rates[-1] / link.rate_bit_per_s <= 1 + TOLERANCE:
@@ -238,30 +256,6 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
                 "choose a slower LINK"
             )
     return rates
-
-
-def made_up_for_late_timers(pids: list[int], link: Link | None) -> Link | None:
-    """Return the link with the least burst by which it carries its rate, and give it to all nodes.
-
-    A timer that wakes a shaper late costs the link that time with every frame, unless so much may
-    pass at once as it would have carried meanwhile. How late timers are is the machine's own: 200
-    bytes are enough on one, and another needs three times that. A link that the largest burst does
-    not help either is left as described, for check_links to judge.
-    """
-    if len(pids) < 2 or not link or not link.each_frame:
-        return link
-    tried = link
-    while tried.burst_bytes <= MOST_BURST_BYTES:
-        for number, pid in enumerate(pids, start=1):
-            set_rate(number, pid, tried)
-        payload = int(link.rate_bit_per_s / 8 * MEASURED_S)
-        rate = on_the_wire(*payload_rate(pids[0], pids[1], address_of(2), payload))
-        if rate >= link.rate_bit_per_s * FULL:
-            return tried
-        tried = replace(tried, burst_bytes=tried.burst_bytes * 6 // 5)
-    for number, pid in enumerate(pids, start=1):
-        set_rate(number, pid, link)
-    return link
 
 
 def slow_links(rates: list[float], link: Link | None) -> str | None:

@@ -75,38 +75,20 @@ def test_a_link_is_measured_again_where_iperf3_hangs(monkeypatch: pytest.MonkeyP
         network.check_links([1, 2], link)
 
 
-def test_the_burst_makes_up_for_late_timers(monkeypatch: pytest.MonkeyPatch) -> None:
-    link = Link("100mbit", 100_000_000, 200, each_frame=True)
-    laid: list[int] = []
-    enough = 0
-
-    def lay(_number: int, _pid: int, link: Link) -> None:
-        laid.append(link.burst_bytes)
-
-    def measured(*_: object) -> tuple[float, int]:
-        return (94.1e6 if laid[-1] >= enough else 78.3e6), 1448
-
-    monkeypatch.setattr(network, "set_rate", lay)
-    monkeypatch.setattr(network, "payload_rate", measured)
-    for needed, wanted in ((200, 200), (400, 414), (5000, 200)):
-        enough = needed
-        fitted = network.made_up_for_late_timers([1, 2], link)
-        # What no burst helps is laid as described again.
-        assert fitted is not None and fitted.burst_bytes == wanted and laid[-2:] == [wanted] * 2
-    laid.clear()
-    shaped_whole = Link("1gbit", 1_000_000_000, 32_000, each_frame=False)
-    assert network.made_up_for_late_timers([1, 2], shaped_whole) == shaped_whole
-    assert network.made_up_for_late_timers([1], link) == link
-    assert network.made_up_for_late_timers([1, 2], None) is None and not laid
-
-
 @pytest.mark.parametrize("each_frame", [True, False])
 def test_a_rate_is_changed_where_it_was_set(each_frame: bool) -> None:
     link = Link("90mbit", 90_000_000, 200, each_frame)
-    [change] = network.reshaping("port1", link)
-    [added] = [command for command in network.shaping("port1", link) if "rate" in command]
+    changes = network.reshaping(1, "port1", link)
+    [change] = [command for command in changes if "rate" in command]
+    [added] = [command for command in network.shaping(1, "port1", link) if "rate" in command]
     assert change[:3] == ["tc", added[1], "change"] and change[3:] == added[3:]
     assert f"{90_000_000 * (2 if each_frame else 1)}bit" in change
+    # The programs count by the rate, too, and are laid anew.
+    assert (
+        changes[-2:] == network.shaping(1, "port1", link)[-2:]
+        if each_frame
+        else changes == [change]
+    )
 
 
 def test_scrontab_is_of_slurms_own_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,5 +111,6 @@ def test_scrontab_is_of_slurms_own_version(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_programs_are_whole_instructions() -> None:
-    for program in (serialisation.sending(), serialisation.receiving()):
+    link = Link("100mbit", 100_000_000, 1538, each_frame=True)
+    for program in (serialisation.sending(link, 3), serialisation.receiving(link, 3)):
         assert len(program) % 8 == 0 and program.endswith(bytes.fromhex("9500000000000000"))
