@@ -44,8 +44,9 @@ OPERATIONS = {
 }
 # NetPIPE times each size in so many trials and reports the best; the others do each size as often.
 TRIALS_OF_NETPIPE = 3
-# A collective operation may take twice as long through a whole trial, or not: of so many trials one
-# is almost surely of the quick kind, with either program. They share the iterations of a ping-pong.
+# In shared memory a collective operation may take twice as long through a whole trial, or not: of
+# so many trials one is almost surely of the quick kind, with either program. They share the
+# iterations of a ping-pong.
 TRIALS_OF_COLLECTIVE = 9
 # On a link, the longest that one trial of the largest message may take, in seconds.
 LONGEST_TRIAL_S = 0.5
@@ -183,14 +184,19 @@ class CrossValidation(Experiment):
 
     def trials(self) -> int:
         """Return how often each size is timed; the best counts."""
-        return TRIALS_OF_NETPIPE if self.operation == "pingpong" else TRIALS_OF_COLLECTIVE
+        few = self.operation == "pingpong" or self.link()
+        return TRIALS_OF_NETPIPE if few else TRIALS_OF_COLLECTIVE
+
+    def link(self) -> float | None:
+        """Return the rate in B/s of the link that the ranks talk over, or None without one."""
+        return self.site()["link_bytes_per_s"] if self.nodes > 1 else None
 
     def sweep(self) -> Sweep:
         """Return the message sizes and iterations, fewer of these where the link wants it."""
-        sweep, link = SWEEPS[self.message_range], self.site()["link_bytes_per_s"]
+        sweep, link = SWEEPS[self.message_range], self.link()
         few = max(FEWEST_ITERATIONS, sweep.iterations * TRIALS_OF_NETPIPE // self.trials())
         sweep = replace(sweep, iterations=few)
-        return sweep.over_link(link) if link and self.nodes > 1 else sweep
+        return sweep.over_link(link) if link else sweep
 
     def iterations(self) -> int:
         """Return the iterations of one trial."""
