@@ -1,14 +1,16 @@
 """High Performance Linpack over process grids and problem sizes (Kearns 2003, section 4.1)."""
 
 import csv
+from contextlib import suppress
 from typing import NamedTuple
 
 import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from analysis.hpl_output import read_hpl_output
+from analysis.hpl_output import HplRun, read_hpl_output
 from analysis.plausibility import rate_above_peak
+from analysis.record_types import RecordError
 from reframe_checks.mixins import hpl_problem
 from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
@@ -67,6 +69,16 @@ def problems_of_the_site() -> list[Problem]:
     small = hpl_problem.order_of_search(order)
     search = [Problem(grid, small, tried) for tried in hpl_problem.BLOCK_SIZES]
     return [problem for problem in [*search, Problem(grid, order, nb)] if problem.n > 0]
+
+
+def refuse_residual(run: HplRun) -> None:
+    """Raise SanityError with the residual, its limit and where that is from unless it passed."""
+    if not run.passed:
+        raise SanityError(
+            f"HPL's residual is {run.residual}, the limit is "
+            f"{parameter_of_the_thesis('threshold'):g} (HPL's usual threshold: Appendix A of "
+            f"the thesis, {HPL_DAT_OF_THE_THESIS}): the answer is wrong"
+        )
 
 
 def places_of(grid: str) -> tuple[int, int]:
@@ -151,17 +163,21 @@ class Linpack(Experiment):
         if found != asked:
             raise SanityError(f"HPL solved (P, Q, N, NB) = {found}, asked was {asked}")
         self.run_of_hpl = runs[0]
-        if not self.run_of_hpl.passed:
-            raise SanityError(
-                f"HPL's residual is {self.run_of_hpl.residual}, the limit is "
-                f"{parameter_of_the_thesis('threshold'):g} (HPL's usual threshold: Appendix A of "
-                f"the thesis, {HPL_DAT_OF_THE_THESIS}): the answer is wrong"
-            )
+        refuse_residual(self.run_of_hpl)
         site = self.site()
         peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])
         sentence = rate_above_peak(self.run_of_hpl, peak * self.nodes)
         if sentence:
             raise Suspect(sentence)
+
+    def explain_failure(self) -> None:
+        """Say which residual failed: xhpl ends with 1 for it, and only its output has the number.
+
+        Output that is not whole says nothing: then what xhpl wrote to standard error does.
+        """
+        with suppress(RecordError, OSError):
+            for run in read_hpl_output(self.output_path("stdout")):
+                refuse_residual(run)
 
     @performance_function("FLOP/s")
     def rate(self) -> float:

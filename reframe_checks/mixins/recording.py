@@ -139,7 +139,11 @@ class Recorded(rfm.RegressionTestPlugin):
         )
         if end or code is None:
             raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
+        self.explain_failure()
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+
+    def explain_failure(self) -> None:
+        """Raise what the output of a program that failed says better than its standard error."""
 
     def exit_code(self) -> int | None:
         """Return the launch's exit code, or None where the job ended before the launch did."""

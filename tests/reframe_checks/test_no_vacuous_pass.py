@@ -31,6 +31,10 @@ Finished      1 tests with the following results:
 End of Tests.
 """
 LINPACK = "^Linpack.*=1x2.*n=2000"
+RESIDUAL = (
+    "HPL's residual is 17.5, the limit is 16 (HPL's usual threshold: Appendix A of the "
+    "thesis, literature/kearns2003/hpl_dat.csv)"
+)
 
 
 def hpl(rate: str = "4.000e+01", residual: str = "0.0031", n: int = 2000) -> str:
@@ -249,25 +253,25 @@ def test_linpack_passes(stand_in: StandIn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stdout", "kind", "sentence"),
+    ("stdout", "code", "kind", "sentence"),
     [
-        (
-            hpl(residual="17.5"),
-            "failed",
-            "HPL's residual is 17.5, the limit is 16 (HPL's usual threshold: Appendix A of the "
-            "thesis, literature/kearns2003/hpl_dat.csv)",
-        ),
-        (hpl(rate="9.000e+06"), "suspect", "peak"),
-        (hpl(n=1000), "failed", "asked was [(1, 2, 2000, 192)]"),
-        (hpl()[:300], "failed", "rfm_job.out"),
-        ("", "failed", "rfm_job.out"),
+        # xhpl itself ends with 1 where a residual failed, HPL's own program with 0.
+        (hpl(residual="17.5"), 1, "failed", RESIDUAL),
+        (hpl(residual="17.5"), 0, "failed", RESIDUAL),
+        (hpl(), 1, "failed", "xhpl ended with exit code 1: it said nothing on stderr"),
+        ("", 1, "failed", "xhpl ended with exit code 1: it said nothing on stderr"),
+        (hpl(rate="9.000e+06"), 0, "suspect", "peak"),
+        (hpl(n=1000), 0, "failed", "asked was [(1, 2, 2000, 192)]"),
+        (hpl()[:300], 0, "failed", "rfm_job.out"),
+        ("", 0, "failed", "rfm_job.out"),
     ],
-    ids=["residual", "above peak", "other N", "truncated", "empty"],
-)
+    ids=["residual", "residual of another xhpl", "failed otherwise", "failed before HPL",
+         "above peak", "other N", "truncated", "empty"],
+)  # fmt: skip
 def test_linpack_that_is_not_right(
-    stand_in: StandIn, stdout: str, kind: str, sentence: str
+    stand_in: StandIn, stdout: str, code: int, kind: str, sentence: str
 ) -> None:
-    stand_in.write(stdout)
+    stand_in.write(stdout, code=code)
     outcome = stand_in.run(only=LINPACK)
     assert outcome.code != 0
     [launch] = outcome.launches
