@@ -25,8 +25,13 @@ from campaign.places import Place
 
 ROOT = Path(__file__).resolve().parent.parent
 SIDES = (4, 8, 12, 16)
-#: Of one measurement, about.
+#: Of a measurement, about, at least.
 SITE_UPDATES = 200_000
+#: Of a trajectory, of every lattice the same number: its momenta, energies and plaquettes take as
+#: large a part of the time then, whatever the volume.
+STEPS = 50
+#: From this side on there are half as many alternations: su3_naive takes seconds.
+LARGE_SIDE = 12
 #: What a site update has to move to and from memory where nothing stays in a cache, in double
 #: precision: links are read and written when they move (4 matrices of 18 numbers, twice), read when
 #: momenta turn, and these (4 of 9 numbers) are read twice and written once.
@@ -47,10 +52,19 @@ def build_naive(folder: Path) -> Path:
 
 
 def arguments(side: int, updates: int = SITE_UPDATES) -> list[str]:
-    """Return the arguments of one trajectory of a lattice of side^4, of about so many updates."""
-    steps = max(2, updates // side**4)
+    """Return the arguments of whole trajectories of a lattice of side^4, of about so many updates.
+
+    It is one trajectory at least.
+    """
+    wanted = max(1, round(updates / (STEPS * side**4)))
     lattice = [word for name in "xyzt" for word in (f"--n{name}", str(side))]
-    return [*lattice, "--trajectories", "1", "--steps", str(steps), "--step-size", "0.01"]
+    counts = ["--trajectories", str(wanted), "--steps", str(STEPS)]
+    return [*lattice, *counts, "--step-size", "0.01"]
+
+
+def alternations(side: int, rounds: int) -> int:
+    """Return how often a lattice of side^4 is measured."""
+    return (rounds + 1) // 2 if side >= LARGE_SIDE else rounds
 
 
 def trajectories(place: Place, mpiexec: list[str], ranks: int, words: list[str]) -> Su3:
@@ -162,7 +176,7 @@ def measure(
     rows = []
     for side in SIDES:
         found: dict[str, list[float]] = {"double": [], "single": [], "naive": []}
-        for _ in range(rounds):
+        for _ in range(alternations(side, rounds)):
             for precision in ("double", "single"):
                 found[precision].append(vector_rate(place, mpiexec, ranks, side, precision))
             if ranks == 1:

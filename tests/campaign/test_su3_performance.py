@@ -4,7 +4,15 @@ import os
 
 import pytest
 
-from campaign.su3_performance import Roofs, Row, rank_counts
+from campaign.su3_performance import (
+    SIDES,
+    SITE_UPDATES,
+    Roofs,
+    Row,
+    alternations,
+    arguments,
+    rank_counts,
+)
 
 #: Memory allows a million updates a second by the 2592 bytes of each, DGEMM two million by their
 #: 16,272 operations.
@@ -39,3 +47,19 @@ def test_there_are_no_more_ranks_than_cores(monkeypatch: pytest.MonkeyPatch) -> 
     assert rank_counts() == [1]
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     assert rank_counts() == [1, 2]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_trajectories_of_every_lattice_have_the_same_steps(side: int) -> None:
+    """Else small lattices would look quicker: each trajectory also draws momenta, for instance."""
+    words = arguments(side)
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    assert [options[f"--n{name}"] for name in "xyzt"] == [str(side)] * 4
+    assert options["--steps"] == "50"
+    trajectories = int(options["--trajectories"])
+    assert trajectories >= 1 and trajectories * 50 * side**4 >= 0.95 * SITE_UPDATES
+
+
+def test_large_lattices_have_half_as_many_alternations() -> None:
+    assert [alternations(side, 5) for side in SIDES] == [5, 5, 3, 3]
+    assert [alternations(side, 1) for side in SIDES] == [1, 1, 1, 1]
