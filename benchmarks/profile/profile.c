@@ -18,8 +18,9 @@
 #define PIECE_BYTES 65536
 #define TAG 0
 
-static uint64_t began;
-static struct rusage used_at_begin;
+/* At the end of MPI_Init, and at the beginning of MPI_Finalize. */
+static uint64_t began, ended;
+static struct rusage used_at_begin, used_at_end;
 
 /* Of a rank's records: their text's length, below 0 where there is none, and their number. */
 typedef struct {
@@ -69,15 +70,12 @@ EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provide
 /* Return the text of this rank's records, to be freed; NULL where memory ran out. */
 static char *make_text(int rank, int ranks, extent *own)
 {
-    uint64_t ended = nanoseconds_now();
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
     rank_span span = {
         .rank = rank,
         .ranks = ranks,
         .wall = (double)(ended - began) * 1e-9,
-        .user = seconds_between(used_at_begin.ru_utime, used.ru_utime),
-        .system = seconds_between(used_at_begin.ru_stime, used.ru_stime),
+        .user = seconds_between(used_at_begin.ru_utime, used_at_end.ru_utime),
+        .system = seconds_between(used_at_begin.ru_stime, used_at_end.ru_stime),
     };
     const counters *sum = sum_of_threads(&span.threads);
     uint64_t never_completed = free_awaited();
@@ -218,6 +216,9 @@ static void write_profile(void)
 EXPORTED int MPI_Finalize(void)
 {
     if (profiling) {
+        /* Before the ranks wait for each other in writing. */
+        ended = nanoseconds_now();
+        getrusage(RUSAGE_SELF, &used_at_end);
         stop_counting();
         write_profile();
         stop_translating();

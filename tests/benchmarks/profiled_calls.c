@@ -1,7 +1,7 @@
 /* Calls of MPI with known counts, for the tests of the profile. It prints the truth: of each rank the
  * functions with their calls, messages and bytes, as profiled_calls.h says.
  *
- * usage: profiled_calls all|threads|large|outside|abort|exit, with two ranks */
+ * usage: profiled_calls all|threads|large|late|abort|kill, with two ranks */
 #include "profiled_calls.h"
 
 #include <pthread.h>
@@ -361,6 +361,8 @@ int main(int argc, char **argv)
     MPI_Comm_free(&turned);
     EXPECT_CALLS(Comm_free, 1);
     fflush(stdout);
+    if (!strcmp(what, "late") && rank == 1)
+        sleep(2);
     MPI_Finalize();
     return 0;
 }

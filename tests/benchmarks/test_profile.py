@@ -149,6 +149,16 @@ def test_large_counts(one: Built, tmp_path: Path) -> None:
     assert entries == {(0, 0): 8, (0, 1): 8, (1, 0): 8, (1, 1): 8}
 
 
+def test_the_span_ends_where_finalize_begins(built: Built, program: Path, tmp_path: Path) -> None:
+    """A rank that is there early waits for the others' profiles: not a time of the program's."""
+    done = profiled(built, tmp_path / "profile.jsonl", str(program), "late")
+    assert done.returncode == 0, done.stderr
+    early, late = read_profile(tmp_path / "profile.jsonl").ranks
+    assert late.wall_s >= 2 and early.wall_s < late.wall_s - 1
+    # It waits by looking again and again.
+    assert early.cpu_s < 1
+
+
 @pytest.mark.parametrize("how", ["abort", "kill"])
 def test_a_program_that_dies_leaves_no_profile(
     built: Built, program: Path, tmp_path: Path, how: str
