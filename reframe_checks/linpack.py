@@ -164,9 +164,7 @@ class Linpack(Experiment):
             raise SanityError(f"HPL solved (P, Q, N, NB) = {found}, asked was {asked}")
         self.run_of_hpl = runs[0]
         refuse_residual(self.run_of_hpl)
-        site = self.site()
-        peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])
-        sentence = rate_above_peak(self.run_of_hpl, peak * self.nodes)
+        sentence = rate_above_peak(self.run_of_hpl, self.peak_flops())
         if sentence:
             raise Suspect(sentence)
 

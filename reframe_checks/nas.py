@@ -108,9 +108,7 @@ class Nas(Experiment):
                 "(NPB's values: literature/npb_verification.yaml)"
             )
         self.check_hosts(run.hosts)
-        site = self.site()
-        peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])
-        sentence = npb_rate_above_peak(run, peak * self.nodes)
+        sentence = npb_rate_above_peak(run, self.peak_flops())
         if sentence:
             raise Suspect(sentence)
         self.rate_ops = run.rate_ops

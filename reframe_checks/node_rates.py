@@ -54,11 +54,6 @@ class OnOneNode(Experiment):
             )
         return results
 
-    def peak_flops(self) -> float:
-        """Return the limit of the processors that the ranks have, in FLOP/s."""
-        site = self.site()
-        return float(site["peak_flops_per_node"] * self.num_tasks / site["cores_per_node"])
-
 
 @rfm.simple_test
 class Dgemm(OnOneNode):

@@ -172,9 +172,7 @@ class Su3(Experiment):
         ):
             if sentence:
                 raise SanityError(sentence)
-        site = self.site()
-        peak = site["peak_flops_per_node"] * min(1.0, self.num_tasks / site["cores_per_node"])
-        sentence = su3_too_fast(result, peak * self.nodes)
+        sentence = su3_too_fast(result, self.peak_flops())
         if sentence:
             raise Suspect(sentence)
         self.result = result

@@ -113,6 +113,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
         """
         return bool(self.num_tasks > self.site().get("processors", self.most_ranks()))
 
+    def peak_flops(self) -> float:
+        """Return the limit of the cores that the ranks have, one each, in FLOP/s."""
+        site = self.site()
+        full_nodes = min(self.nodes, self.num_tasks / site["cores_per_node"])
+        return float(site["peak_flops_per_node"] * full_nodes)
+
     def world(self) -> World:
         """Return the ranks and nodes of the launch."""
         return World(self.num_tasks, self.nodes)
