@@ -23,7 +23,8 @@ static const char help[] =
     "  --n N[,N...]                problem sizes (order of the matrix)\n"
     "  --nb NB[,NB...]             block sizes\n"
     "  --nodes K                   nodes that share the matrix (default 1)\n"
-    "  --memory-bytes-per-node B   memory of a node (default: this one's, or its control group's)\n"
+    "  --memory-bytes-per-node B   memory of a node (default: this one's); never more than this\n"
+    "                              process' control group allows\n"
     "  --memory-fraction F         share of it that the matrix may take (default 0.8)\n"
     "  --output FILE               where to write (default: stdout)\n"
     "  --version, --help\n"
@@ -139,16 +140,22 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
 
 static int demand_memory(const options *chosen, complaint *about)
 {
+    /* The nodes may be others than this one, but what starts the run here is in the job's group. */
     double node = chosen->memory ? (double)chosen->memory : memory_of_node();
+    double allowed = memory_of_control_group();
+    int narrower = allowed < node;
+    if (narrower)
+        node = allowed;
     double available = node * (double)chosen->nodes * chosen->fraction;
     for (size_t i = 0; i < chosen->n.count; i++) {
         double n = (double)chosen->n.values[i], needed = 8.0 * n * n;
         if (needed > available)
             return complain(about,
                             "N=%lld needs %.2f GB for the matrix, and %.0f%% of the memory of "
-                            "%lld node(s) is %.2f GB: take a smaller N or more nodes",
+                            "%lld node(s)%s is %.2f GB: take a smaller N or more nodes",
                             chosen->n.values[i], needed / 1e9, 100 * chosen->fraction,
-                            chosen->nodes, available / 1e9);
+                            chosen->nodes, narrower ? ", as the control group limits it," : "",
+                            available / 1e9);
     }
     return 0;
 }

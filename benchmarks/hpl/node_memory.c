@@ -1,5 +1,6 @@
 #include "node_memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@ static void heed(const char *root, const char *group, const char *file, double *
     fclose(limit);
 }
 
-double memory_of_node(void)
+double memory_of_control_group(void)
 {
-    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double bytes = INFINITY;
     FILE *groups = fopen("/proc/self/cgroup", "r");
     if (!groups)
         return bytes;
@@ -55,4 +56,11 @@ double memory_of_node(void)
     free(line);
     fclose(groups);
     return bytes;
+}
+
+double memory_of_node(void)
+{
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double allowed = memory_of_control_group();
+    return allowed < bytes ? allowed : bytes;
 }
