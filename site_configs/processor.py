@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 # Double-precision operations per cycle and core: two fused multiply-add units of that width.
@@ -9,14 +10,30 @@ VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
-def detected_processor() -> tuple[int, float]:
-    """Return (cores, peak FLOP/s upper limit) of this machine from /proc/cpuinfo."""
-    text = Path("/proc/cpuinfo").read_text()
+# In kHz, where the kernel governs the clock; /proc/cpuinfo has that of the moment then.
+HIGHEST_CLOCKS = "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq"
+
+
+def highest_clocks(root: Path) -> list[float]:
+    """Return the processors' highest clocks in Hz as the kernel governs them, if it does."""
+    found = []
+    for path in root.glob(HIGHEST_CLOCKS):
+        with suppress(OSError, ValueError):
+            found.append(float(path.read_text()) * 1e3)
+    return found
+
+
+def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
+    """Return (cores, peak FLOP/s upper limit) of this machine, whose files are under a root.
+
+    The clock is the highest of what /proc/cpuinfo and the kernel's governor of clocks say.
+    """
+    text = (root / "proc/cpuinfo").read_text()
     cores = len(os.sched_getaffinity(0))
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
     flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
-    clock = max(clocks, default=3e9)
+    clock = max([*(clocks or [3e9]), *highest_clocks(root)])
     return cores, cores * operations * clock * TURBO_ALLOWANCE
 
 

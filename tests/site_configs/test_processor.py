@@ -1,0 +1,52 @@
+"""The peak of a detected processor is an upper limit, however slow its clock is at the moment."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from site_configs.processor import TURBO_ALLOWANCE, detected_processor
+
+IDLE, HIGHEST = 800.012, 3_500_000  # MHz, kHz
+CORE = "processor\t: {0}\ncpu MHz\t\t: {1}\nflags\t\t: fpu sse2 avx avx2\n\n"
+
+
+def processor(root: Path, *clocks: float) -> Path:
+    """Write what the kernel says of processors with these clocks in MHz; return the root."""
+    (root / "proc").mkdir()
+    text = "".join(CORE.format(core, clock) for core, clock in enumerate(clocks))
+    (root / "proc/cpuinfo").write_text(text)
+    return root
+
+
+def governed(root: Path, core: int, text: str) -> None:
+    """Say the highest clock of a processor."""
+    folder = root / f"sys/devices/system/cpu/cpu{core}/cpufreq"
+    folder.mkdir(parents=True)
+    (folder / "cpuinfo_max_freq").write_text(text)
+
+
+def peak(clock_hz: float) -> object:
+    """Return the limit of this machine's cores at a clock, 16 operations a cycle with AVX2."""
+    cores = len(os.sched_getaffinity(0))
+    return (cores, pytest.approx(cores * 16 * clock_hz * TURBO_ALLOWANCE))
+
+
+def test_an_idle_processor_has_the_peak_of_its_highest_clock(tmp_path: Path) -> None:
+    root = processor(tmp_path, IDLE, IDLE)
+    assert detected_processor(root) == peak(IDLE * 1e6)
+    governed(root, 0, f"{HIGHEST - 100_000}\n")
+    governed(root, 1, f"{HIGHEST}\n")
+    assert detected_processor(root) == peak(HIGHEST * 1e3)
+
+
+def test_a_virtual_machine_has_only_the_clock_of_its_processors(tmp_path: Path) -> None:
+    assert detected_processor(processor(tmp_path, 2500.0, 2499.0)) == peak(2.5e9)
+
+
+def test_a_clock_above_the_highest_one_counts(tmp_path: Path) -> None:
+    """What some governors give as the highest one leaves out turbo."""
+    root = processor(tmp_path, 3900.0)
+    governed(root, 0, f"{HIGHEST}\n")
+    governed(root, 1, "<unknown>\n")
+    assert detected_processor(root) == peak(3.9e9)
