@@ -193,29 +193,63 @@ def mean_advantage(rows: Iterable[Row], one: str, other: str) -> tuple[float, in
 
 
 def block_size_sentences(rows: list[Row]) -> list[str]:
-    """Return which block size was the fastest of those tried on a grid at one N.
+    """Return which block size was the fastest of those tried on a grid at one N, if one was.
 
     Every implementation counts the same: the geometric mean over those that have all block sizes.
+    The others are compared with the best by rounds, and it is named where every interval leaves
+    out 1; chance alone chooses among equal ones otherwise.
     """
-    tried: dict[tuple[int, int, int], dict[str, dict[int, float]]] = defaultdict(dict)
+    tried: dict[tuple[int, int, int], dict[str, dict[int, Rounds]]] = defaultdict(dict)
     for row in rows:
         key = row.problem.p, row.problem.q, row.problem.n
-        tried[key].setdefault(row.implementation, {})[row.problem.nb] = row.rate
+        tried[key].setdefault(row.implementation, {})[row.problem.nb] = row.rounds
     sentences = []
     for (p, q, n), by_name in tried.items():
-        sizes = sorted({nb for rates in by_name.values() for nb in rates})
-        whole = [rates for rates in by_name.values() if len(rates) == len(sizes)]
-        if len(sizes) < 2 or not whole:
+        sizes = sorted({nb for found in by_name.values() for nb in found})
+        whole = [found for found in by_name.values() if len(found) == len(sizes)]
+        rates = {nb: mean_by_rounds([found[nb] for found in whole]) for nb in sizes}
+        both = set.intersection(*(set(rounds) for rounds in rates.values()))
+        if len(sizes) < 2 or not both:
             continue
-        means = {nb: geometric_mean([rates[nb] for rates in whole]) for nb in sizes}
+        rates = {nb: {r: rounds[r] for r in both} for nb, rounds in rates.items()}
+        means = {nb: geometric_mean(rates[nb].values()) for nb in sizes}
         best = max(sizes, key=lambda nb: means[nb])
-        others = ", ".join(f"{nb}: {means[nb] / means[best]:.3f}" for nb in sizes if nb != best)
-        sentences.append(
-            f"On {p}x{q} at N={n} NB={best} was the fastest over {len(whole)} implementation(s), "
-            f"{means[best] / 1e9:.4g} GFLOPS; the others' part of it: {others}. The site's data "
-            "can say it: hpl_block_size."
-        )
+        ratios = {nb: ratio_by_rounds(rates[nb], rates[best]) for nb in sizes if nb != best}
+        equal = [nb for nb, ratio in ratios.items() if not is_below(ratio)]
+        parts = ", ".join(part_of_best(nb, ratio) for nb, ratio in ratios.items())
+        measured = f"over {len(whole)} implementation(s) and {len(both)} round(s)"
+        which = f"On {p}x{q} at N={n} NB={best}"
+        if equal:
+            others = ", ".join(map(str, equal))
+            sentences.append(
+                f"{which} was not told apart from {others} {measured}; the others' part of its "
+                f"rate, with 95% intervals: {parts}. More rounds may show a difference, which is "
+                "within these intervals then."
+            )
+        else:
+            sentences.append(
+                f"{which} was the fastest {measured}, {means[best] / 1e9:.4g} GFLOPS; the others' "
+                f"part of it, with 95% intervals: {parts}. The site's data can say it: "
+                "hpl_block_size."
+            )
     return sentences
+
+
+def mean_by_rounds(of: list[Rounds]) -> Rounds:
+    """Return the geometric means of the rounds that all have, none where there are none."""
+    both = set.intersection(*(set(rounds) for rounds in of)) if of else set()
+    return {r: geometric_mean([rounds[r] for rounds in of]) for r in both}
+
+
+def is_below(ratio: Ratio | None) -> bool:
+    """Return whether a ratio is shown to be below 1: its interval lies there."""
+    return bool(ratio and ratio.interval and ratio.interval.high < 1)
+
+
+def part_of_best(nb: int, ratio: Ratio | None) -> str:
+    """Return a block size with its part of the best one's rate, in words."""
+    words, within = ratio_text(ratio)
+    return f"{nb}: {words} ({'no interval' if within == '–' else within})"
 
 
 def ratio_text(ratio: Ratio | None) -> tuple[str, str]:

@@ -110,17 +110,47 @@ def test_efficiency_is_speedup_over_ranks(ranks: int, base: float, rate: float) 
     assert row.efficiency == pytest.approx(rate / base / (ranks + 1))
 
 
+def tried_sizes(*noise: tuple[float, float, float]) -> list[Solved]:
+    """Return rates by block size: of each round a factor for every size, the same for two MPIs."""
+    return [
+        one
+        for place, (nb, rate) in enumerate(((64, 8e9), (128, 10e9), (192, 9.9e9)))
+        for name in ("a", "b")
+        for one in solved((1, 2), nb, name, *(rate * factors[place] for factors in noise), n=768)
+    ]
+
+
 def test_best_block_size() -> None:
-    tried = [
-        one for nb, rate in ((64, 8e9), (128, 10e9), (192, 9e9))
-        for name in ("a", "b") for one in solved((1, 2), nb, name, rate, n=768)
-    ]  # fmt: skip
+    # Rounds differ by a quarter, and the sizes within one by little.
+    tried = tried_sizes((1, 1, 1.001), (1.25, 1.251, 1.25), (0.9, 0.9, 0.899))
     # An implementation that lacks a block size would weigh the others more.
     tried += solved((1, 2), 192, "c", 99e9, n=768)
     [sentence] = block_size_sentences(rows_of(tried))
-    assert "On 1x2 at N=768 NB=128 was the fastest over 2 implementation(s), 10 GFLOPS" in sentence
-    assert "64: 0.800, 192: 0.900" in sentence
+    assert (
+        "On 1x2 at N=768 NB=128 was the fastest over 2 implementation(s) and 3 round(s), "
+        in sentence
+    )
+    assert "64: 0.800 (0.799 – 0.801), 192: 0.990 (0.987 – 0.993)" in sentence
+    assert "hpl_block_size" in sentence
     assert not block_size_sentences(rows_of(solved((1, 1), 64, "a", 1e9)))
+
+
+def test_a_block_size_that_may_be_the_best_by_chance_is_not_named() -> None:
+    noisy = tried_sizes((1, 1, 1.02), (1, 1.03, 1), (1, 1, 1.01))
+    [sentence] = block_size_sentences(rows_of(noisy))
+    assert "On 1x2 at N=768 NB=128 was not told apart from 192 over 2 impl" in sentence
+    assert "fastest" not in sentence and "hpl_block_size" not in sentence
+    [once] = block_size_sentences(rows_of(tried_sizes((1, 1, 1))))
+    assert "NB=128 was not told apart from 64, 192 over 2 implementation(s) and 1 round(s)" in once
+    assert "64: 0.800 (no interval), 192: 0.990 (no interval)" in once
+
+
+def test_block_sizes_are_compared_in_rounds_that_have_them_all() -> None:
+    tried = tried_sizes((1, 1, 1), (1, 1.001, 1), (1, 1, 1.001))
+    # Of the third round all but one of MPI b's launches are there.
+    kept = [one for one in tried if (one.round, one.implementation, one.problem.nb) != (3, "b", 64)]
+    [sentence] = block_size_sentences(rows_of(kept))
+    assert "and 2 round(s)" in sentence
 
 
 @pytest.fixture
