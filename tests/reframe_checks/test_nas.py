@@ -126,3 +126,23 @@ def test_what_is_measured() -> None:
     assert nas.QUICK == [("S", 1), ("S", 2), ("W", 2)]
     assert {size for size, _ in nas.PAPER} == {"B"} and nas.PAPER[0] == ("B", 1)
     assert math.prod(problem("FT", "B").size) * nas.BYTES_PER_POINT["FT"] == 2**25 * 64
+
+
+#: What one rank reserves for class W: three arrays of 2^20 keys and one of 2^16 values.
+IS_OF_CLASS_W = (3 * 2**20 + 2**16) * 4
+
+
+@pytest.mark.parametrize(("spare", "skipped"), [(1.01, False), (0.95, True)])
+def test_a_problem_has_four_fifths_of_the_memory(
+    stand_in: StandIn, spare: float, skipped: bool
+) -> None:
+    memory = int(spare * IS_OF_CLASS_W / 0.8)
+    settings = stand_in.settings(
+        lambda text: text.replace(
+            "memory_bytes_per_node: detect", f"memory_bytes_per_node: {memory}"
+        )
+    )
+    stand_in.write(summary("IS", "W"))
+    outcome = stand_in.run("-C", settings, only="^Nas.*=IS.*=W.*ranks=2")
+    assert ("IS, class W, takes 0.01 GB, and 80% of the memory of 1" in outcome.text) == skipped
+    assert len(outcome.launches) == (not skipped)
