@@ -1,8 +1,10 @@
 """The thesis' own table is the model of numbers that cannot be."""
 
 import csv
+import inspect
 from pathlib import Path
 
+from analysis import plausibility
 from analysis.communication_records import Communication, PingPong
 from analysis.plausibility import (
     bandwidth_above_link,
@@ -73,3 +75,39 @@ def test_echo_above_the_link_has_the_numbers() -> None:
     )
     assert echo_above_link(echo, 12.7e6) is None
     assert echo_above_link(echo.model_copy(update={"message_bytes": 0}), LINK) is None
+
+
+#: What docs/method.md says of each, in "Numbers that cannot be".
+DOCUMENTED = {
+    "message_faster_than_memory": "below the time of one plain copy",
+    "bandwidth_above_link": "or its median bandwidth is above the rate of the link",
+    "echo_above_link": "of an echo without MPI, by PVM",
+    "latency_above_link": "or in a preflight",
+    "communication_above_link": "what has to pass it",
+    "time_below_clock_resolution": "below what the clock can tell apart",
+    "rate_above_peak": "HPL's, that of",
+    "npb_rate_above_peak": "NAS Parallel Benchmark by NPB's count",
+    "computing_above_peak": "DGEMM's of all ranks together, or that of Linpack 100 or 1000",
+    "memory_above_core": "a loop of STREAM",
+    "su3_too_fast": "longer in the exchange of borders than all trajectories took",
+    "emulation_too_fast": "faster in the mean, alone or beside others",
+    "emulation_above_link": "an emulated application's messages",
+}
+
+
+def test_every_limit_is_in_the_method() -> None:
+    method = (PROJECT / "docs/method.md").read_text()
+    section = method.partition("## Numbers that cannot be\n")[2].partition("The thesis is the")[0]
+    limits = {
+        name
+        for name, function in vars(plausibility).items()
+        if inspect.isfunction(function)
+        and function.__module__ == plausibility.__name__
+        and not name.startswith("_")
+        and function.__annotations__["return"] == "str | None"
+    }
+    assert limits == set(DOCUMENTED)
+    said = " ".join(section.split())
+    assert {name: words for name, words in DOCUMENTED.items() if words not in said} == {}
+    # Those of a profile and of start-up are with their records.
+    assert "in calls of MPI, by its profile, than it ran" in said and "are not in order" in said
