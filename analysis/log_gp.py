@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from analysis.launch_means import Mean, mean_of_launches
 from analysis.message_models import Sweep, SweepModel, slopes_by_round
 from analysis.one_way_times import medians
+from analysis.protocol_switch import Line
 
 WINDOW = re.compile(r"pairs window of (\d+) \[1 near pair\]")
 #: The ping-pongs that LogGP describes: blocking, one message each way, nothing else done.
@@ -61,15 +62,22 @@ def smallest(sweep: Sweep) -> int:
 
 def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
     """Return G: the time of a byte on the line of the longest messages."""
-    chosen = max(models, key=lambda m: m.segments[-1].line.last_bytes, default=None)
+    chosen = max(models, key=lambda m: longest_line(m).last_bytes, default=None)
     if chosen is None:
         return None
-    last = chosen.segments[-1]
-    how = (
-        f"beta between {last.line.first_bytes:,} and {last.line.last_bytes:,} bytes in "
-        f"{chosen.sweep.name}"
-    )
-    return Parameter(chosen.sweep.implementation, "G", "s/B", last.beta, how)
+    line, name = longest_line(chosen), chosen.sweep.implementation
+    of_line = f"between {line.first_bytes:,} and {line.last_bytes:,} bytes in {chosen.sweep.name}"
+    if line in chosen.unfitted:
+        # The next shorter line is of another protocol.
+        why = f"not told: no round has three sizes, one of them twice another, {of_line}"
+        return Parameter(name, "G", "", None, why)
+    return Parameter(name, "G", "s/B", chosen.segments[-1].beta, f"beta {of_line}")
+
+
+def longest_line(model: SweepModel) -> Line:
+    """Return the line of a sweep's longest messages, whether rounds could be fitted or not."""
+    lines = [*(segment.line for segment in model.segments), *model.unfitted]
+    return max(lines, key=lambda line: line.last_bytes)
 
 
 def gaps(sweeps: list[Sweep]) -> list[Parameter]:

@@ -3,15 +3,16 @@
 Between two switches a message takes t(n) = alpha + beta n (Hockney 1994): alpha is the start-up,
 1 / beta the bandwidth that it tends to, n1/2 = alpha / beta the size that reaches half of it. The
 switches are found in medians over launches (analysis/protocol_switch.py); then each round's own
-times are fitted between them, so that a round is one value and intervals are over rounds. All fits
-weigh relative errors: a short message counts as much as a long one.
+times are fitted between them, at the sizes that it has there, so that a round is one value and
+intervals are over rounds. All fits weigh relative errors: a short message counts as much as a long
+one.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
 from analysis.one_way_times import RAW, Rounds, medians
 from analysis.protocol_switch import (
     FEWEST_POINTS,
+    LEAST_SPAN,
     Line,
     Switch,
     fit_line,
@@ -63,15 +65,21 @@ class Segment:
     alpha: Mean
     beta: Mean
     half_bandwidth: Mean
+    #: How many rounds are in no fit, since they have too few sizes of the line.
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
 class SweepModel:
-    """A sweep's lines, and the switches between them."""
+    """A sweep's lines, and the switches between them.
+
+    `unfitted` are lines through the medians of which no round has enough sizes.
+    """
 
     sweep: Sweep
     segments: list[Segment]
     switches: list[Switch]
+    unfitted: list[Line] = field(default_factory=list)
 
 
 def sweep_name(launch: Launch) -> str:
@@ -119,36 +127,44 @@ def sweeps_of(campaign: Campaign) -> list[Sweep]:
 
 
 def line_by_round(rounds: Rounds, line: Line) -> tuple[list[float], list[float]]:
-    """Return alpha (s) and beta (s/B) of each round that has every size of a line."""
-    sizes = [n for n in medians(rounds) if line.first_bytes <= n <= line.last_bytes]
-    fits = [
-        fit_line(np.array(sizes, float), np.array([times[n] for n in sizes]))
-        for times in rounds.values()
-        if all(times.get(n, 0.0) > 0 for n in sizes)
-    ]
+    """Return alpha (s) and beta (s/B) of each round, by the sizes that it has of a line.
+
+    A round's own sizes differ from the others' where a sweep is refined. One that has fewer than
+    what a line is found by (three sizes, one of them twice another) is left out.
+    """
+    fits = []
+    for times in rounds.values():
+        own = sorted(
+            n for n, time in times.items() if line.first_bytes <= n <= line.last_bytes and time > 0
+        )
+        if len(own) >= FEWEST_POINTS and own[-1] >= LEAST_SPAN * own[0]:
+            fits.append(fit_line(np.array(own, float), np.array([times[n] for n in own])))
     return [alpha for alpha, _, _ in fits], [beta for _, beta, _ in fits]
 
 
 def model_of(sweep: Sweep) -> SweepModel | None:
-    """Return the lines of a sweep, None where it has too few sizes for any."""
+    """Return the lines of a sweep, None where all rounds together have too few sizes for any."""
     times = medians(sweep.rounds)
     try:
         lines = lines_of(list(times), list(times.values()))
     except ValueError:
         return None
-    segments = []
+    segments, unfitted = [], []
     for line in lines:
         alphas, betas = line_by_round(sweep.rounds, line)
-        if alphas:
-            segments.append(
-                Segment(
-                    line,
-                    mean_of_launches(alphas),
-                    mean_of_launches(betas),
-                    quotient_of_launches(alphas, betas),
-                )
+        if not alphas:
+            unfitted.append(line)
+            continue
+        segments.append(
+            Segment(
+                line,
+                mean_of_launches(alphas),
+                mean_of_launches(betas),
+                quotient_of_launches(alphas, betas),
+                left_out=len(sweep.rounds) - len(alphas),
             )
-    return SweepModel(sweep, segments, switches_between(lines)) if segments else None
+        )
+    return SweepModel(sweep, segments, switches_between(lines), unfitted)
 
 
 def models_of(sweeps: list[Sweep]) -> list[SweepModel]:

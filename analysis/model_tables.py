@@ -11,6 +11,7 @@ from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
 from analysis.log_gp import parameters_of
 from analysis.message_models import Fitted, SweepModel
 from analysis.one_way_times import Rounds, medians, one_way_times
+from analysis.protocol_switch import Line
 from analysis.text_table import TextTable
 
 SEGMENTS, PARAMETERS = "Lines between protocol switches", "LogGP parameters"
@@ -59,12 +60,15 @@ def half_words(alpha: Mean, beta: Mean, half: Mean) -> tuple[str, str]:
 def line_table(campaign: Campaign, only: str) -> TextTable | None:
     """Return latency, bandwidth and ORNL's one line through all sizes (1996, section 2.1)."""
     rows: list[tuple[str, ...]] = []
+    left_out: list[str] = []
     for (cell, name), rounds in sorted(one_way_times(campaign).items()):
         times = medians(rounds)
         if len(times) < FEWEST_SIZES or only not in cell:
             continue
         measured = fit(list(times), list(times.values()))
         fits = fits_by_round(rounds, list(times))
+        if len(fits) < len(rounds):
+            left_out.append(f"{len(rounds) - len(fits)} of {len(rounds)} of {cell} ({name})")
         if not fits:
             continue
         alphas, betas = [f.alpha_s for f in fits], [f.beta_s_per_byte for f in fits]
@@ -81,11 +85,14 @@ def line_table(campaign: Campaign, only: str) -> TextTable | None:
                "1 / beta", "n1/2", "95% interval")  # fmt: skip
     note = (
         "Latency and bandwidth: medians over launches of the smallest and the largest message. "
-        "Alpha, 1 / beta and n1/2: one line through all sizes by least squares, as ORNL 1996 has "
-        "it, also over a change of protocol; the long messages decide it."
+        "Alpha, 1 / beta and n1/2: one line through all sizes asked for by least squares, as ORNL "
+        "1996 has it, also over a change of protocol; the long messages decide it."
     )
+    notes = [note]
+    if left_out:
+        notes.append(f"Left out, since they lack a size that others have: {'; '.join(left_out)}.")
     title = "One line through all sizes"
-    return TextTable(title, columns, rows, 2, [note]) if rows else None
+    return TextTable(title, columns, rows, 2, notes) if rows or left_out else None
 
 
 def fits_by_round(rounds: Rounds, sizes: list[int]) -> list[LatencyBandwidth]:
@@ -97,10 +104,19 @@ def fits_by_round(rounds: Rounds, sizes: list[int]) -> list[LatencyBandwidth]:
     ]
 
 
+def line_words(model: SweepModel, line: Line) -> str:
+    """Return which line of a sweep it is."""
+    return (
+        f"{model.sweep.name} ({model.sweep.implementation}) between {line.first_bytes:,} and "
+        f"{line.last_bytes:,} bytes"
+    )
+
+
 def segment_table(models: list[SweepModel]) -> TextTable:
     """Return the lines between switches, with their intervals over launches."""
     rows: list[tuple[str, ...]] = []
     shared = False
+    left_out: list[str] = []
     for model in models:
         jumps = {one.above_bytes: one for one in model.switches}
         for segment in model.segments:
@@ -108,6 +124,9 @@ def segment_table(models: list[SweepModel]) -> TextTable:
             jump = jumps.get(line.first_bytes)
             mark = "*" if jump and jump.below_bytes in model.sweep.borders else ""
             shared = shared or bool(mark)
+            if segment.left_out:
+                every = segment.left_out + segment.alpha.launches
+                left_out.append(f"{segment.left_out} of {every} of {line_words(model, line)}")
             rows.append((
                 model.sweep.name, model.sweep.implementation,
                 "one way" if model.sweep.one_way else "iteration",
@@ -118,10 +137,14 @@ def segment_table(models: list[SweepModel]) -> TextTable:
                 *bandwidth_words(segment.beta),
                 *half_words(segment.alpha, segment.beta, segment.half_bandwidth),
             ))  # fmt: skip
+        left_out += [
+            f"all of {line_words(model, line)}, which is no row" for line in model.unfitted
+        ]
     notes = [
         "Each line t(n) = alpha + beta n is by least squares of relative errors, between the "
-        "switches that the medians over launches show (Liu, Wu, Zidek 1997). A round's own fit is "
-        "one value; values are means over rounds, intervals Student's, that of n1/2 Fieller's. "
+        "switches that the medians over launches show (Liu, Wu, Zidek 1997). A round's own fit, "
+        "at the sizes that it has there, is one value; values are means over rounds, intervals "
+        "Student's, that of n1/2 Fieller's. "
         "“–” for an interval: a single round, or a time per byte that is not told from 0; for "
         "n1/2: an alpha below 0, which no message has. The jump is the time after the switch over "
         "that before.",
@@ -129,6 +152,11 @@ def segment_table(models: list[SweepModel]) -> TextTable:
     if shared:
         notes.append(
             "* Sizes below and above are of different launches: what differs may be the launch."
+        )
+    if left_out:
+        notes.append(
+            "Rounds left out, since they have fewer than three sizes of the line, or none twice "
+            f"another: {'; '.join(left_out)}."
         )
     columns = ("cell", "implementation", "time", "bytes", "jump", "rounds", "alpha",
                "95% interval", "1 / beta", "95% interval ", "n1/2", "95% interval  ")  # fmt: skip

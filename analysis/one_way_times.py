@@ -18,14 +18,17 @@ RAW = "echo"
 
 
 def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Rounds]:
-    """Return the one-way times of ping-pongs and echoes by cell and implementation."""
+    """Return the one-way times of ping-pongs and echoes by cell and implementation.
+
+    At the sizes asked for: one line through all sizes is by the same ones in every round.
+    """
     times: dict[tuple[str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     for launch in campaign.sound():
         if not isinstance(launch.output, ProgramOutput):
             continue
-        record = launch.record
+        record, added = launch.record, launch.output.added_sizes()
         for result in launch.output.results:
-            if isinstance(result, PingPong) or (
+            if (isinstance(result, PingPong) and result.message_bytes not in added) or (
                 isinstance(result, Communication) and result.operation == "echo"
             ):
                 of_round = times[record.cell, record.implementation][record.round]

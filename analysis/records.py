@@ -78,6 +78,18 @@ class ProgramOutput(BaseModel):
     results: list[Result]
     iterations: list[SeriesOfTimes]
 
+    def added_sizes(self) -> frozenset[int]:
+        """Return the message sizes in bytes that a program added to those it was asked for.
+
+        `pingpong --refine` measures between two sizes where the times bend, so which ones it adds
+        is a result, and another one in each launch. Other programs add none.
+        """
+        parameters = self.header.parameters
+        if not parameters.get("refine") or not isinstance(parameters.get("sizes"), list):
+            return frozenset()
+        measured = (one.message_bytes for one in self.results if isinstance(one, PingPong))
+        return frozenset(size for size in measured if size not in parameters["sizes"])
+
     def communications(self) -> list[Communication]:
         """Return the results that are communications."""
         return [result for result in self.results if isinstance(result, Communication)]

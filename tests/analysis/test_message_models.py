@@ -97,11 +97,15 @@ def test_a_switch_and_the_lines_beside_it_are_found(seed: int) -> None:
     assert first.half_bandwidth.value == pytest.approx(20_000, rel=0.15)
 
 
-def test_a_round_that_lacks_a_size_is_not_fitted() -> None:
-    whole = sweep(2e-6, 1e-10, 4, 1)
+def test_a_round_is_fitted_at_the_sizes_that_it_has() -> None:
+    """Without one of many it is a value as the others; with two sizes, or near ones, it is none."""
+    whole = sweep(2e-6, 1e-10, 5, 1)
     del whole.rounds[2][SIZES[3]]
+    whole.rounds[3] = {n: whole.rounds[3][n] for n in SIZES[:2]}
+    whole.rounds[4] = {n: 2e-6 + 1e-10 * n for n in (1000, 1100, 1200)}
     model = model_of(whole)
-    assert model is not None and model.segments[0].alpha.launches == 3
+    assert model is not None
+    assert (model.segments[0].alpha.launches, model.segments[0].left_out) == (3, 2)
 
 
 def test_too_few_sizes_have_no_model() -> None:
