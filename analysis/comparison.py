@@ -43,8 +43,10 @@ class Cell:
     verdicts: dict[str, Verdict]
     seconds: dict[str, float]
     log_ratios: dict[str, dict[int, float]]
-    #: The single launches, by implementation.
+    #: The single launches, by implementation, at the message sizes asked for.
     values: dict[str, Values]
+    #: The same at sizes that a program added between them: in estimates, in no ratio or rank.
+    refined: dict[str, Values] = field(default_factory=dict)
 
     def message_sizes(self) -> list[int]:
         """Return the message sizes in bytes that any implementation was measured at."""
@@ -60,10 +62,10 @@ class Cell:
     def ranked(self) -> list[str]:
         """Return the implementations, the best first, by the mean logarithm of their medians.
 
-        Over the message sizes that all of them have; without any there is no order.
+        Over the message sizes asked for that all of them have; without any there is no order.
         """
         higher = metrics()[self.experiment]["better"] == "higher"
-        own = [{one.message_bytes for one in found} for found in self.estimates.values()]
+        own = [set().union(*self.values[name].values()) for name in self.estimates]
         common = set.intersection(*own) if own else set()
         if not common:
             return []
@@ -116,7 +118,11 @@ class Comparison:
 
 
 def log_ratios(of: Values, base: Values, sign: int) -> dict[int, float]:
-    """Return each paired round's logarithm of the ratio, averaged over the sizes both have."""
+    """Return each paired round's logarithm of the ratio, averaged over the sizes both have.
+
+    The values are at sizes that were asked for: over sizes that a result chose (`--refine`) each
+    round's average would be of other ones.
+    """
     ratios = {}
     for number in sorted(of.keys() & base.keys()):
         sizes = sorted(of[number].keys() & base[number].keys())
@@ -176,10 +182,10 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     return groups
 
 
-def estimates_of(rounds: Values) -> list[Estimate]:
-    """Return the median and its interval at each message size."""
+def estimates_of(rounds: Values, refined: Values) -> list[Estimate]:
+    """Return the median and its interval at each message size, asked for or added."""
     by_size: dict[int, list[float]] = defaultdict(list)
-    for values in rounds.values():
+    for values in (*rounds.values(), *refined.values()):
         for size, value in values.items():
             by_size[size].append(value)
     return [
@@ -227,10 +233,14 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
                 series=found.series,
                 oversubscribed=record.oversubscribed,
                 parameters=dict(record.parameters),
-                estimates={other: estimates_of(rounds[other]) for other in sorted(rounds)},
+                estimates={
+                    other: estimates_of(rounds[other], found.refined.get(other, {}))
+                    for other in sorted(rounds)
+                },
                 verdicts=verdicts,
                 log_ratios=logarithms,
                 values=rounds,
+                refined=found.refined,
                 seconds={other: median(times) for other, times in found.seconds.items()},
             )
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from analysis.campaign import Campaign
@@ -76,8 +76,13 @@ class LaunchNames:
 
     def of_size(self, cell: Cell, implementation: str, message_bytes: int) -> str:
         """Return the launches that a median at a message size is of."""
-        values: Mapping[int, dict[int, float]] = cell.values.get(implementation, {})
-        return self.of(cell, implementation, [n for n, of in values.items() if message_bytes in of])
+        rounds = [
+            number
+            for values in (cell.values, cell.refined)
+            for number, of in values.get(implementation, {}).items()
+            if message_bytes in of
+        ]
+        return self.of(cell, implementation, rounds)
 
     def of_group(self, cells: Iterable[Cell], compared: str, implementation: str) -> str:
         """Return an implementation's launches in the rounds in which another one is compared.

@@ -24,7 +24,7 @@ Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
 
 
 def series_of(launch: Launch) -> Series:
-    """Return a launch's values."""
+    """Return a launch's values, also at message sizes that the program added by itself."""
     output, experiment = launch.output, launch.record.experiment
     if experiment not in metrics():
         return {}
@@ -49,6 +49,19 @@ def series_of(launch: Launch) -> Series:
         elif seconds > 0 or not isinstance(result, Communication):
             found[series][size] = seconds
     return dict(found)
+
+
+def without_added(launch: Launch, values: dict[int, float]) -> tuple[dict[int, float], ...]:
+    """Return the values at the sizes that were asked for, and those at sizes that were added.
+
+    Which sizes `--refine` adds follows from the times: a mean over them would be over sizes that
+    the result chose, other ones in each launch.
+    """
+    added = launch.output.added_sizes() if isinstance(launch.output, ProgramOutput) else frozenset()
+    return (
+        {size: value for size, value in values.items() if size not in added},
+        {size: value for size, value in values.items() if size in added},
+    )
 
 
 def time_of(result: Result) -> tuple[str, int, float] | None:
@@ -81,14 +94,17 @@ class Limited:
 class Measured:
     """What a campaign measured in one cell: implementation -> round -> message size -> value.
 
-    `seconds` are the times of the launches that print a time beside their rate. What is `limited`
-    by the clock is in no `values`.
+    `values` are at the sizes that were asked for, which ratios and histories are made of; those at
+    sizes that a program added between them are `refined`, for curves. What is `limited` by the
+    clock is in neither. `seconds` are the times of the launches that print a time beside their
+    rate.
     """
 
     name: str
     launch: Launch
     series: str
     values: dict[str, Values] = field(default_factory=lambda: defaultdict(dict))
+    refined: dict[str, Values] = field(default_factory=lambda: defaultdict(dict))
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     #: The first launch of each implementation.
     launches: dict[str, Launch] = field(default_factory=dict)
@@ -129,17 +145,18 @@ def set_limited_apart(cell: Measured, clocks: dict[str, Clocked]) -> None:
     it came out short there, would be a choice by the result.
     """
     for name, clocked in clocks.items():
-        rounds = cell.values[name]
+        launches = [*cell.values[name].values(), *cell.refined[name].values()]
         for size, times in sorted(clocked.times.items()):
-            own = [values[size] for values in rounds.values() if size in values]
+            own = [values[size] for values in launches if size in values]
             if own and limited_by_clock(median(times), clocked.resolution_s):
                 point = Limited(size, median(own), median(times), clocked.resolution_s)
                 cell.limited.setdefault(name, []).append(point)
-                for values in rounds.values():
+                for values in launches:
                     values.pop(size, None)
-        cell.values[name] = {number: values for number, values in rounds.items() if values}
-        if not cell.values[name]:
-            del cell.values[name]
+        for of in (cell.values, cell.refined):
+            of[name] = {number: values for number, values in of[name].items() if values}
+            if not of[name]:
+                del of[name]
 
 
 def measured_cells(campaign: Campaign) -> list[Measured]:
@@ -155,7 +172,9 @@ def measured_cells(campaign: Campaign) -> list[Measured]:
         for series, values in series_of(launch).items():
             name = f"{record.cell} {series}".rstrip()
             cell = cells.setdefault(name, Measured(name, launch, series))
-            cell.values[record.implementation][record.round] = values
+            asked, added = without_added(launch, values)
+            cell.values[record.implementation][record.round] = asked
+            cell.refined[record.implementation][record.round] = added
             cell.launches.setdefault(record.implementation, launch)
             if series in timed:
                 clocks[name][record.implementation].add(launch, timed[series])
