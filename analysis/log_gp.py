@@ -83,44 +83,93 @@ def longest_line(model: SweepModel) -> Line:
 def gaps(sweeps: list[Sweep]) -> list[Parameter]:
     """Return max(g, o_s, o_r) + (n - 1) G of windows of messages, at each size.
 
-    Where a window of fewer messages was measured too, their difference has neither latency nor
-    answer in it; without one the whole time is divided, which is an upper bound.
+    Where a window of fewer messages was measured in the same world, their difference has neither
+    latency nor answer in it; without one the whole time is divided, which is an upper bound.
     """
-    by_window: dict[int, Sweep] = {}
-    for sweep in sweeps:
-        if found := WINDOW.fullmatch(sweep.series):
-            # Of suites with the same window the one with most rounds.
-            window = int(found[1])
-            if window not in by_window or len(sweep.rounds) > len(by_window[window].rounds):
-                by_window[window] = sweep
-    if not by_window or max(by_window) == 1:
+    windows = [
+        (int(found[1]), sweep) for sweep in sweeps if (found := WINDOW.fullmatch(sweep.series))
+    ]
+    most = max((window for window, _ in windows), default=1)
+    if most == 1:
         return []
-    most = max(by_window)
-    long, short = by_window[most], by_window.get(min(by_window))
+    longs = [sweep for window, sweep in windows if window == most]
+    pairs = [
+        (long, few, short, rounds)
+        for long in longs
+        for few, short in windows
+        if few < most and (rounds := rounds_alike(long, short))
+    ]
+    # Of suites with the same windows those with most rounds.
+    if pairs:
+        long, few, short, rounds = max(pairs, key=lambda pair: (len(pair[3]), -pair[1]))
+    else:
+        long, few, short, rounds = max(longs, key=lambda one: len(one.rounds)), 0, None, []
     parameters = []
     for size in sorted({size for times in long.rounds.values() for size in times}):
         differences = [
-            (times[size] - short.rounds[number][size]) / (most - min(by_window))
-            for number, times in long.rounds.items()
-            if short and short is not long
-            and size in times and size in short.rounds.get(number, {})
-        ]  # fmt: skip
+            (long.rounds[number][size] - short.rounds[number][size]) / (most - few)
+            for number in rounds
+            if short and size in long.rounds[number] and size in short.rounds[number]
+        ]
         name = f"max(g, o_s, o_r) + {max(0, size - 1)} G"
         if differences:
             how = (
-                f"a window of {most} messages of {size} bytes less one of {min(by_window)}, "
-                f"by {most - min(by_window)}"
+                f"a window of {most} messages of {size} bytes in {long.cell} less one of {few} in "
+                f"{short.cell if short else ''}, by {most - few}"
             )
             values = differences
         else:
             name = f"at most: {name}"
             how = (
                 f"a window of {most} messages of {size} bytes by {most}: latency and answer are "
-                "in it; a window of 1 message of as many bytes would take them out"
+                f"in it; {what_would_do(long, [one for few, one in windows if few < most], size)}"
             )
             values = [times[size] / most for times in long.rounds.values() if size in times]
         parameters.append(Parameter(long.implementation, name, "s", mean_of_launches(values), how))
     return parameters
+
+
+def rounds_alike(one: Sweep, other: Sweep) -> list[int]:
+    """Return the rounds in which both had as many ranks, on as many nodes, and the pair alike.
+
+    In a larger world the others wait in a barrier, and by blocks ranks 0 and 1 of it are on one
+    node, those of a world of two on two: the difference would be of two networks.
+    """
+    return [
+        number
+        for number in sorted(one.rounds.keys() & other.rounds.keys())
+        if number in one.worlds and one.worlds[number] == other.worlds.get(number)
+    ]
+
+
+def what_would_do(long: Sweep, shorts: list[Sweep], size: int) -> str:
+    """Return what lacks for a difference of windows of messages of so many bytes."""
+    own = {world.words for world in long.worlds.values()}
+    others = {
+        world.words
+        for short in shorts
+        if any(size in times for times in short.rounds.values())
+        for world in short.worlds.values()
+    }
+    if others and own and not own & others:
+        return (
+            f"a window of fewer was measured in another world ({', '.join(sorted(others))}; this "
+            f"one: {', '.join(sorted(own))}), so their difference would not be of messages"
+        )
+    return (
+        "a window of 1 message of as many bytes, in the same world and round, would take them out"
+    )
+
+
+def refused(one: Parameter) -> Parameter:
+    """Return a parameter, without its value where that is no time: below 0, or nothing."""
+    if one.value is None or one.value.value > 0:
+        return one
+    why = (
+        f"not told: it comes out at {one.value.value:.3g} {one.unit}, which no time is; what "
+        f"differs between launches is more than it. By {one.how}"
+    )
+    return Parameter(one.implementation, one.name, "", None, why)
 
 
 def reduction_per_byte(sweeps: list[Sweep]) -> list[Parameter]:
@@ -170,8 +219,8 @@ def parameters_of(sweeps: list[Sweep], models: list[SweepModel]) -> list[Paramet
         sum_, per_byte, messages, gamma = (
             start_up_sum(plain), gap_per_byte(plain), gaps(own), reduction_per_byte(own),
         )  # fmt: skip
-        found += [parameter for parameter in (sum_, per_byte) if parameter]
-        found += [*messages, *gamma]
+        told = [*(one for one in (sum_, per_byte) if one), *messages, *gamma]
+        found += [refused(one) for one in told]
         lacking = dict(NOT_TOLD)
         if not plain:
             lacking["L + o_s + o_r, G"] = "measure with CHECKS='EchoTest|Mpptest'"

@@ -36,11 +36,30 @@ RANGE = "message_range"
 
 
 @dataclass(frozen=True)
+class World:
+    """Where a launch's ranks were; `is_near`: ranks 0 and 1, which the first pair is, on one host.
+
+    What differs in none of it may still have run on other nodes of the same machine.
+    """
+
+    ranks: int
+    nodes: int
+    is_near: bool
+
+    @property
+    def words(self) -> str:
+        """Return it for people."""
+        hosts = "one host" if self.is_near else "two hosts"
+        return f"{self.ranks} ranks on {self.nodes} node(s), the pair on {hosts}"
+
+
+@dataclass(frozen=True)
 class Sweep:
     """Times over message size of one cell, series and implementation, in seconds.
 
     Of a ping-pong they are one-way times, half the median round trip. `borders` has the largest
-    size of each launch where a round's sizes are divided among launches.
+    size of each launch where a round's sizes are divided among launches, `worlds` where each
+    round's ranks were.
     """
 
     cell: str
@@ -50,6 +69,7 @@ class Sweep:
     one_way: bool
     rounds: Rounds
     borders: frozenset[int]
+    worlds: Mapping[int, World] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -99,6 +119,7 @@ def sweeps_of(campaign: Campaign) -> list[Sweep]:
     times: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     about: dict[tuple[str, str, str], tuple[int, bool]] = {}
     borders: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    worlds: dict[tuple[str, str, str], dict[int, World]] = defaultdict(dict)
     for launch in campaign.sound():
         record = launch.record
         if record.oversubscribed or record.program == RAW:
@@ -116,14 +137,24 @@ def sweeps_of(campaign: Campaign) -> list[Sweep]:
             key = (sweep_name(launch), series, record.implementation)
             times[key][record.round][result.message_bytes] = seconds
             about[key] = (ranks, isinstance(result, PingPong))
+            worlds[key][record.round] = world_of(launch.output, record.nodes)
         if RANGE in record.parameters:
             sizes = [r.message_bytes for r in launch.output.results if isinstance(r, PingPong)]
             if sizes:
                 borders[sweep_name(launch), "", record.implementation].add(max(sizes))
     return [
-        Sweep(*key, *about[key], rounds=dict(rounds), borders=frozenset(borders[key]))
+        Sweep(
+            *key, *about[key], rounds=dict(rounds), borders=frozenset(borders[key]),
+            worlds=worlds[key],
+        )
         for key, rounds in sorted(times.items())
-    ]
+    ]  # fmt: skip
+
+
+def world_of(output: ProgramOutput, nodes: int) -> World:
+    """Return where the ranks of a launch on so many nodes were."""
+    hosts = output.header.hosts
+    return World(output.header.ranks, nodes, len(set(hosts[:2])) == 1)
 
 
 def line_by_round(rounds: Rounds, line: Line) -> tuple[list[float], list[float]]:

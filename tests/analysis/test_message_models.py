@@ -14,7 +14,7 @@ from analysis.__main__ import app
 from analysis.campaign import read_campaign
 from analysis.launch_means import mean_of_launches, quotient_of_launches
 from analysis.log_gp import gaps, parameters_of, reduction_per_byte, start_up_sum
-from analysis.message_models import Sweep, model_of, models_of, sweeps_of
+from analysis.message_models import Sweep, World, model_of, models_of, sweeps_of
 from tests.analysis.synthetic import TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -158,7 +158,12 @@ def test_a_denominator_that_may_be_nothing_bounds_no_quotient() -> None:
         quotient_of_launches([1.0, 2.0], [1.0])
 
 
-def windows(latency: float, gap: float, counts: list[int], sizes: list[int]) -> list[Sweep]:
+TWO_OF_TWO = World(ranks=2, nodes=2, is_near=False)
+
+
+def windows(
+    latency: float, gap: float, counts: list[int], sizes: list[int], world: World = TWO_OF_TWO
+) -> list[Sweep]:
     """Return windows of messages of a known gap (s) between them, with latency and an answer."""
     random = numpy.random.default_rng(3)
     return [
@@ -171,6 +176,7 @@ def windows(latency: float, gap: float, counts: list[int], sizes: list[int]) -> 
                 for r in range(1, 7)
             },
             frozenset(),
+            dict.fromkeys(range(1, 7), world),
         )
         for count in counts
     ]  # fmt: skip
@@ -187,6 +193,43 @@ def test_a_window_alone_gives_an_upper_bound_only() -> None:
     [gap] = gaps(windows(2e-6, 3e-7, [64], [8]))
     assert gap.value is not None and gap.value.value > 3.3e-7 and gap.name.startswith("at most")
     assert gaps(windows(2e-6, 3e-7, [1], [8])) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        World(ranks=16, nodes=8, is_near=True),
+        World(ranks=4, nodes=2, is_near=False),
+        World(ranks=2, nodes=1, is_near=False),
+        World(ranks=2, nodes=2, is_near=True),
+    ],
+)
+def test_windows_of_other_worlds_are_not_subtracted(other: World) -> None:
+    """A window of 64 in 30 us on one node, of 1 in 60 us between two: no gap of -476 ns."""
+    [long] = windows(15e-6, 0.0, [64], [1024], other)
+    [short] = windows(30e-6, 0.0, [1], [1024])
+    [gap] = gaps([long, short])
+    assert gap.name.startswith("at most") and other.words in gap.how
+    assert gap.value is not None and gap.value.value == pytest.approx(30e-6 / 64, rel=0.05)
+    # Where a pair of suites is of one world, it is taken whatever else there is.
+    alike = windows(2e-6, 3e-7, [64, 1], [1024], World(ranks=8, nodes=4, is_near=False))
+    [gap] = gaps([long, short, *alike])
+    assert gap.value is not None and gap.value.value == pytest.approx(3e-7, rel=0.03)
+
+
+def test_a_gap_below_nothing_is_refused() -> None:
+    [long] = windows(10e-6, 0.0, [64], [1024])
+    [short] = windows(30e-6, 0.0, [1], [1024])
+    parameters = {one.name: one for one in parameters_of([long, short], [])}
+    found = parameters["max(g, o_s, o_r) + 1023 G"]
+    assert found.value is None and "comes out at -6.3" in found.how
+    assert "g" not in parameters
+
+
+def test_worlds_are_read_from_the_launches(tmp_path: Path) -> None:
+    folder = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=["Send/Recv"]).write()
+    worlds = [sweep.worlds for sweep in sweeps_of(read_campaign(folder))]
+    assert worlds == [{1: World(ranks=2, nodes=1, is_near=True)}] * 2
 
 
 @pytest.mark.parametrize(("ranks", "stages"), [(2, 1), (4, 2), (6, 3)])
