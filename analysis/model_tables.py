@@ -7,7 +7,7 @@ from collections.abc import Callable
 from analysis.campaign import Campaign
 from analysis.figures import prefixed
 from analysis.latency_bandwidth import FEWEST_SIZES, LatencyBandwidth, fit
-from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
+from analysis.launch_means import AGREE, Mean, mean_of_launches, quotient_of_launches
 from analysis.log_gp import parameters_of
 from analysis.message_models import Fitted, SweepModel
 from analysis.one_way_times import Rounds, medians, one_way_times
@@ -32,7 +32,7 @@ def whole_bytes(value: float) -> str:
 def interval_of(mean: Mean, words: Words, least: float | None = None) -> str:
     """Return the interval of a mean in words; `least` is the least that the quantity can be."""
     if mean.interval is None:
-        return "–"
+        return mean.untold
     low = mean.interval.low if least is None else max(least, mean.interval.low)
     return f"{words(low)} – {words(mean.interval.high)}"
 
@@ -43,7 +43,7 @@ def bandwidth_words(beta: Mean) -> tuple[str, str]:
         return "–", "–"
     value = prefixed(1 / beta.value, "B/s")
     if beta.interval is None:
-        return value, "–"
+        return value, beta.untold
     low = prefixed(1 / beta.interval.high, "B/s")
     if beta.interval.low <= 0:
         return value, f"above {low}"
@@ -86,7 +86,7 @@ def line_table(campaign: Campaign, only: str) -> TextTable | None:
     note = (
         "Latency and bandwidth: medians over launches of the smallest and the largest message. "
         "Alpha, 1 / beta and n1/2: one line through all sizes asked for by least squares, as ORNL "
-        "1996 has it, also over a change of protocol; the long messages decide it."
+        "1996 has it, also over a change of protocol; the long messages decide it. " + AGREE
     )
     notes = [note]
     if left_out:
@@ -146,8 +146,10 @@ def segment_table(models: list[SweepModel]) -> TextTable:
         "at the sizes that it has there, is one value; values are means over rounds, intervals "
         "Student's, that of n1/2 Fieller's. "
         "“–” for an interval: a single round, or a time per byte that is not told from 0; for "
-        "n1/2: an alpha below 0, which no message has. The jump is the time after the switch over "
-        "that before.",
+        "n1/2: an alpha below 0, which no message has. "
+        + AGREE
+        + " The jump is the time after the "
+        "switch over that before.",
     ]
     if shared:
         notes.append(
@@ -181,7 +183,8 @@ def parameter_table(fitted: Fitted) -> TextTable | None:
     columns = ("implementation", "parameter", "rounds", "value", "95% interval", "how")
     note = (
         "L: latency; o_s, o_r: overhead of sender and receiver; g: gap between messages; G: gap "
-        "between bytes; gamma: time to reduce a byte. Means over rounds, intervals Student's."
+        "between bytes; gamma: time to reduce a byte. Means over rounds, intervals Student's. "
+        + AGREE
     )
     return TextTable(PARAMETERS, columns, rows, 2, [note]) if rows else None
 

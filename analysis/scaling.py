@@ -15,7 +15,7 @@ from scipy import stats
 
 from analysis.campaign import Campaign, LaunchRecord
 from analysis.communication_records import Communication
-from analysis.launch_means import Mean
+from analysis.launch_means import ROUNDING, Mean
 from analysis.linpack_tables import Rounds, ratio_by_rounds, rows_of, solved_in
 from analysis.npb_output import NpbRun
 from analysis.profile import PREFIX
@@ -207,8 +207,10 @@ def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mea
     count = len(values)
     if count < 3:
         return Mean(float(line.slope), None, count)
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 2)) * float(line.stderr)
     slope = float(line.slope)
+    if float(line.stderr) <= ROUNDING:
+        return Mean(slope, None, count, agree=True)
+    half = float(stats.t.ppf((1 + confidence) / 2, count - 2)) * float(line.stderr)
     return Mean(slope, Interval(slope - half, slope + half, confidence), count)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.campaign import Campaign
 from analysis.figures import prefixed
-from analysis.launch_means import mean_of_launches
+from analysis.launch_means import AGREE, mean_of_launches
 from analysis.linpack_tables import ratio_text
 from analysis.profile import ProfiledCell, profiled_cells
 from analysis.scaling import Scaled, hpl_scaled, powers_in, programs_in, scaled_of
@@ -61,7 +61,9 @@ def share_row(one: ProfiledCell) -> tuple[str, ...]:
     ]
     mean = mean_of_launches(shares)
     interval = mean.interval
-    within = f"{max(0.0, interval.low):.1%} – {min(1.0, interval.high):.1%}" if interval else "–"
+    within = (
+        f"{max(0.0, interval.low):.1%} – {min(1.0, interval.high):.1%}" if interval else mean.untold
+    )
     name = one.cell + (" (oversubscribed)" if one.oversubscribed else "")
     ranks = str(one.profiles[0].header.ranks)
     return name, one.implementation, ranks, str(len(shares)), f"{mean.value:.1%}", within
@@ -71,7 +73,8 @@ def share_table(campaign: Campaign) -> TextTable | None:
     """Return how much of the ranks' time is inside MPI, over launches; None without profiles."""
     cells, _ = profiled_cells(campaign)
     columns = ("cell", "implementation", "ranks", "launches", "inside MPI", "95% interval")
-    note = "Mean over launches of the share of the ranks' time inside MPI; intervals Student's."
+    note = "Mean over launches of the share of the ranks' time inside MPI; intervals Student's. "
+    note += AGREE
     rows = [share_row(one) for one in cells]
     return TextTable("Share of communication", columns, rows, 2, [note]) if rows else None
 
@@ -82,7 +85,9 @@ def power_table(campaign: Campaign) -> TextTable | None:
     rows: list[tuple[str, ...]] = [
         (
             power.what, power.implementation, ", ".join(map(str, power.counts)),
-            f"{power.exponent.value:+.3f}", interval_words(power.exponent.interval),
+            f"{power.exponent.value:+.3f}",
+            interval_words(power.exponent.interval) if power.exponent.interval
+            else "on the line" if power.exponent.agree else "–",
         )
         for power in powers
         if power.exponent
@@ -92,7 +97,8 @@ def power_table(campaign: Campaign) -> TextTable | None:
         "Bandwidth per rank over the number of ranks p as a power of p, by the logarithms of "
         "medians over launches: 0 where every rank keeps its bandwidth, -1 where all share one. "
         "The interval is Student's from the distances to the line: it needs three numbers of "
-        "ranks, an exponent two.",
+        "ranks, an exponent two. “on the line”: to the last digit, so that no "
+        "distance is seen.",
     ]
     single = {power.what for power in powers if not power.exponent}
     if single:

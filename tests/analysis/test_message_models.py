@@ -1,7 +1,9 @@
 """Models of messages find the truth they were given, with intervals that cover as they say."""
 
 import csv
+import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy
@@ -12,9 +14,10 @@ from typer.testing import CliRunner
 
 from analysis.__main__ import app
 from analysis.campaign import read_campaign
-from analysis.launch_means import mean_of_launches, quotient_of_launches
+from analysis.launch_means import Mean, mean_of_launches, quotient_of_launches
 from analysis.log_gp import gaps, parameters_of, reduction_per_byte, start_up_sum
-from analysis.message_models import Sweep, World, model_of, models_of, sweeps_of
+from analysis.message_models import Sweep, World, fitted_in, model_of, models_of, sweeps_of
+from analysis.model_tables import PARAMETERS, SEGMENTS, model_tables
 from tests.analysis.synthetic import TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -156,6 +159,46 @@ def test_a_denominator_that_may_be_nothing_bounds_no_quotient() -> None:
     assert mean_of_launches([3.0]).interval is None
     with pytest.raises(ValueError, match="one numerator and one denominator"):
         quotient_of_launches([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize("count", [2, 5, 200])
+def test_launches_that_agree_have_no_interval(count: int) -> None:
+    """As on a clock of 1 us: no spread is seen, which is no certainty; nor is rounding a spread."""
+    equal = mean_of_launches([1e-6] * count)
+    assert equal == Mean(pytest.approx(1e-6), None, count, agree=True)  # type: ignore[arg-type]
+    assert equal.untold == "launches agree"
+    rounded = mean_of_launches([1e-6 * (1 + 1e-15 * place) for place in range(count)])
+    assert rounded.interval is None and rounded.agree
+    assert mean_of_launches([0.0] * count).interval is None
+    half = quotient_of_launches([1e-6] * count, [1e-9] * count)
+    assert half.interval is None and half.agree and half.value == pytest.approx(1000)
+    # A launch twice as slow as another as a whole: the quotient is the same.
+    slow = [1.0 + place for place in range(count)]
+    half = quotient_of_launches([3e-6 * one for one in slow], [7e-9 * one for one in slow])
+    assert half.interval is None and half.agree
+    told = mean_of_launches([1e-6 + 1e-12 * place for place in range(count)])
+    assert told.interval is not None and not told.agree
+    assert quotient_of_launches(slow, [1e-9] * count).interval is not None
+
+
+def test_a_campaign_that_agrees_has_a_word_for_its_intervals(tmp_path: Path) -> None:
+    synthetic = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=["Send/Recv"])
+    folder = synthetic.write()
+    for first in sorted((folder / "launches").iterdir()):
+        again = first.with_name(first.name.replace("round001", "round002"))
+        shutil.copytree(first, again)
+        record = json.loads((again / "launch.json").read_text())
+        record |= {"round": 2, "launch": again.name}
+        (again / "launch.json").write_text(json.dumps(record))
+    campaign = read_campaign(folder)
+    assert not campaign.problems
+    tables = model_tables(campaign, fitted_in(campaign))
+    assert [table.title for table in tables][1:] == [SEGMENTS, PARAMETERS]
+    # Where an alpha came out below 0 there is no n1/2 at all.
+    assert {row[-1] for row in tables[0].rows if row[-2] != "–"} == {"launches agree"}
+    assert all(row[i] == "launches agree" for row in tables[1].rows for i in (7, 9))
+    assert {row[4] for row in tables[2].rows if row[3] != "–"} == {"launches agree"}
+    assert all("“launches agree”" in table.notes[0] for table in tables)
 
 
 TWO_OF_TWO = World(ranks=2, nodes=2, is_near=False)

@@ -252,6 +252,12 @@ def test_two_numbers_of_ranks_give_no_interval_and_one_no_exponent() -> None:
         power_of({2: 8.0})
 
 
+def test_points_on_a_line_have_no_interval() -> None:
+    """To the last digit there is no distance that an interval could be told from."""
+    exact = power_of({2: 8.0, 4: 4.0, 8: 2.0})
+    assert exact.interval is None and exact.agree and exact.value == pytest.approx(-1)
+
+
 def test_an_all_to_all_counts_the_own_block_as_nasa_does(tmp_path: Path) -> None:
     synthetic = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=[])
     folder = synthetic.write()
