@@ -17,12 +17,16 @@ from analysis.verdict import Verdict
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table by name; a column's unit stands in its header, None is an empty field."""
+    """A table by name; a column's unit stands in its header, None is an empty field.
+
+    `cells` are those that each row was measured in, of tables that have no column of it.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
+    cells: list[tuple[str, ...]] = field(default_factory=list)
 
 
 #: How much of a digest tells images apart where people read it.
@@ -142,7 +146,9 @@ def of_words(table: TextTable, campaign: Campaign) -> DataTable:
     for number, column in enumerate(columns):
         if columns.count(column) > 1 and number:
             columns[number] = f"{column} of {columns[number - 1]}"
-    place = columns.index("implementation") if "implementation" in columns else None
+    # A table may have machines of a report among the implementations.
+    places = [n for n, column in enumerate(columns) if column.startswith("implementation")]
+    place = places[0] if places else None
     digest, formula = digests(campaign), " ".join(table.notes)
     rows = [
         (
@@ -154,7 +160,7 @@ def of_words(table: TextTable, campaign: Campaign) -> DataTable:
         for row in table.rows
     ]
     heads = ("campaign", *columns, "image_sha256", "formula")
-    return DataTable(file_name(table.title), table.title, heads, rows)
+    return DataTable(file_name(table.title), table.title, heads, rows, table.cells)
 
 
 def data_tables(
@@ -178,20 +184,23 @@ def data_tables(
 
 
 def with_launches(table: DataTable, rows: RowLaunches) -> DataTable:
-    """Return a table with the launches of each row, where rows name a cell and implementation.
+    """Return a table with the launches of each row, where rows have cells and an implementation.
 
     One that has them already, or whose rows are launches, is the same.
     """
     columns = list(table.columns)
-    needed = {"cell", "implementation", "image_sha256"}
-    if not needed <= set(columns) or {"launch", "launch_names"} & set(columns):
+    places = [n for n, column in enumerate(columns) if column.startswith("implementation")]
+    named = bool(table.cells) or "cell" in columns
+    if not named or not places or "image_sha256" not in columns:
         return table
-    cell, of = columns.index("cell"), columns.index("implementation")
-    at = columns.index("image_sha256") + 1
+    if {"launch", "launch_names"} & set(columns):
+        return table
+    of, at = places[0], columns.index("image_sha256") + 1
+    cells = table.cells or [(str(row[columns.index("cell")] or ""),) for row in table.rows]
     return DataTable(
         table.name, table.title, (*columns[:at], "launch_names", *columns[at:]),
         [
-            (*row[:at], " ".join(rows.of(str(row[cell] or ""), row[of])), *row[at:])
-            for row in table.rows
+            (*row[:at], " ".join(rows.of_cells(own, row[of])) or None, *row[at:])
+            for row, own in zip(table.rows, cells, strict=True)
         ],
     )  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from analysis.campaign import Campaign
+from analysis.campaign import Campaign, Launch
 from analysis.communication_records import Communication
 from analysis.linpack_tables import ratio_text
 from analysis.plausibility import clock_resolution, limited_by_clock
@@ -121,6 +121,9 @@ class Trial:
     #: One-sided, that the ratio is above 1; None below two rounds.
     p_value: float | None
     adjusted_p: float | None = None
+    #: Which operations it compares at which sizes, and the cells that they were measured in.
+    terms: tuple[tuple[str, int], ...] = ()
+    cells: tuple[str, ...] = ()
 
     @property
     def violated(self) -> bool:
@@ -128,16 +131,8 @@ class Trial:
         return self.adjusted_p is not None and self.adjusted_p < ALPHA
 
 
-def times_in(campaign: Campaign) -> dict[Setting, Times]:
-    """Return the times of collective operations by setting, without oversubscribed launches.
-
-    Also without those that the clock is too coarse for.
-    Where several launches of a round measured the same, their geometric mean is the round's.
-    """
-    found: dict[Setting, dict[tuple[str, int], dict[int, list[float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(list))
-    )
-    coarsest: dict[Setting, float] = defaultdict(float)
+def collectives_in(campaign: Campaign) -> Iterator[tuple[Launch, Setting, Communication]]:
+    """Yield the collective operations of a campaign, without those of oversubscribed launches."""
     for launch in campaign.sound():
         record, output = launch.record, launch.output
         if record.oversubscribed or not isinstance(output, ProgramOutput):
@@ -150,9 +145,32 @@ def times_in(campaign: Campaign) -> dict[Setting, Times]:
                 setting = Setting(
                     record.implementation, result.ranks, record.nodes, result.group, int(scrub)
                 )
-                rounds = found[setting][result.operation, result.message_bytes]
-                rounds[record.round].append(result.time_s.median)
-                coarsest[setting] = max(coarsest[setting], clock_resolution(output.header))
+                yield launch, setting, result
+
+
+def cells_in(campaign: Campaign) -> dict[Setting, dict[tuple[str, int], set[str]]]:
+    """Return the cells that each operation was measured in at each size, by setting."""
+    found: dict[Setting, dict[tuple[str, int], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for launch, setting, result in collectives_in(campaign):
+        found[setting][result.operation, result.message_bytes].add(launch.record.cell)
+    return found
+
+
+def times_in(campaign: Campaign) -> dict[Setting, Times]:
+    """Return the times of collective operations by setting, without oversubscribed launches.
+
+    Also without those that the clock is too coarse for.
+    Where several launches of a round measured the same, their geometric mean is the round's.
+    """
+    found: dict[Setting, dict[tuple[str, int], dict[int, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    coarsest: dict[Setting, float] = defaultdict(float)
+    for launch, setting, result in collectives_in(campaign):
+        assert isinstance(launch.output, ProgramOutput)
+        rounds = found[setting][result.operation, result.message_bytes]
+        rounds[launch.record.round].append(result.time_s.median)
+        coarsest[setting] = max(coarsest[setting], clock_resolution(launch.output.header))
     return {
         setting: {
             key: {number: geometric_mean(values) for number, values in rounds.items()}
@@ -164,16 +182,20 @@ def times_in(campaign: Campaign) -> dict[Setting, Times]:
 
 
 def trial_of(
-    guideline: str, setting: Setting, size: int, left: dict[int, float],
-    right: Sequence[dict[int, float]], factor: float = 1.0,
+    guideline: str, setting: Setting, size: int, times: Times,
+    terms: Sequence[tuple[str, int]], factor: float = 1.0,
 ) -> Trial | None:  # fmt: skip
-    """Return the test of left <= factor x the sum of right, None where no round has them all."""
+    """Return the test of the first term <= factor x the sum of the others.
+
+    A term is an operation at a size; None where no round has them all.
+    """
+    left, *right = (times.get(term, {}) for term in terms)
     rounds = sorted(set(left).intersection(*right))
     if not rounds:
         return None
     logs = [math.log(left[r] / (factor * sum(one[r] for one in right))) for r in rounds]
     ratio = paired_ratio(logs)
-    return Trial(guideline, setting, size, ratio, one_sided(ratio))
+    return Trial(guideline, setting, size, ratio, one_sided(ratio), terms=tuple(terms))
 
 
 def one_sided(ratio: Ratio) -> float | None:
@@ -187,27 +209,29 @@ def trials_of(setting: Setting, times: Times) -> Iterator[Trial]:
     """Yield the tests that a setting's times allow."""
     every = declared()
     for guideline in every.guidelines:
-        for (operation, size), left in sorted(times.items()):
+        for operation, size in sorted(times):
             # Without data the operations are not the same work: each may do nothing.
             if operation != guideline.operation or size == 0:
                 continue
-            sizes = [term.size(size, setting.ranks) for term in guideline.at_most]
-            right = [
-                times.get((term.operation, other), {}) if other is not None else {}
-                for term, other in zip(guideline.at_most, sizes, strict=True)
+            terms = [
+                (term.operation, other)
+                for term in guideline.at_most
+                if (other := term.size(size, setting.ranks)) is not None
             ]
-            if one := trial_of(guideline.name, setting, size, left, right):
+            if len(terms) < len(guideline.at_most):
+                continue
+            if one := trial_of(guideline.name, setting, size, times, [(operation, size), *terms]):
                 yield one
     for operation in every.every_operation:
         measured = sorted(size for name, size in times if name == operation and size > 0)
         for smaller, larger in pairwise(measured):
-            small, large = times[operation, smaller], times[operation, larger]
+            small, large = (operation, smaller), (operation, larger)
             name = f"{operation} is monotone in size"
-            monotone = trial_of(name, setting, smaller, small, [large])
+            monotone = trial_of(name, setting, smaller, times, [small, large])
             if every.between_sizes.monotone and monotone:
                 yield monotone
             name = f"{operation} of k n bytes <= k x n bytes"
-            split = trial_of(name, setting, larger, large, [small], larger / smaller)
+            split = trial_of(name, setting, larger, times, [large, small], larger / smaller)
             if every.between_sizes.split and larger % smaller == 0 and split:
                 yield split
 
@@ -218,7 +242,15 @@ def trials_in(campaign: Campaign) -> list[Trial]:
     told = [one for one in tests if one.p_value is not None]
     adjusted = holm([one.p_value or 0.0 for one in told])
     corrected = {id(one): p for one, p in zip(told, adjusted, strict=True)}
-    return [replace(one, adjusted_p=corrected.get(id(one))) for one in tests]
+    cells = cells_in(campaign)
+    return [
+        replace(
+            one,
+            adjusted_p=corrected.get(id(one)),
+            cells=tuple(sorted(set().union(*(cells[one.setting][term] for term in one.terms)))),
+        )
+        for one in tests
+    ]
 
 
 def violation_row(one: Trial) -> tuple[str, ...]:
@@ -241,6 +273,7 @@ def lacking(guideline: Guideline, measured: dict[str, set[int]]) -> str:
 def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
     """Return for each implementation and guideline what came out of its tests."""
     measured: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    cells: list[tuple[str, ...]] = []
     for setting, times in times_in(campaign).items():
         for operation, size in times:
             measured[setting.implementation][operation].add(size)
@@ -253,6 +286,7 @@ def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
         between = sorted({g for n, g in of if n == name} - set(fixed))
         for guideline in [*fixed, *between]:
             own = of.get((name, guideline), [])
+            cells.append(tuple(sorted(set().union(*(one.cells for one in own)))))
             if not own:
                 why = lacking(fixed[guideline], measured[name])
                 rows.append((name, guideline, why, "–", "–", "–", "–"))
@@ -282,7 +316,7 @@ def summary_table(campaign: Campaign, tests: list[Trial]) -> TextTable:
             "shown by so few; measure more with: make run ROUNDS=10 "
             "CHECKS='Collectives.*suite=guidelines'"
         )
-    return TextTable(SUMMARY, columns, rows, 3, notes)
+    return TextTable(SUMMARY, columns, rows, 3, notes, cells)
 
 
 def guideline_tables(campaign: Campaign) -> list[TextTable]:
@@ -298,5 +332,6 @@ def guideline_tables(campaign: Campaign) -> list[TextTable]:
                "95% interval", "adjusted p")  # fmt: skip
     rows = [violation_row(one) for one in violations]
     notes = [] if rows else ["No violation is shown."]
-    table = TextTable("Violations of guidelines", columns, rows, 3, notes)
+    cells = [one.cells for one in violations]
+    table = TextTable("Violations of guidelines", columns, rows, 3, notes, cells)
     return [table, summary_table(campaign, tests)]

@@ -19,6 +19,7 @@ from analysis.campaign import Campaign
 from analysis.linpack_records import Dgemm
 from analysis.profile import PREFIX
 from analysis.records import ProgramOutput
+from analysis.row_launches import cells_with
 from analysis.statistics import Interval, Ratio, median, median_interval, paired_ratio
 from analysis.text_table import TextTable
 
@@ -53,6 +54,7 @@ class Solved:
     implementation: str
     round: int
     rate: float
+    cell: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Row:
     speedup: Ratio | None
     #: The ratio to as many ranks' part of the node's DGEMM rate with all cores busy.
     of_dgemm: Ratio | None
+    #: Its own cells, and those of the base.
+    cells: tuple[str, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -106,11 +110,15 @@ def rows_of(solved: Iterable[Solved], dgemm: Mapping[str, Rounds] | None = None)
     `dgemm` has the rate of one rank, all cores being busy, in FLOP/s by implementation and round.
     """
     measured: dict[tuple[Problem, str], Rounds] = defaultdict(dict)
+    cells: dict[tuple[Problem, str], set[str]] = defaultdict(set)
     for one in solved:
         measured[one.problem, one.implementation][one.round] = one.rate
+        if one.cell:
+            cells[one.problem, one.implementation].add(one.cell)
     rows = []
     for (problem, name), rounds in measured.items():
-        base = measured.get((Problem(1, 1, problem.n, problem.nb), name))
+        one_process = Problem(1, 1, problem.n, problem.nb), name
+        base = measured.get(one_process)
         of_ranks = {r: problem.ranks * rate for r, rate in (dgemm or {}).get(name, {}).items()}
         rows.append(
             Row(
@@ -118,6 +126,7 @@ def rows_of(solved: Iterable[Solved], dgemm: Mapping[str, Rounds] | None = None)
                 base_rate=median(list(base.values())) if base else None,
                 speedup=ratio_by_rounds(rounds, base) if base else None,
                 of_dgemm=ratio_by_rounds(rounds, of_ranks),
+                cells=tuple(sorted(cells[problem, name] | cells[one_process])),
             )
         )  # fmt: skip
     return sorted(rows, key=lambda r: (r.problem.ranks, r.problem, r.implementation))
@@ -134,6 +143,7 @@ def solved_in(campaign: Campaign) -> list[Solved]:
             launch.record.implementation,
             launch.record.round,
             run.rate_flops,
+            launch.record.cell,
         )
         for launch in campaign.sound()
         if isinstance(launch.output, list)
@@ -311,4 +321,9 @@ def hpl_table(campaign: Campaign) -> TextTable | None:
                 f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
                 "than one process."
             )
-    return TextTable(TITLE, COLUMNS, [table_row(row) for row in rows], 4, notes)
+    of_dgemm = cells_with(campaign, Dgemm, oversubscribed=True)
+    cells = [
+        (*row.cells, *(of_dgemm.get(row.implementation, ()) if row.of_dgemm else ()))
+        for row in rows
+    ]
+    return TextTable(TITLE, COLUMNS, [table_row(row) for row in rows], 4, notes, cells)

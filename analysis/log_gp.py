@@ -38,6 +38,8 @@ class Parameter:
     value: Mean | None
     #: Which measurement it comes from, or which one would be needed.
     how: str
+    #: The cells of the sweeps that it comes from.
+    cells: tuple[str, ...] = ()
 
 
 def start_up_sum(models: list[SweepModel]) -> Parameter | None:
@@ -52,7 +54,8 @@ def start_up_sum(models: list[SweepModel]) -> Parameter | None:
     if size > 1:
         how += f"; (n - 1) G with n = {size} is in it"
     name = chosen.sweep.implementation
-    return Parameter(name, "L + o_s + o_r", "s", mean_of_launches(values), how)
+    value = mean_of_launches(values)
+    return Parameter(name, "L + o_s + o_r", "s", value, how, (chosen.sweep.cell,))
 
 
 def smallest(sweep: Sweep) -> int:
@@ -70,8 +73,9 @@ def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
     if line in chosen.unfitted:
         # The next shorter line is of another protocol.
         why = f"not told: no round has three sizes, one of them twice another, {of_line}"
-        return Parameter(name, "G", "", None, why)
-    return Parameter(name, "G", "s/B", chosen.segments[-1].beta, f"beta {of_line}")
+        return Parameter(name, "G", "", None, why, (chosen.sweep.cell,))
+    beta = chosen.segments[-1].beta
+    return Parameter(name, "G", "s/B", beta, f"beta {of_line}", (chosen.sweep.cell,))
 
 
 def longest_line(model: SweepModel) -> Line:
@@ -117,7 +121,7 @@ def gaps(sweeps: list[Sweep]) -> list[Parameter]:
                 f"a window of {most} messages of {size} bytes in {long.cell} less one of {few} in "
                 f"{short.cell if short else ''}, by {most - few}"
             )
-            values = differences
+            values, cells = differences, tuple(one.cell for one in (long, short) if one)
         else:
             name = f"at most: {name}"
             how = (
@@ -125,7 +129,9 @@ def gaps(sweeps: list[Sweep]) -> list[Parameter]:
                 f"in it; {what_would_do(long, [one for few, one in windows if few < most], size)}"
             )
             values = [times[size] / most for times in long.rounds.values() if size in times]
-        parameters.append(Parameter(long.implementation, name, "s", mean_of_launches(values), how))
+            cells = (long.cell,)
+        value = mean_of_launches(values)
+        parameters.append(Parameter(long.implementation, name, "s", value, how, cells))
     return parameters
 
 
@@ -169,7 +175,7 @@ def refused(one: Parameter) -> Parameter:
         f"not told: it comes out at {one.value.value:.3g} {one.unit}, which no time is; what "
         f"differs between launches is more than it. By {one.how}"
     )
-    return Parameter(one.implementation, one.name, "", None, why)
+    return Parameter(one.implementation, one.name, "", None, why, one.cells)
 
 
 def reduction_per_byte(sweeps: list[Sweep]) -> list[Parameter]:
@@ -198,9 +204,8 @@ def reduction_per_byte(sweeps: list[Sweep]) -> list[Parameter]:
                 f"slopes of allreduce-sum less bcast in {cell}, by {stages} stage(s), if they are "
                 f"by recursive doubling and a binomial tree; {sizes[0]} to {sizes[-1]:,} bytes"
             )
-            parameters.append(
-                Parameter(reduction.implementation, "gamma", "s/B", mean_of_launches(values), how)
-            )
+            name, value = reduction.implementation, mean_of_launches(values)
+            parameters.append(Parameter(name, "gamma", "s/B", value, how, (cell,)))
     return parameters
 
 

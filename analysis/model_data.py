@@ -59,15 +59,17 @@ def parameter_data(campaign: Campaign, fitted: Fitted) -> DataTable:
     digest = digests(campaign)
     columns = ("campaign", "implementation", "image_sha256", "parameter", "unit", "rounds (1)",
                *with_ends("value", "unit"), "formula")  # fmt: skip
+    parameters = parameters_of(fitted.sweeps, fitted.models)
     rows = [
         (
             campaign.path.name, one.implementation, digest.get(one.implementation), one.name,
             one.unit, one.value.launches if one.value else None,
             *(three(one.value) if one.value else (None, None, None)), one.how,
         )
-        for one in parameters_of(fitted.sweeps, fitted.models)
+        for one in parameters
     ]  # fmt: skip
-    return DataTable(file_name(PARAMETERS), PARAMETERS, columns, rows)
+    cells = [one.cells for one in parameters]
+    return DataTable(file_name(PARAMETERS), PARAMETERS, columns, rows, cells)
 
 
 def speedup_data(campaign: Campaign) -> DataTable:
@@ -77,6 +79,7 @@ def speedup_data(campaign: Campaign) -> DataTable:
                "base_ranks (1)", "base (base_unit)", "base_unit", "rounds (1)",
                *with_ends("speedup", "1"), "efficiency (1)", *with_ends("serial_part", "1"),
                "formula")  # fmt: skip
+    every = [*hpl_scaled(campaign), *scaled_of(programs_in(campaign))]
     rows = [
         (
             campaign.path.name, one.what, one.implementation, digest.get(one.implementation),
@@ -85,9 +88,10 @@ def speedup_data(campaign: Campaign) -> DataTable:
             *ends(one.serial_interval),
             "geometric mean over rounds of the rate over the base's; Karp and Flatt 1990",
         )
-        for one in [*hpl_scaled(campaign), *scaled_of(programs_in(campaign))]
+        for one in every
     ]  # fmt: skip
-    return DataTable(file_name(SPEEDUPS), SPEEDUPS, columns, rows)
+    cells = [one.cells for one in every]
+    return DataTable(file_name(SPEEDUPS), SPEEDUPS, columns, rows, cells)
 
 
 def guideline_data(campaign: Campaign) -> DataTable:
@@ -96,6 +100,7 @@ def guideline_data(campaign: Campaign) -> DataTable:
     columns = ("campaign", "guideline", "implementation", "image_sha256", "setting",
                "message_bytes (B)", "rounds (1)", *with_ends("factor", "1"),
                "p_one_sided (1)", "p_adjusted (1)", "violation_shown", "formula")  # fmt: skip
+    tests = trials_in(campaign)
     rows = [
         (
             campaign.path.name, one.guideline, one.setting.implementation,
@@ -104,9 +109,9 @@ def guideline_data(campaign: Campaign) -> DataTable:
             one.adjusted_p, one.violated,
             "geometric mean over rounds of the left side's time over the right side's",
         )
-        for one in trials_in(campaign)
+        for one in tests
     ]  # fmt: skip
-    return DataTable(file_name(SUMMARY), SUMMARY, columns, rows)
+    return DataTable(file_name(SUMMARY), SUMMARY, columns, rows, [one.cells for one in tests])
 
 
 def derived_data(campaign: Campaign, fitted: Fitted) -> list[DataTable]:

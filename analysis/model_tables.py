@@ -168,7 +168,8 @@ def segment_table(models: list[SweepModel]) -> TextTable:
 def parameter_table(fitted: Fitted) -> TextTable | None:
     """Return LogGP's parameters of each implementation."""
     rows: list[tuple[str, ...]] = []
-    for one in parameters_of(fitted.sweeps, fitted.models):
+    parameters = parameters_of(fitted.sweeps, fitted.models)
+    for one in parameters:
         if one.value is None:
             rows.append((one.implementation, one.name, "–", "–", "–", one.how))
             continue
@@ -186,7 +187,8 @@ def parameter_table(fitted: Fitted) -> TextTable | None:
         "between bytes; gamma: time to reduce a byte. Means over rounds, intervals Student's. "
         + AGREE
     )
-    return TextTable(PARAMETERS, columns, rows, 2, [note]) if rows else None
+    cells = [one.cells for one in parameters]
+    return TextTable(PARAMETERS, columns, rows, 2, [note], cells) if rows else None
 
 
 def model_tables(campaign: Campaign, fitted: Fitted, only: str = "") -> list[TextTable]:

@@ -15,6 +15,7 @@ from analysis.campaign import Campaign
 from analysis.linpack_records import Dgemm, LinpackSolve, Rate, Stream
 from analysis.one_way_times import lines_of_launches
 from analysis.records import ProgramOutput
+from analysis.row_launches import cells_with
 from analysis.statistics import median
 from analysis.text_table import TextTable
 
@@ -63,13 +64,15 @@ def node_table(campaign: Campaign) -> TextTable | None:
         "best iteration and counts no reading of a line before it is written, as McCalpin has it. "
         "They show the machine; between implementations they should not differ."
     )
-    return TextTable("What a node does by itself", columns, rows, 1, [note])
+    of_name = cells_with(campaign, Rate)
+    cells = [of_name[row[0]] for row in rows]
+    return TextTable("What a node does by itself", columns, rows, 1, [note], cells)
 
 
-def latencies_in(campaign: Campaign) -> dict[str, float]:
-    """Return the one-way time in seconds of the echo test's empty message, by implementation."""
+def latencies_in(campaign: Campaign) -> dict[str, tuple[str, float]]:
+    """Return the echo test's cell and one-way time in s of 0 bytes, by implementation."""
     return {
-        implementation: line.latency_s
+        implementation: (cell, line.latency_s)
         for cell, implementation, line in lines_of_launches(campaign)
         if cell.startswith(LATENCY_EXPERIMENT) and line.latency_bytes == 0
     }
@@ -111,7 +114,7 @@ def cycles_table(campaign: Campaign, root: Path) -> TextTable | None:
                 f"{median([one.rate_flops for one in systems]) / 1e6:.0f}",
                 f"{median([one.operations_per_cycle for one in systems]):.2f}",
             ] if systems else ["–", "–"]  # fmt: skip
-        latency = latencies.get(name)
+        latency = latencies[name][1] if name in latencies else None
         words += [
             f"{latency * 1e6:.3g}", f"{latency_cycles(latency, clock):.0f}"
         ] if latency is not None else ["–", "–"]  # fmt: skip
@@ -125,8 +128,10 @@ def cycles_table(campaign: Campaign, root: Path) -> TextTable | None:
         "Rows of 1996 have the data sheet's clock, ours the clock that the core had. The latency "
         f"is {LATENCY_EXPERIMENT}'s, half the median round trip of 0 bytes.",
     ]
+    echoing = {name: (cell,) for name, (cell, _) in latencies.items()}
     if not latencies:
         notes.append(f"No latency: measure with CHECKS='{LATENCY_EXPERIMENT}|SerialLinpack'.")
-    return TextTable(
-        "Operations and latency in cycles", columns, rows + rows_of_ornl(root), 1, notes
-    )
+    solving, printed = cells_with(campaign, LinpackSolve), rows_of_ornl(root)
+    cells = [(*solving[row[0]], *echoing.get(row[0], ())) for row in rows] + [()] * len(printed)
+    title = "Operations and latency in cycles"
+    return TextTable(title, columns, rows + printed, 1, notes, cells)

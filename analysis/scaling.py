@@ -40,6 +40,8 @@ class Scaled:
     unit: str
     speedup: Ratio
     weak: bool = False
+    #: Its own cells, and those of the base.
+    cells: tuple[str, ...] = ()
 
     @property
     def efficiency(self) -> float:
@@ -96,6 +98,7 @@ class Measured:
     rate: float
     unit: str
     weak: bool = False
+    cell: str = ""
 
 
 def scaled_of(measured: Iterable[Measured]) -> list[Scaled]:
@@ -103,8 +106,14 @@ def scaled_of(measured: Iterable[Measured]) -> list[Scaled]:
     rates: dict[tuple[str, str, str, bool], dict[int, Rounds]] = defaultdict(
         lambda: defaultdict(dict)
     )
+    cells: dict[tuple[str, str, str, bool], dict[int, set[str]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
     for one in measured:
-        rates[one.what, one.implementation, one.unit, one.weak][one.ranks][one.round] = one.rate
+        key = (one.what, one.implementation, one.unit, one.weak)
+        rates[key][one.ranks][one.round] = one.rate
+        if one.cell:
+            cells[key][one.ranks].add(one.cell)
     rows = []
     for (what, name, unit, weak), by_ranks in sorted(rates.items()):
         base_ranks = min(by_ranks)
@@ -113,7 +122,9 @@ def scaled_of(measured: Iterable[Measured]) -> list[Scaled]:
             speedup = ratio_by_rounds(by_ranks[ranks], base)
             if speedup:
                 of = median(list(base.values()))
-                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup, weak))
+                of_cells = cells[what, name, unit, weak]
+                both = tuple(sorted(of_cells[ranks] | of_cells[base_ranks]))
+                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup, weak, both))
     return rows
 
 
@@ -123,6 +134,7 @@ def hpl_scaled(campaign: Campaign) -> list[Scaled]:
         Scaled(
             f"HPL {row.problem.p}x{row.problem.q} N={row.problem.n} NB={row.problem.nb}",
             row.implementation, row.problem.ranks, 1, row.base_rate, "FLOP/s", row.speedup,
+            cells=row.cells,
         )
         for row in rows_of(solved_in(campaign))
         if row.problem.ranks > 1 and row.speedup and row.base_rate
@@ -145,7 +157,7 @@ def su3_measured(record: LaunchRecord, result: Su3) -> list[Measured]:
         found.append(
             Measured(
                 f"su3 {suite} {lattice}", record.implementation, record.ranks, record.round,
-                1 / seconds, "trajectories/s",
+                1 / seconds, "trajectories/s", cell=record.cell,
             )
         )  # fmt: skip
     if weak or record.ranks == 1:
@@ -154,6 +166,7 @@ def su3_measured(record: LaunchRecord, result: Su3) -> list[Measured]:
             Measured(
                 f"su3 {suite}, weak, {result.own_sites} sites a rank", record.implementation,
                 record.ranks, record.round, updates / seconds, "updates/s", weak=True,
+                cell=record.cell,
             )
         )  # fmt: skip
     return found
@@ -170,8 +183,11 @@ def programs_in(campaign: Campaign) -> list[Measured]:
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops
             found.append(
-                Measured(what, record.implementation, record.ranks, record.round, rate, "op/s")
-            )
+                Measured(
+                    what, record.implementation, record.ranks, record.round, rate, "op/s",
+                    cell=record.cell,
+                )
+            )  # fmt: skip
         elif isinstance(output, ProgramOutput):
             for result in output.results:
                 if isinstance(result, Su3):
@@ -190,6 +206,7 @@ class Power:
     implementation: str
     counts: tuple[int, ...]
     exponent: Mean | None
+    cells: tuple[str, ...] = ()
 
 
 def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mean:
@@ -214,10 +231,13 @@ def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mea
     return Mean(slope, Interval(slope - half, slope + half, confidence), count)
 
 
-def bandwidths_per_rank(campaign: Campaign) -> dict[tuple[str, str], dict[int, list[float]]]:
+def bandwidths_per_rank(
+    campaign: Campaign, cells: dict[tuple[str, str], set[str]] | None = None
+) -> dict[tuple[str, str], dict[int, list[float]]]:
     """Return what a rank sends per second (B/s) by series, implementation and number of ranks.
 
     Of an all-to-all a rank is credited with the block that it sends to itself, as NASA 2003 does.
+    `cells` gets those that each series of an implementation was measured in.
     """
     found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in campaign.sound():
@@ -238,14 +258,18 @@ def bandwidths_per_rank(campaign: Campaign) -> dict[tuple[str, str], dict[int, l
             else:
                 continue
             found[what, name][result.ranks].append(rate)
+            if cells is not None:
+                cells.setdefault((what, name), set()).add(launch.record.cell)
     return found
 
 
 def powers_in(campaign: Campaign) -> list[Power]:
     """Return the exponents of STS and ATA, None where there is one number of ranks only."""
     powers = []
-    for (what, name), by_ranks in sorted(bandwidths_per_rank(campaign).items()):
+    cells: dict[tuple[str, str], set[str]] = {}
+    for (what, name), by_ranks in sorted(bandwidths_per_rank(campaign, cells).items()):
         values = {ranks: median(by_ranks[ranks]) for ranks in sorted(by_ranks)}
         exponent = power_of(values) if len(values) > 1 else None
-        powers.append(Power(what, name, tuple(values), exponent))
+        own = tuple(sorted(cells[what, name]))
+        powers.append(Power(what, name, tuple(values), exponent, own))
     return powers

@@ -48,7 +48,8 @@ def speedup_table(rows: list[Scaled]) -> TextTable | None:
     )
     words = [scaled_row(row) for row in rows]
     notes = [note, weak] if any(row.weak for row in rows) else [note]
-    return TextTable(SPEEDUPS, columns, words, 2, notes) if rows else None
+    cells = [row.cells for row in rows]
+    return TextTable(SPEEDUPS, columns, words, 2, notes, cells) if rows else None
 
 
 def share_row(one: ProfiledCell) -> tuple[str, ...]:
@@ -106,7 +107,9 @@ def power_table(campaign: Campaign) -> TextTable | None:
             f"Of {len(single)} exchange(s) it cannot be told: they were measured on one number of "
             "ranks. Others need a site of more cores or nodes."
         )
-    return TextTable("Scaling of exchanges over ranks", columns, rows, 3, notes) if powers else None
+    cells = [power.cells for power in powers if power.exponent]
+    title = "Scaling of exchanges over ranks"
+    return TextTable(title, columns, rows, 3, notes, cells) if powers else None
 
 
 def scaling_tables(campaign: Campaign, shares: bool = True) -> list[TextTable]:

@@ -13,10 +13,19 @@ def file_name(title: str) -> str:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Rows of words; columns from `numbers_from` on are numbers, and the notes stand below."""
+    """Rows of words; columns from `numbers_from` on are numbers, and the notes stand below.
+
+    `cells` are those that each row's numbers were measured in, of tables whose rows do not name
+    one; a row may have none.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]]
     numbers_from: int
     notes: list[str] = field(default_factory=list)
+    cells: list[tuple[str, ...]] = field(default_factory=list)
+
+    def cells_of(self, row: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the cells of a row, nothing where the table or the row has none."""
+        return self.cells[self.rows.index(row)] if self.cells and row in self.rows else ()

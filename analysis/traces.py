@@ -27,7 +27,8 @@ from analysis.text_table import TextTable
 ROOM = 600_000
 #: How many cells an entry lists by name.
 MOST_CELLS = 40
-#: Which experiments' launches a table takes that does not name the cell; others take any.
+#: Which experiments' launches a row takes that has no cells of its own, as one that says what was
+#: not told; those of other tables take any.
 EXPERIMENTS = {
     HPL: ("Linpack", "Dgemm"),
     "What a node does by itself": ("Dgemm", "Stream", "SerialLinpack"),
@@ -36,7 +37,7 @@ EXPERIMENTS = {
     "Speedup and serial part": ("Linpack", "Nas", "Su3"),
     "Scaling of exchanges over ranks": ("Collectives", "SomeToSome"),
     "Self-consistency guidelines": ("Collectives",),
-    PARAMETERS: ("PointToPoint", "EchoTest", "Collectives", "Pairs", "OneSided"),
+    PARAMETERS: ("PointToPoint", "EchoTest", "Mpptest", "Collectives", "Pairs"),
     "Violations of guidelines": ("Collectives",),
 }
 
@@ -159,12 +160,17 @@ class Traces(TraceList):
     def words(self, table: TextTable, row: tuple[str, ...]) -> str:
         """Return the id of the entry for a row of a table of words.
 
-        A row that names its cell takes the launches of that, another those of its implementation
-        in the table's experiments. One that names no implementation is not of this campaign.
+        A row that names its cell takes the launches of that, one of a table that has its cells
+        those of them, another those of its implementation in the table's experiments. One that
+        names no implementation is not of this campaign.
         """
         columns = [column.strip() for column in table.columns]
         named = [word for word in row[: table.numbers_from] if word in self.digest]
         cell = row[columns.index("cell")] if "cell" in columns else ""
-        launches = {name: self.rows.of(cell, name, EXPERIMENTS.get(table.title)) for name in named}
+        own, experiments = table.cells_of(row), EXPERIMENTS.get(table.title)
+        launches = {
+            name: self.rows.of_cells(own, name) if own else self.rows.of(cell, name, experiments)
+            for name in named
+        }
         title = ": ".join([table.title, *([cell] if cell else [])])
         return self.add(title, tuple(table.notes), launches)

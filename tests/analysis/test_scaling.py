@@ -270,6 +270,8 @@ def test_an_all_to_all_counts_the_own_block_as_nasa_does(tmp_path: Path) -> None
     assert by_ranks[4] == [pytest.approx(1000 * 4 / (1e-6 * 4**1.5))]
     [power] = powers_in(campaign)
     assert power.exponent is not None and power.exponent.value == pytest.approx(-0.5)
+    measured = {one.record.cell for one in campaign.sound() if one.record.program == "collective"}
+    assert len(power.cells) == 3 and set(power.cells) == measured
 
 
 def test_command(tmp_path: Path) -> None:

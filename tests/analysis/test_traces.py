@@ -12,12 +12,17 @@ from playwright.sync_api import Browser
 
 from analysis.campaign import read_campaign
 from analysis.comparison import compare
-from analysis.data_tables import group_table, median_table, ratio_table
+from analysis.data_tables import data_tables, group_table, median_table, ratio_table
 from analysis.exports import csv_text
 from analysis.launch_names import folded
+from analysis.message_models import fitted_in
+from analysis.model_data import derived_data
+from analysis.model_tables import parameter_table
 from analysis.text_table import TextTable
+from analysis.text_tables import derived_tables, rate_tables
 from analysis.traces import Traces
 from tests.analysis.synthetic import TWICE, Synthetic
+from tests.analysis.test_refined_sizes import campaign as refined_campaign
 from tests.analysis.test_report import (  # noqa: F401
     any_report,
     browser,
@@ -26,6 +31,7 @@ from tests.analysis.test_report import (  # noqa: F401
     sample_report,
 )
 
+PROJECT = Path(__file__).resolve().parents[2]
 CELL = "PointToPoint_pair=Send_Recv_message_range=short"
 
 
@@ -113,6 +119,94 @@ def test_a_row_of_a_table_takes_the_launches_of_its_cell(folder: Path) -> None:
     table = TextTable("What a node does by itself", ("implementation", "x"), [], 1, ["none"])
     traces.words(table, ("a machine of 1996", "1"))
     assert traces.entries[1].sources == ()
+
+
+@pytest.fixture(scope="module")
+def sample() -> dict[str, list[dict[str, str]]]:
+    """Return the rows of the sample's tables by name."""
+    campaign = read_campaign(PROJECT / "runs/sample")
+    fitted = fitted_in(campaign)
+    words = [*rate_tables(campaign, PROJECT), *derived_tables(campaign, fitted)]
+    tables = data_tables(compare(campaign), words, derived_data(campaign, fitted))
+    return {table.name: list(csv.DictReader(io.StringIO(csv_text(table)))) for table in tables}
+
+
+def cells_of(row: dict[str, str]) -> set[str]:
+    """Return the cells of a row's launches, as folders have them."""
+    name = next(row[key] for key in row if key.startswith("implementation"))
+    return {
+        re.sub(r"^round\d+_|_[^_]*$", "", one)
+        for one in unfolded(row["launch_names"])
+        if one and one.endswith(f"_{name}")
+    }
+
+
+def test_derived_numbers_lead_to_the_launches_that_they_are_of(
+    sample: dict[str, list[dict[str, str]]],
+) -> None:
+    parameters = {row["parameter"]: row for row in sample["loggp-parameters"]}
+    assert cells_of(parameters["L + o_s + o_r"]) == {"EchoTest_ranks=2"}
+    assert {one.split("_")[0] for one in cells_of(parameters["G"])} <= {"EchoTest", "PointToPoint"}
+    assert len({one.split("_message")[0] for one in cells_of(parameters["G"])}) == 1
+    assert parameters["g"]["launch_names"] == ""
+    speedups = {row["program"]: row for row in sample["speedup-and-serial-part"]}
+    assert cells_of(speedups["HPL 1x2 N=2000 NB=192"]) == {
+        f"Linpack_grid={grid}_n=2000_nb=192" for grid in ("1x1", "1x2")
+    }
+    assert cells_of(speedups["NAS CG.S"]) == {f"Nas_benchmark=CG_size=S_ranks={n}" for n in (1, 2)}
+    for row in sample["high-performance-linpack"]:
+        own = {f"Linpack_grid={grid}_n={row['N']}_nb=192" for grid in ("1x1", row["grid"])}
+        assert cells_of(row) == {*own, "Dgemm_ranks=2_n=1500"}
+    assert {frozenset(cells_of(row)) for row in sample["self-consistency-guidelines"]} == {
+        frozenset(["Collectives_suite=ata_ranks=2"])
+    }
+    assert {frozenset(cells_of(row)) for row in sample["what-a-node-does-by-itself"]} == {
+        frozenset(["Dgemm_ranks=2_n=1500", "Stream_ranks=2", "SerialLinpack_ranks=1"])
+    }
+    cycles = sample["operations-and-latency-in-cycles"]
+    assert [cells_of(row) for row in cycles[:2]] == [
+        {"SerialLinpack_ranks=1", "EchoTest_ranks=2"}
+    ] * 2
+    assert all(row["image_sha256"] for row in cycles[:2])
+    assert not any(row["launch_names"] or row["image_sha256"] for row in cycles[2:])
+
+
+def test_every_table_of_an_implementation_has_launches(
+    sample: dict[str, list[dict[str, str]]],
+) -> None:
+    """But for what was not told, and for machines of a report."""
+    for name, rows in sample.items():
+        if name in ("launches", "left-out") or not any(k.startswith("impl") for k in rows[0]):
+            continue
+        for row in rows:
+            told = "not told" not in row["formula"] and row["image_sha256"]
+            assert not told or row["launch_names"], (name, row)
+
+
+def test_a_row_of_the_report_leads_to_its_own_cells() -> None:
+    """Half the round trip of 0 bytes in EchoTest: nothing of any other experiment."""
+    campaign = read_campaign(PROJECT / "runs/sample")
+    table = parameter_table(fitted_in(campaign))
+    assert table is not None
+    traces = Traces(compare(campaign))
+    row = next(row for row in table.rows if row[1] == "L + o_s + o_r")
+    traces.words(table, row)
+    [source] = traces.entries[0].sources
+    assert source.launches == (f"round[001-003]_EchoTest_ranks=2_{row[0]}",)
+
+
+def test_what_was_not_told_leads_to_what_was_looked_at(tmp_path: Path) -> None:
+    """Also to Mpptest, of which LogGP's parameters are taken."""
+    campaign = refined_campaign(tmp_path / "c", [[4096]] * 2)
+    table = parameter_table(fitted_in(campaign))
+    assert table is not None
+    traces = Traces(compare(campaign))
+    for row in table.rows:
+        traces.words(table, row)
+    assert {name for entry in traces.entries for one in entry.sources for name in one.launches} == {
+        f"round[001-002]_Mpptest_suite=protocols_ranks_per_node=1_{name}" for name in TWICE
+    }
+    assert all(source.launches for entry in traces.entries for source in entry.sources)
 
 
 @pytest.mark.browser
