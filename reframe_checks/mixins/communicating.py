@@ -151,7 +151,8 @@ class Communicating(Experiment):
     def refuse_other_iterations(self, output: ProgramOutput) -> None:
         """Refuse results of more or fewer iterations than asked for, or without each one's time.
 
-        No check asks for `--relative-width`, with which the number would follow from the times.
+        No check asks for `--relative-width` or for windows, with which the number would follow
+        from the times.
         """
         asked = self.iterations_wanted()
         results = output.communications()

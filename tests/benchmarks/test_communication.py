@@ -65,7 +65,11 @@ def test_synchronisation(built: Built, tmp_path: Path, synchronisation: str) -> 
     )  # fmt: skip
     [result] = output.communications()
     assert result.synchronisation == synchronisation
-    assert result.iterations + result.discarded == 200
+    if synchronisation == "window":
+        # As many as were late are timed again, in wider windows.
+        assert result.iterations <= 200 <= result.iterations + result.discarded
+    else:
+        assert (result.iterations, result.discarded) == (200, 0)
     assert (result.clock_error_s > 0) == (synchronisation == "window")
 
 
