@@ -8,7 +8,7 @@ from analysis.hpl_output import read_hpl_output
 from analysis.linpack_records import Dgemm
 from analysis.records import read_program_output
 from campaign.places import Place
-from reframe_checks.mixins import hpl_problem
+from reframe_checks.mixins import hpl_problem, node_memory
 
 RANKS = 2
 N, NB = 4000, hpl_problem.USUAL_BLOCK_SIZE
@@ -48,10 +48,10 @@ def memory_share(text: str) -> float:
         share = float(text)
     except ValueError:
         share = 0.0
-    if not 0 < share <= hpl_problem.LARGEST_SHARE:
+    if not 0 < share <= node_memory.LARGEST_SHARE:
         raise argparse.ArgumentTypeError(
             f"{text} is not a share of the memory: give a number above 0, and "
-            f"{hpl_problem.LARGEST_SHARE} at most"
+            f"{node_memory.LARGEST_SHARE} at most"
         )
     return share
 

@@ -34,6 +34,10 @@ class Suite:
             return list(self.sizes)
         return [max(1, size // ranks // DOUBLE) * DOUBLE if size else 0 for size in self.sizes]
 
+    def bytes_of_a_rank(self, ranks: int) -> int:
+        """Return what the program reserves: two buffers for all ranks, and what it scrubs."""
+        return 2 * ranks * max(self.sizes_for(ranks)) + self.scrub_bytes
+
     def groups_for(self, ranks: int) -> list[str]:
         """Return the groups that so many ranks can form: halves are of two ranks at least."""
         return [group for group in self.groups if group == "world" or ranks >= 4]
@@ -120,6 +124,10 @@ class Collectives(Communicating):
     def iterations_wanted(self) -> int:
         """Return how often each point is timed."""
         return SUITES[self.suite].iterations
+
+    def bytes_of_a_rank(self) -> int:
+        """Return what the program reserves in each rank."""
+        return SUITES[self.suite].bytes_of_a_rank(self.num_tasks)
 
     def arguments(self) -> list[str]:
         """Return what the suite has the program do."""

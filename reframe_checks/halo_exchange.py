@@ -1,5 +1,6 @@
 """The exchange of a lattice's borders: NTNU's Cartesian test, and 1 to 4 dimensions."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,6 +23,19 @@ class Suite:
     ranks: int
     iterations: int
     whole: bool = False
+
+    def own_points(self, ranks: int, dimensions: int, extent: int) -> list[int]:
+        """Return the points of one rank in each dimension, without the border."""
+        grid = grid_of(ranks, dimensions)
+        return [extent // n if self.whole else extent for n in grid]
+
+    def bytes_of_a_rank(self, ranks: int) -> int:
+        """Return what the largest lattice takes in each rank, with its border."""
+        return DOUBLE * max(
+            math.prod(points + 2 for points in self.own_points(ranks, dimensions, extent))
+            for dimensions in self.dimensions
+            for extent in self.extents
+        )
 
 
 METHODS = ("sendrecv", "isend-irecv", "persistent", "neighbourhood", "put")
@@ -69,6 +83,10 @@ class HaloExchange(Communicating):
         """Return how often each point is timed."""
         return SUITES[self.suite].iterations
 
+    def bytes_of_a_rank(self) -> int:
+        """Return what the program reserves in each rank."""
+        return SUITES[self.suite].bytes_of_a_rank(self.num_tasks)
+
     def arguments(self) -> list[str]:
         """Return what the suite has the program do."""
         suite = SUITES[self.suite]
@@ -85,7 +103,7 @@ class HaloExchange(Communicating):
         for dimensions in suite.dimensions:
             grid = grid_of(self.num_tasks, dimensions)
             for extent in suite.extents:
-                own = [extent // n if suite.whole else extent for n in grid]
+                own = suite.own_points(self.num_tasks, dimensions, extent)
                 faces = [1] * dimensions
                 for across in range(dimensions):
                     for other in range(dimensions):

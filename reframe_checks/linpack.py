@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 from analysis.hpl_output import HplRun, read_hpl_output
 from analysis.plausibility import rate_above_peak
 from analysis.record_types import RecordError
-from reframe_checks.mixins import hpl_problem
+from reframe_checks.mixins import hpl_problem, node_memory
 from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT, options_of_exec
@@ -63,7 +63,7 @@ def problems_of_the_site() -> list[Problem]:
     ranks = ranks_with_processors()
     grid = "{}x{}".format(*hpl_problem.grid_of(ranks))
     memory = site["memory_bytes_per_node"] * -(-ranks // site["cores_per_node"])
-    share = site.get("hpl_memory_share", hpl_problem.LARGEST_SHARE)
+    share = site.get("hpl_memory_share", node_memory.LARGEST_SHARE)
     nb = site.get("hpl_block_size", hpl_problem.USUAL_BLOCK_SIZE)
     order = hpl_problem.largest_order(memory, share, nb)
     small = hpl_problem.order_of_search(order)

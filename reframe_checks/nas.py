@@ -12,9 +12,9 @@ from reframe.core.exceptions import SanityError
 
 from analysis.npb_output import problem, read_npb_output
 from analysis.plausibility import npb_rate_above_peak
+from reframe_checks.mixins import node_memory
 from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
-from reframe_checks.mixins.hpl_problem import LARGEST_SHARE
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
@@ -72,13 +72,11 @@ class Nas(Experiment):
         """Leave out problems that the nodes have no memory for."""
         points = math.prod(problem(self.benchmark, self.size).size)
         needed = BYTES_PER_POINT.get(self.benchmark, 0) * points
-        there = LARGEST_SHARE * self.site()["memory_bytes_per_node"] * self.nodes
-        self.skip_if(
-            needed > there,
-            f"{self.benchmark}, class {self.size}, takes {needed / 1e9:.2f} GB, and "
-            f"{100 * LARGEST_SHARE:.0f}% of the memory of {self.nodes} node(s) is "
-            f"{there / 1e9:.2f} GB",
-        )
+        sentence = node_memory.too_large(
+            self.benchmark, f"class {self.size}", needed, self.nodes,
+            self.site()["memory_bytes_per_node"],
+        )  # fmt: skip
+        self.skip_if(bool(sentence), str(sentence))
 
     @run_after("setup")
     def choose_program(self) -> None:

@@ -69,7 +69,7 @@ class PvmEcho(Experiment):
 
     @run_after("setup")
     def describe_sweep(self) -> None:
-        """Pass sizes, method and route to the program."""
+        """Pass sizes, method and route to the program, and have every iteration's time."""
         sweep = SWEEPS[self.message_sizes]
         sizes = [word for size in sweep.sizes for word in ("--sizes", str(size))]
         self.program_arguments = [
@@ -78,6 +78,7 @@ class PvmEcho(Experiment):
             "--route", self.route,
             "--iterations", str(sweep.iterations),
             "--warmup", str(WARMUP),
+            "--raw",
         ]  # fmt: skip
 
     def cell_parameters(self) -> dict[str, str]:
@@ -104,6 +105,8 @@ class PvmEcho(Experiment):
         ]
         if found != asked or len(output.results) != len(asked):
             raise SanityError(f"the output has the results {found}, asked for were {asked}")
+        if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(asked):
+            raise SanityError("the output lacks the times of single iterations")
         unverified = [r.message_bytes for r in results if r.verified_bytes != 2 * r.message_bytes]
         if unverified:
             raise SanityError(f"data were not verified both ways for the sizes {unverified}")

@@ -12,12 +12,13 @@
 #define NORMAL_QUANTILE 1.959963984540054
 /* Below this the interval's ranks say nothing (Hoefler and Belli 2015). */
 #define FEWEST_FOR_INTERVAL 6
-/* Of SKaMPI: windows are doubled where more than a quarter of the iterations began late. */
+/* Of SKaMPI: windows are doubled where more than a quarter of the iterations began late. Where they
+ * still do in windows of 2^8 times the first one's length, length is not what is missing. */
 #define TOLERATED_LATE 0.25
+#define MOST_DOUBLINGS 8
 #define FIRST_WINDOW_FACTOR 4.0
 #define SHORTEST_WINDOW_S 50e-6
 #define LONGEST_WINDOW_S 10.0
-#define MOST_BATCHES_WITHOUT 8
 /* The interval is looked at again when the iterations have grown by this part: each look sorts them
  * all, which after every batch would take longer than many short iterations themselves. */
 #define GROWTH_BETWEEN_LOOKS 8
@@ -26,8 +27,9 @@ const char *const synchronisation_names[] = {"barrier", "window", "none", NULL};
 
 /* One batch as this rank saw it: by MPI_Wtime, corrected to rank 0's clock with a window. */
 typedef struct {
-    double *began, *ended;
-    int *late;
+    double *began, *ended, *took;
+    double *first, *last; /* Of all ranks, on rank 0; without windows what the slowest took. */
+    int *late, *late_anywhere;
     size_t count;
 } batch;
 
@@ -42,16 +44,25 @@ static int reserve_batch(batch *batch, size_t count)
 {
     batch->began = calloc(count, sizeof *batch->began);
     batch->ended = calloc(count, sizeof *batch->ended);
+    batch->took = calloc(count, sizeof *batch->took);
+    batch->first = calloc(count, sizeof *batch->first);
+    batch->last = calloc(count, sizeof *batch->last);
     batch->late = calloc(count, sizeof *batch->late);
+    batch->late_anywhere = calloc(count, sizeof *batch->late_anywhere);
     batch->count = count;
-    return all_agree(!batch->began || !batch->ended || !batch->late) ? -1 : 0;
+    return all_agree(!batch->began || !batch->ended || !batch->took || !batch->first ||
+                     !batch->last || !batch->late || !batch->late_anywhere) ? -1 : 0;
 }
 
 static void free_batch(batch *batch)
 {
     free(batch->began);
     free(batch->ended);
+    free(batch->took);
+    free(batch->first);
+    free(batch->last);
     free(batch->late);
+    free(batch->late_anywhere);
 }
 
 static void run_once(const operation *operation)
@@ -111,13 +122,15 @@ static int clock_went_back(const batch *batch)
     return 0;
 }
 
-/* Add this batch's iterations to the samples of rank 0, and to the rank's own times. */
+/* Add this batch's iterations to the samples of rank 0 and to the rank's own times, but for those
+ * that some rank began late: what is no sample is in no rank's median either. */
 static int add_batch(const operation *operation, const batch *batch, int with_window,
-                     samples *taken, double **own, size_t *own_count, double *work)
+                     samples *taken, double **own)
 {
+    const int count = (int)batch->count;
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    double *grown = realloc(*own, (*own_count + batch->count) * sizeof *grown);
+    double *grown = realloc(*own, (taken->count + batch->count) * sizeof *grown);
     int failed = !grown;
     if (grown)
         *own = grown;
@@ -130,27 +143,25 @@ static int add_batch(const operation *operation, const batch *batch, int with_wi
     if (all_agree(failed))
         return -1;
     for (size_t i = 0; i < batch->count; i++)
-        (*own)[(*own_count)++] = batch->ended[i] - batch->began[i];
-    int count = (int)batch->count;
-    double *one = work, *other = work + batch->count;
-    int *late = (int *)(void *)(work + 2 * batch->count);
+        batch->took[i] = batch->ended[i] - batch->began[i];
     if (with_window) {
-        MPI_Reduce(batch->began, one, count, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-        MPI_Reduce(batch->ended, other, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-        MPI_Reduce(batch->late, late, count, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+        MPI_Reduce(batch->began, batch->first, count, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+        MPI_Reduce(batch->ended, batch->last, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        MPI_Allreduce(batch->late, batch->late_anywhere, count, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     } else {
-        MPI_Reduce(*own + *own_count - batch->count, other, count, MPI_DOUBLE, MPI_MAX, 0,
-                   MPI_COMM_WORLD);
+        MPI_Reduce(batch->took, batch->last, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     }
-    if (rank != 0)
-        return 0;
     for (size_t i = 0; i < batch->count; i++) {
-        if (with_window && late[i])
+        if (batch->late_anywhere[i]) {
             taken->discarded++;
-        else if (operation->timed_by_rank_0)
-            taken->times[taken->count++] = batch->ended[i] - batch->began[i];
-        else
-            taken->times[taken->count++] = with_window ? other[i] - one[i] : other[i];
+            continue;
+        }
+        (*own)[taken->count] = batch->took[i];
+        if (rank == 0)
+            taken->times[taken->count] = operation->timed_by_rank_0 ? batch->took[i]
+                                         : with_window ? batch->last[i] - batch->first[i]
+                                                       : batch->last[i];
+        taken->count++;
     }
     return 0;
 }
@@ -196,16 +207,20 @@ static double seconds_of_each(const batch *batch)
     return (batch->began[last] - batch->began[0]) / (double)last;
 }
 
-static int medians_of_ranks(const double *own, size_t count, samples *taken, double *work)
+static int medians_of_ranks(const double *own, samples *taken)
 {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    double *scratch = calloc(taken->count, sizeof *scratch);
     if (rank == 0)
         taken->median_by_rank = calloc((size_t)ranks, sizeof *taken->median_by_rank);
-    if (all_agree(rank == 0 && !taken->median_by_rank))
+    if (all_agree(!scratch || (rank == 0 && !taken->median_by_rank))) {
+        free(scratch);
         return -1;
-    double median = summarise(own, count, work).median;
+    }
+    double median = summarise(own, taken->count, scratch).median;
+    free(scratch);
     MPI_Gather(&median, 1, MPI_DOUBLE, taken->median_by_rank, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return 0;
 }
@@ -218,7 +233,7 @@ static size_t smaller(size_t one, size_t other)
 int take_samples(const sampling *plan, const operation *operation, samples *taken,
                  complaint *about)
 {
-    int rank, status = -1, more = 1, without = 0;
+    int rank, status = -1, more = 1, doublings = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *taken = (samples){0};
     const int with_window = strcmp(plan->synchronisation, "window") == 0;
@@ -228,16 +243,14 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     const size_t of_batch = plan->estimate ? (size_t)few_iterations(plan->iterations)
                                            : smaller((size_t)plan->iterations, most);
     size_t done = 0, next_look = 0;
-    double *own = NULL, *work = calloc(most > 3 * of_batch ? most : 3 * of_batch, sizeof *work);
-    size_t own_count = 0;
+    double *own = NULL, *work = calloc(most, sizeof *work);
     batch batch;
     if (reserve_batch(&batch, of_batch) || all_agree(!work)) {
         complain(about, "no memory for the times of %zu iterations", most);
         goto out;
     }
     const long long warmup = plan->estimate ? few_warmups(plan->warmup) : plan->warmup;
-    double window = 0.0, comparing_clocks = 0.0;
-    clock_offset clock = {0.0, 0.0};
+    double window = 0.0, comparing_clocks = 0.0, clock_error = 0.0;
     if (with_window)
         window = first_window(operation, warmup);
     else
@@ -247,50 +260,52 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     MPI_Barrier(MPI_COMM_WORLD);
     while (more) {
         /* The last batch may be shorter. */
-        batch.count = done < most ? smaller(of_batch, most - done) : of_batch;
-        size_t late_before = taken->discarded;
+        batch.count = smaller(of_batch, most - done);
+        const size_t late_before = taken->discarded;
         if (with_window) {
             /* Again for each batch: clocks drift. */
             comparing_clocks = MPI_Wtime();
-            clock = measure_clock_offset();
+            const clock_offset clock = measure_clock_offset();
             comparing_clocks = MPI_Wtime() - comparing_clocks;
+            clock_error = fmax(clock_error, clock.error);
             run_windows(operation, &batch, &clock, window);
         } else {
             run_batch(operation, &batch, with_barrier);
         }
-        done += batch.count;
         if (all_agree(clock_went_back(&batch))) {
             complain(about, "a rank's clock went back while it timed");
             goto out;
         }
-        if (add_batch(operation, &batch, with_window, taken, &own, &own_count, work)) {
-            complain(about, "no memory for the times of %zu iterations", done);
+        if (add_batch(operation, &batch, with_window, taken, &own)) {
+            complain(about, "no memory for the times of %zu iterations", done + batch.count);
             goto out;
         }
-        if (rank == 0) {
-            if ((double)(taken->discarded - late_before) >
-                TOLERATED_LATE * (double)batch.count)
-                window = fmin(LONGEST_WINDOW_S, 2 * window);
-            /* Wider windows may still come in time. */
-            more = taken->count == 0 && ++without < MOST_BATCHES_WITHOUT;
-            if (done < most && !plan->estimate)
-                more |= done < next_look || !narrow_enough(taken, plan->relative_width, work);
+        const size_t late = taken->discarded - late_before;
+        const int widen = (double)late > TOLERATED_LATE * (double)batch.count &&
+                          doublings < MOST_DOUBLINGS && window < LONGEST_WINDOW_S;
+        /* In wider windows as many as were late are timed again. */
+        done += widen ? batch.count - late : batch.count;
+        if (widen) {
+            window = fmin(LONGEST_WINDOW_S, 2 * window);
+            doublings++;
+        } else if (rank == 0) {
+            more = done < most && taken->count > 0 && !plan->estimate &&
+                   (done < next_look || !narrow_enough(taken, plan->relative_width, work));
             if (done >= next_look)
                 next_look = done + done / GROWTH_BETWEEN_LOOKS;
         }
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        MPI_Bcast(&window, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     }
-    if (medians_of_ranks(own, own_count, taken, work)) {
+    if (taken->count == 0) {
+        complain(about, "all %zu iterations began late on some rank: the clocks' offsets or the "
+                        "load of the machine are too large for a window", taken->discarded);
+        goto out;
+    }
+    if (medians_of_ranks(own, taken)) {
         complain(about, "no memory for the ranks' medians");
         goto out;
     }
-    MPI_Reduce(&clock.error, &taken->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (all_agree(rank == 0 && taken->count == 0)) {
-        complain(about, "all %zu iterations began late on some rank: the clocks' offsets or the "
-                        "load of the machine are too large for a window", done);
-        goto out;
-    }
+    MPI_Reduce(&clock_error, &taken->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     /* A batch with windows has two more: the first begins one later, and the last is waited for. */
     if (plan->estimate)
         taken->each = with_window ? window + (comparing_clocks + 2 * window) / (double)plan->iterations

@@ -65,7 +65,7 @@ typedef struct {
     size_t count;
     size_t discarded;       /* With a window: iterations that some rank began late. */
     double *median_by_rank; /* Each rank's own time from beginning to end. */
-    double clock_error;     /* With a window: of the clocks' offsets. */
+    double clock_error;     /* With a window: of the clocks' offsets, the largest of any batch. */
     double each;            /* With --estimate: from one iteration to the next, whatever is between. */
 } samples;
 

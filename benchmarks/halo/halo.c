@@ -24,7 +24,7 @@ static const option options[] = {
     {.name = "extent", .kind = OPTION_SIZES, .value = &extents, .initial = "64",
      .help = "points in each dimension, of one rank's part"},
     {.name = "whole", .kind = OPTION_FLAG, .value = &whole,
-     .help = "extents are of the whole lattice, and the ranks divide it"},
+     .help = "extents are of the whole lattice, and the ranks must divide it"},
     {.name = "periodic", .kind = OPTION_FLAG, .value = &periodic,
      .help = "the first and the last rank of a dimension are neighbours"},
     SAMPLING_OPTIONS(plan, "100", "barrier"),
@@ -94,6 +94,11 @@ static void measure(const exchange_method *method, lattice *l)
         method->close(&m.exchange);
 }
 
+static int size_of(lattice *l, size_t d, size_t x, complaint *about)
+{
+    return size_lattice(l, (int)dimensions.sizes[d], extents.sizes[x], whole, periodic, about);
+}
+
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
@@ -109,6 +114,11 @@ int main(int argc, char **argv)
                      MOST_DIMENSIONS);
             leave_together(program.name, about.text, EXIT_USAGE);
         }
+    lattice l;
+    for (size_t d = 0; d < dimensions.count; d++)
+        for (size_t x = 0; x < extents.count; x++)
+            if (size_of(&l, d, x, &about))
+                leave_together(program.name, about.text, EXIT_USAGE);
     begin_output(&program);
     size_t once = 0;
     for (size_t m = 0; m < methods.count; m++)
@@ -116,10 +126,8 @@ int main(int argc, char **argv)
     announce_points(&program, dimensions.count * (extents.count * (methods.count - once) + once));
     for (size_t d = 0; d < dimensions.count; d++)
         for (size_t x = 0; x < extents.count; x++) {
-            lattice l;
-            if (lay_out_lattice(&l, (int)dimensions.sizes[d], extents.sizes[x], whole, periodic,
-                                &about))
-                leave_together(program.name, about.text, EXIT_USAGE);
+            if (size_of(&l, d, x, &about) || make_lattice(&l, &about))
+                leave_together(program.name, about.text, EXIT_FAILED);
             for (size_t m = 0; m < methods.count; m++) {
                 const exchange_method *method = find_exchange(methods.names[m]);
                 /* What the extent does not change is measured with the first. */

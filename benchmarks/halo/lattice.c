@@ -35,10 +35,10 @@ void make_grid(const lattice *l, MPI_Comm *comm)
     MPI_Cart_create(MPI_COMM_WORLD, l->dimensions, l->grid, periods, 0, comm);
 }
 
-int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
-                    complaint *about)
+int size_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
+                 complaint *about)
 {
-    int ranks, rank, failed = 0, any;
+    int ranks;
     *l = (lattice){.dimensions = dimensions, .faces = 2 * dimensions, .periodic = periodic,
                    .points = 1};
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -48,14 +48,24 @@ int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int pe
         if (own < 1 || own > INT_MAX - 2)
             return complain(about, "--extent %zu: %d ranks in dimension %d have %zu points each",
                             extent, l->grid[d], d, own);
+        if (whole && extent % (size_t)l->grid[d])
+            return complain(about, "--extent %zu --whole: the %d ranks in dimension %d do not "
+                                   "divide it; give a multiple of %d", extent, l->grid[d], d,
+                            l->grid[d]);
         l->extent[d] = (int)own;
         if (l->points > SIZE_MAX / sizeof(double) / (own + 2))
             return complain(about, "--extent %zu: too large in %d dimensions", extent, dimensions);
         l->points *= own + 2;
     }
+    return 0;
+}
+
+int make_lattice(lattice *l, complaint *about)
+{
+    int rank, failed, any;
     make_grid(l, &l->comm);
     MPI_Comm_rank(l->comm, &rank);
-    MPI_Cart_coords(l->comm, rank, dimensions, l->place);
+    MPI_Cart_coords(l->comm, rank, l->dimensions, l->place);
     l->values = (double *)(void *)page_aligned(l->points * sizeof(double));
     failed = !l->values;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -64,13 +74,13 @@ int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int pe
         MPI_Comm_free(&l->comm);
         return complain(about, "no memory for %zu points a rank", l->points);
     }
-    for (int d = 0; d < dimensions; d++)
+    for (int d = 0; d < l->dimensions; d++)
         MPI_Cart_shift(l->comm, d, 1, &l->neighbour[2 * d], &l->neighbour[2 * d + 1]);
     for (int face = 0; face < l->faces; face++) {
         make_face(l, face, 0, &l->sent[face]);
         make_face(l, face, 1, &l->received[face]);
         l->face_points[face] = 1;
-        for (int d = 0; d < dimensions; d++)
+        for (int d = 0; d < l->dimensions; d++)
             l->face_points[face] *= d == face / 2 ? 1 : (size_t)l->extent[d];
     }
     return 0;

@@ -23,10 +23,15 @@ typedef struct {
     double *values;
 } lattice;
 
-/* Lay out a lattice whose every rank has `extent` points in each dimension or, with `whole`, that
- * has so many in all. Collective. Returns 0, or -1 with a sentence on all ranks. */
-int lay_out_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
-                    complaint *about);
+/* Find the ranks' grid and the points of a lattice whose every rank has `extent` points in each
+ * dimension or, with `whole`, that has so many in all. Nothing is made, so that all sizes can be
+ * looked at before the first is measured. Returns 0, or -1 with a sentence on all ranks. */
+int size_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
+                 complaint *about);
+
+/* Make what a lattice that has its sizes is exchanged with. Collective. Returns 0, or -1 with a
+ * sentence on all ranks: there is no memory for it. */
+int make_lattice(lattice *l, complaint *about);
 
 void release_lattice(lattice *l);
 

@@ -12,6 +12,7 @@ from analysis.communication_records import Communication, CommunicationIteration
 from analysis.link_limits import Message
 from analysis.plausibility import communication_above_link
 from analysis.records import ProgramOutput
+from reframe_checks.mixins import node_memory
 from reframe_checks.mixins.cores import nodes_of_site, ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
@@ -59,6 +60,10 @@ class Communicating(Experiment):
         """Return what the report had, or one."""
         return self.ranks_on_a_node() or super().ranks_wanted_on_a_node()
 
+    def bytes_of_a_rank(self) -> int:
+        """Return what the buffers of one rank take, if that is so much that it may not fit."""
+        return 0
+
     def arguments(self) -> list[str]:
         """Return the program's arguments, but for those that all programs have."""
         raise NotImplementedError
@@ -85,6 +90,17 @@ class Communicating(Experiment):
             bool(wanted) and wanted != found,
             f"{self.num_tasks} ranks are {found} a node on this site, not {wanted}",
         )
+
+    @run_after("setup")
+    def leave_out_what_does_not_fit(self) -> None:
+        """Leave out buffers that a node has no memory for, with all its ranks."""
+        on_a_node = self.world().ranks_per_node
+        sentence = node_memory.too_large(
+            " ".join(f"{name}={value}" for name, value in self.cell_parameters().items()),
+            f"the buffers of {on_a_node} rank(s) on a node", on_a_node * self.bytes_of_a_rank(),
+            1, self.site()["memory_bytes_per_node"],
+        )  # fmt: skip
+        self.skip_if(bool(sentence), str(sentence))
 
     @run_after("setup")
     def describe_communication(self) -> None:
@@ -151,7 +167,8 @@ class Communicating(Experiment):
     def refuse_other_iterations(self, output: ProgramOutput) -> None:
         """Refuse results of more or fewer iterations than asked for, or without each one's time.
 
-        No check asks for `--relative-width`, with which the number would follow from the times.
+        No check asks for `--relative-width` or for windows, with which the number would follow
+        from the times.
         """
         asked = self.iterations_wanted()
         results = output.communications()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
+from reframe_checks.mixins import node_memory
+
 #: Bytes of an entry of the matrix.
 ENTRY = 8
-#: What hpl_dat allows too: the rest is for the system, MPI's buffers and HPL's own panels.
-LARGEST_SHARE = 0.8
 #: The block sizes that are tried; the usual one is used where a site does not say.
 BLOCK_SIZES = (64, 128, 192, 256)
 USUAL_BLOCK_SIZE = 192
@@ -42,11 +42,7 @@ def order_of_search(order: int) -> int:
 
 def too_large(order: int, nodes: int, memory_bytes_per_node: float) -> str | None:
     """Say so where a matrix does not fit into the nodes' memory."""
-    needed, room = ENTRY * order**2, LARGEST_SHARE * nodes * memory_bytes_per_node
-    if needed <= room:
-        return None
-    return (
-        f"N={order} needs {needed / 1e9:.2f} GB for the matrix, and {100 * LARGEST_SHARE:.0f}% of "
-        f"the memory of {nodes} node(s) is {room / 1e9:.2f} GB; it is left out as in the thesis, "
-        "section 4.1.1"
+    sentence = node_memory.too_large(
+        f"N={order}", "the matrix", ENTRY * order**2, nodes, memory_bytes_per_node
     )
+    return f"{sentence} as in the thesis, section 4.1.1" if sentence else None

@@ -15,7 +15,7 @@ from analysis.plausibility import time_below_clock_resolution
 from analysis.record_types import Header
 from analysis.records import read_program_output
 from analysis.some_to_some import drawn_messages
-from reframe_checks import collectives
+from reframe_checks import collectives, halo_exchange
 from reframe_checks.mixins.communicating import Communicating, point_of
 from reframe_checks.mixins.recording import Suspect
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
@@ -253,6 +253,42 @@ def test_output_of_another_program(stand_in: StandIn) -> None:
 
 def communication(**more: object) -> Communication:
     return Communication.model_validate({**result("alltoall", "", 1_000_000, 0.2), **more})
+
+
+@pytest.mark.parametrize(
+    ("only", "sentence"),
+    [
+        # Two buffers of 8 messages each: of 20 MB, and of an eighth of 512 MB with 64 MiB beside.
+        ("Collectives.*suite=ata", "suite=ata ranks=8 needs 2.56 GB"),
+        ("Collectives.*suite=ntnu-alltoall-large", "ranks=8 needs 8.73 GB"),
+        # 40,000 x 40,000 doubles, and the borders of 4 x 2 parts.
+        ("HaloExchange.*suite=cartesian", "suite=cartesian ranks=8 needs 12.80 GB"),
+    ],
+)
+def test_buffers_that_a_node_has_no_memory_for_are_left_out(
+    stand_in: StandIn, only: str, sentence: str
+) -> None:
+    stand_in.variables["WYEAST_TIER"] = "paper"
+    eight_cores = stand_in.settings(
+        lambda text: text.replace("cores_per_node: detect", "cores_per_node: 8").replace(
+            "memory_bytes_per_node: detect", "memory_bytes_per_node: 3000000000"
+        )
+    )
+    outcome = stand_in.run("-C", eight_cores, only=only)
+    assert outcome.launches == [] and "FAIL" not in outcome.text
+    assert (
+        f"{sentence} for the buffers of 8 rank(s) on a node, and 80% of the memory of 1 node(s) "
+        "is 2.40 GB; it is left out" in outcome.text
+    ), outcome.text
+
+
+def test_what_a_rank_reserves_by_hand() -> None:
+    suite = collectives.Suite(("alltoall",), (8, 800), 4, 1, scrub_bytes=1000)
+    assert suite.bytes_of_a_rank(4) == 2 * 4 * 800 + 1000
+    parts = halo_exchange.Suite((), (1, 2), (8, 100), 8, 1, whole=True)
+    # A grid of 4 x 2: 25 and 50 points, each with two of the border.
+    assert parts.bytes_of_a_rank(8) == 8 * 27 * 52
+    assert halo_exchange.Suite((), (3,), (10,), 8, 1).bytes_of_a_rank(8) == 8 * 12**3
 
 
 def test_collective_without_data_may_take_no_time() -> None:

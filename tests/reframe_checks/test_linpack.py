@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reframe_checks.mixins import hpl_problem
+from reframe_checks.mixins import hpl_problem, node_memory
 from tests.reframe_checks.conftest import PROJECT, StandIn
 
 
@@ -118,7 +118,7 @@ def test_hpl_dat_has_the_same_limit(tmp_path: Path) -> None:
         ["gcc", "-std=c11", "-D_DEFAULT_SOURCE", "-o", tmp_path / "hpl_dat", *files], check=True
     )
     memory = 512_000_000
-    edge = hpl_problem.largest_order(2 * memory, hpl_problem.LARGEST_SHARE, 1)
+    edge = hpl_problem.largest_order(2 * memory, node_memory.LARGEST_SHARE, 1)
     for n in (edge, edge + 1):
         done = subprocess.run(
             [tmp_path / "hpl_dat", "--p=1", "--q=2", f"--n={n}", "--nb=64", "--nodes=2",

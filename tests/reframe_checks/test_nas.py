@@ -144,5 +144,5 @@ def test_a_problem_has_four_fifths_of_the_memory(
     )
     stand_in.write(summary("IS", "W"))
     outcome = stand_in.run("-C", settings, only="^Nas.*=IS.*=W.*ranks=2")
-    assert ("IS, class W, takes 0.01 GB, and 80% of the memory of 1" in outcome.text) == skipped
+    assert ("IS needs 0.01 GB for class W, and 80% of the memory of 1" in outcome.text) == skipped
     assert len(outcome.launches) == (not skipped)

@@ -30,19 +30,22 @@ def echo(
     library: str = "PVM 5.0.2",
     seconds: float = 1e-4,
     verified: int = 2,
+    raw: bool = True,
 ) -> str:
-    results = [
-        {
-            "record": "result", "operation": "echo", "method": method, "group": "pair",
-            "message_bytes": size, "ranks": 2, "iterations": 20, "warmup": 5,
+    records = [
+        header("pvm_echo", library=library, mpi_standard="none", clock="CLOCK_MONOTONIC")
+    ]  # fmt: skip
+    for size in sizes:
+        key = {"operation": "echo", "method": method, "group": "pair", "message_bytes": size}
+        records.append({
+            "record": "result", **key, "ranks": 2, "iterations": 20, "warmup": 5,
             "synchronisation": "none", "discarded": 0, "clock_error_s": 0.0,
             "time_s": summary(seconds), "median_by_rank_s": [seconds, seconds],
             "moved_bytes": verified * size, "verified_bytes": verified * size,
-        }
-        for size in sizes
-    ]  # fmt: skip
-    first = header("pvm_echo", library=library, mpi_standard="none", clock="CLOCK_MONOTONIC")
-    return lines(first, *results, {"record": "end", "results": len(results)})
+        })  # fmt: skip
+        if raw:
+            records.append({"record": "iterations", **key, "time_s": [seconds] * 20})
+    return lines(*records, {"record": "end", "results": len(sizes)})
 
 
 def test_an_image_of_mpi_is_left_out_with_a_sentence(stand_in: StandIn) -> None:
@@ -65,6 +68,7 @@ def test_sound_launch_passes_without_a_preflight(pvm: StandIn) -> None:
     assert outcome.code == 0, outcome.text
     [launch] = outcome.launches
     assert launch["cell"] == "PvmEcho message_sizes=few method=pvm_psend route=direct"
+    assert "--raw" in str(launch["command"])
 
 
 @pytest.mark.parametrize(
@@ -73,6 +77,7 @@ def test_sound_launch_passes_without_a_preflight(pvm: StandIn) -> None:
         (echo(sizes=SIZES[:-1]), "asked for were"),
         (echo(method="pvm_psend/daemon"), "asked for were"),
         (echo(library="PVM 3.4.5"), "the library that ran says: PVM 3.4.5"),
+        (echo(raw=False), "lacks the times of single iterations"),
         (echo(verified=1), "data were not verified both ways"),
         (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
         (echo().rsplit("\n", 2)[0] + "\n", "truncated"),
