@@ -17,7 +17,7 @@ from analysis.missed_references import Held, held_references
 from analysis.nights import nights_like
 from campaign.nightly import Wanted, course
 from tests.analysis.in_process import analysis
-from tests.analysis.synthetic import Synthetic, Truth
+from tests.analysis.synthetic import SIZES, Synthetic, Truth
 
 ALPHA = "alpha-1.0"
 NIGHTS = 30
@@ -158,6 +158,27 @@ def test_what_cannot_be_measured_again_is_undecided(runs: Path) -> None:
     assert {found["outcome"] for found in told["findings"]} == {"undecided"}
     assert judged(runs, path, [], "--decide")["verdict"] == "incomplete"
     assert "could not be measured 2 times again" in (path / "night.md").read_text()
+
+
+@pytest.mark.parametrize("other", [1, 2])
+def test_what_was_measured_again_at_other_sizes_confirms_nothing(
+    runs: Path, other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are other series, so the median of three would be the night's own number."""
+    path = night(runs, NIGHTS, 1 / 1.3)
+    judged(runs, path)
+    again = []
+    for number in (1, 2):
+        if number > 2 - other:
+            monkeypatch.setitem(SIZES, "long", [200000])
+        facts = {"again_of": path.name}
+        again.append(night(runs, NIGHTS, 1 / 1.3, f"nightly-again{number}", facts=facts))
+    told = judged(runs, path, again)
+    [found] = [one for one in told["findings"] if "message_range=long" in one["cell"]]
+    assert found["outcome"] == "undecided" and len(found["ratios"]) == 3 - other
+    assert "2 times again at the same message sizes" in found["words"]
+    rest = [one for one in told["findings"] if one != found]
+    assert len(rest) == 4 and {one["outcome"] for one in rest} == {"regression"}
 
 
 def test_what_people_measure_by_day_is_not_a_nights_history(runs: Path) -> None:
