@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.campaign import read_campaign
 from analysis.studies.declaration import Statement
-from analysis.studies.judging import FAILS, HOLDS, UNTOLD, interval_of, judged
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD, interval_of, judged, untold_because
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured
 from analysis.studies.verdicts import TESTED, evaluate
@@ -51,6 +51,16 @@ def test_identical_rounds_need_six(tmp_path: Path) -> None:
         found = measured(root, tmp_path / str(rounds), 1.5, rounds=rounds, noise=0.0)
         (one,) = evaluate(found.paper, found)
         assert one.here is not None and one.here.verdict == verdict
+
+
+@pytest.mark.parametrize("among", [1, 8, 50])
+def test_identical_rounds_that_are_many_are_told_though_corrected(among: int) -> None:
+    confidence = 1 - 0.05 / among
+    for count, told in ((5, False), (100, True)):
+        found = interval_of(count * [1.5], "ratio", confidence)
+        assert found.interval is not None
+        assert (found.interval.coverage >= confidence) == told
+        assert (untold_because(found, confidence) == "") == told
 
 
 def test_one_of_many_statements_fails_only_beyond_chance() -> None:
