@@ -66,7 +66,8 @@ def write_campaign(runs: Path, number: int, slower: bool) -> None:
     manifest = {
         "schema": MANIFEST_SCHEMA, "campaign": folder.name, "name": str(number), "site": "local",
         "tier": "quick", "created_utc": created.isoformat(), "finished_utc": created.isoformat(),
-        "rounds": ROUNDS, "machine": {}, "software": {},
+        "rounds": ROUNDS, "machine": {}, "software": {}, "commands": [], "order_seed": number,
+        "inputs": {},
         "images": {name: {"sha256": digest_of(name)} for name in IMPLEMENTATIONS},
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
