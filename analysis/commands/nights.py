@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail
+from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail, folder_of
 from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_history
 
 if TYPE_CHECKING:
@@ -60,19 +60,20 @@ def night(
     import json
 
     from analysis.campaign import CampaignError
-    from analysis.history_index import keep_rows
+    from analysis.history_index import keep_rows, stamp_of
     from analysis.night_summary import VERDICTS, cases, facts, markdown
     from analysis.nights import judge
     from analysis.regressions import write_cases
     from analysis.whole_file import write_whole
 
+    stamp = stamp_of(folder_of(campaign))
     found = campaign_of(campaign)
     others = [campaign_of(name) for name in again or []]
     frame = rows_of_history(runs, rebuild=False)
     previous = night_before(found, frame, runs)
     try:
         judgement = judge(found, frame, others if others or decide else None)
-        keep_rows(found)
+        keep_rows(found, stamp)
         code = EXIT_CODES.get(judgement.verdict, 0)
         told = facts(found, judgement, others, previous) | {"exit_code": code}
         write_whole(found.path / "night.md", markdown(found, judgement, others, previous))
