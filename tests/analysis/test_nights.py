@@ -18,6 +18,7 @@ from analysis.nights import nights_like
 from campaign.nightly import Wanted, course
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import SIZES, Synthetic, Truth
+from tests.analysis.test_regressions import started
 
 ALPHA = "alpha-1.0"
 NIGHTS = 30
@@ -185,6 +186,21 @@ def test_what_people_measure_by_day_is_not_a_nights_history(runs: Path) -> None:
     night(runs, NIGHTS, 1 / 1.5, "quick")
     _, told, _ = one_night(runs, NIGHTS + 1, 1.0)
     assert told["verdict"] in ("nothing", "noise") and "nightly" in told["previous"]
+
+
+@pytest.mark.parametrize(("launch", "verdict"), [("mpiexec", "measure again"), ("srun", "nothing")])
+def test_a_start_up_is_not_held_against_another_launcher(
+    tmp_path: Path, launch: str, verdict: str
+) -> None:
+    for day in range(5):
+        path = started(tmp_path, day, launch if day == 4 else "mpiexec", 3.0 if day == 4 else 1.0)
+        manifest = json.loads((path / "manifest.json").read_text())
+        facts = {"name": "nightly", "night": {"broken": {}}}
+        (path / "manifest.json").write_text(json.dumps(manifest | facts))
+    done = analysis("night", str(path), "--runs", str(tmp_path))
+    told = json.loads((path / "night.json").read_text())
+    assert told["verdict"] == verdict and told["untold"] == (launch == "srun")
+    assert ("not compared: launch of a start-up" in done.stderr) == (launch == "srun")
 
 
 def test_a_broken_implementation_is_said_and_the_other_judged(tmp_path: Path) -> None:
