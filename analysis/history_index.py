@@ -167,9 +167,12 @@ def read_kept(paths: list[Path]) -> pl.DataFrame:
         return pl.concat([read_kept(paths[:middle]), read_kept(paths[middle:])])
     if frame.drop("file").schema != pl.Schema(COLUMNS):
         return empty
-    names = {str(path): path.parents[1].name for path in paths}
-    folders = pl.col("file").replace_strict(names, return_dtype=pl.String)
-    return frame.with_columns(folder=folders).drop("file")
+    folders = pl.DataFrame({
+        "file": [str(path) for path in paths], "folder": [path.parents[1].name for path in paths],
+    })  # fmt: skip
+    # A join takes a tenth of what replacing by a dictionary does.
+    named = frame.drop("folder").join(folders, on="file", how="inner", maintain_order="left")
+    return named.select(COLUMNS.keys())
 
 
 def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
@@ -179,8 +182,8 @@ def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
     """
     paths = [runs / name / KEPT for name in stamps if not is_imported(runs / name)]
     frame = read_kept([path for path in paths if path.is_file()])
-    now = pl.col("folder").replace_strict(stamps, return_dtype=pl.String)
-    other = frame.filter(pl.col("stamp").ne_missing(now)).select("folder").unique()
+    now = pl.DataFrame({"folder": list(stamps), "stamp": list(stamps.values())})
+    other = frame.join(now, on=["folder", "stamp"], how="anti").select("folder").unique()
     return frame.join(other, on="folder", how="anti", maintain_order="left")
 
 
