@@ -34,11 +34,21 @@ for family in (cells, precision, history, nights, references, models, study, exp
 @app.command()
 def ingest(campaign: CampaignArgument) -> None:
     """Write the campaign's tables (Parquet) from its launches."""
-    from analysis.campaign import read_campaign
+    from analysis.campaign import CampaignError, read_campaign
+    from analysis.history_index import keep_rows, stamp_of
     from analysis.tables import write_tables
 
-    found = read_campaign(folder_of(campaign))
+    folder = folder_of(campaign)
+    stamp = stamp_of(folder)
+    found = read_campaign(folder)
+    if removed := found.manifest.get("raw_removed_utc"):
+        fail(f"{folder.name}: its raw output was removed {removed}; its tables are what is left")
     rows = write_tables(found)
+    try:
+        keep_rows(found, stamp)
+    except (CampaignError, ValueError, ArithmeticError) as error:
+        # The tables are whole without it; a history leaves the campaign out with the sentence.
+        print(f"left out of histories: {error}", file=sys.stderr)
     counted = ", ".join(f"{count} {name}" for name, count in rows.items())
     print(f"tables: {found.path / 'tables'} ({counted})")
 

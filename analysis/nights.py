@@ -18,7 +18,7 @@ import polars as pl
 from analysis.campaign import Campaign
 from analysis.campaign_comparison import Row
 from analysis.figures import prefixed
-from analysis.history import against_history
+from analysis.history import SERIES, against_history
 from analysis.history_index import rows_of
 from analysis.metrics import direction
 from analysis.missed_references import Held, held_references
@@ -117,11 +117,12 @@ def of_history(
     """Return all rows of a night, held against its history, and what of them tripped."""
     first = against_history(night, frame)
     final = against_history(night, frame, again) if again else first
-    levels = [
-        {(row["cell"], row["implementation"]): row["level"] for row in rows_of(one)
-         if row.get("cell")}
+    # By series, as against_history takes them: at other sizes it is no second measurement.
+    measured = [
+        {tuple(row[name] for name in SERIES): row for row in rows_of(one) if row.get("cell")}
         for one in (night, *(again or ()))
-    ]  # fmt: skip
+    ]
+    series = {(row["cell"], row["implementation"]): key for key, row in measured[0].items()}
     launches = [(launch.record.cell, launch.record.implementation, launch.record.reframe["name"])
                 for launch in night.sound()]  # fmt: skip
     findings = []
@@ -132,7 +133,7 @@ def of_history(
         # A series of a launch has the launch's cell in front of its name.
         check = next(name for cell, of, name in launches
                      if of == key[1] and f"{row.cell} ".startswith(f"{cell} "))  # fmt: skip
-        got = [of[key] for of in levels if key in of]
+        got = [of[series[key]]["level"] for of in measured if series[key] in of]
         sign = direction(row.experiment)
         ratios = tuple(row.verdict.ratio.value * math.exp(sign * (one - got[0])) for one in got)
         result = decided(None if again is None else len(got) - 1, worse)
@@ -160,7 +161,7 @@ def said(row: Row, result: Outcome, ratios: Sequence[float]) -> str:
             f"{ALPHA / NIGHTS:.2g} would be a regression"
         )
     if result == "undecided":
-        return f"{words}; it could not be measured {AGAIN} times again"
+        return f"{words}; it could not be measured {AGAIN} times again at the same message sizes"
     return words
 
 

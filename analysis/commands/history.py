@@ -50,16 +50,16 @@ def compared(before: Campaign, after: Campaign, images: str | None) -> CampaignC
         found = compare_campaigns(before, after, images_of(images) if images else None)
     except IncomparableError as error:
         fail(str(error))
-    say_limits(found)
+    say_limits(found.refused, found.caveats)
     say_lost(found.lost)
     return found
 
 
-def say_limits(found: CampaignComparison) -> None:
-    """Say on stderr what of two campaigns was not compared, and what else differs."""
-    for sentence in found.refused:
+def say_limits(refused: Sequence[str], caveats: Sequence[str]) -> None:
+    """Say on stderr what was not compared, and what else differs."""
+    for sentence in refused:
         print(f"not compared: {sentence}", file=sys.stderr)
-    for sentence in found.caveats:
+    for sentence in caveats:
         print(f"caveat: {sentence}", file=sys.stderr)
 
 
@@ -135,7 +135,7 @@ def compare(
             show(comparison_table(found), pager, bullets)
         if reasons:
             if found:
-                say_limits(found)
+                say_limits(found.refused, found.caveats)
                 say_lost(found.lost)
             say_reasons(reasons)
             raise typer.Exit(0 if found else 1)
@@ -234,8 +234,13 @@ def regress(
     Exit with 3 if anything became worse, 1 on an error or for what was not measured, else with 0.
     """
     from analysis.campaign import CampaignError
-    from analysis.campaign_comparison import IncomparableError, compare_campaigns
+    from analysis.campaign_comparison import (
+        IncomparableError,
+        compare_campaigns,
+        refused_sentences,
+    )
     from analysis.history import against_history
+    from analysis.history_limits import caveats_of, without_refused
     from analysis.lost_cells import lost_since
     from analysis.regressions import tested, write_junit
 
@@ -248,11 +253,18 @@ def regress(
     try:
         if against == "history":
             frame = rows_of_history(runs, rebuild=False)
-            rows, lost = against_history(new, frame), lost_since(new, frame, runs)
+            lost = lost_since(new, frame, runs)
+            frame, refused = without_refused(new, frame, runs)
+            apart = {(one.cell, one.implementation) for one in refused}
+            rows = [row for row in against_history(new, frame)
+                    if (row.cell, row.verdict.implementation) not in apart]  # fmt: skip
+            say_limits(refused_sentences(refused), caveats_of(new, frame, runs))
+            if refused and not rows:
+                nothing = f"nothing of {new.path.name} is compared with its history"
         else:
             both = compare_campaigns(campaign_of(against), new)
             rows, refused, lost = both.rows, both.refused_cells, both.lost
-            say_limits(both)
+            say_limits(both.refused, both.caveats)
     except IncomparableError as error:
         refused, lost, nothing = error.refused_cells, error.lost, str(error)
     except CampaignError as error:

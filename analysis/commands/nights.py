@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail
-from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_history
+from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail, folder_of
+from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_history, say_limits
 
 if TYPE_CHECKING:
     import polars
@@ -60,19 +60,24 @@ def night(
     import json
 
     from analysis.campaign import CampaignError
-    from analysis.history_index import keep_rows
+    from analysis.campaign_comparison import refused_sentences
+    from analysis.history_index import keep_rows, stamp_of
+    from analysis.history_limits import without_refused
     from analysis.night_summary import VERDICTS, cases, facts, markdown
     from analysis.nights import judge
     from analysis.regressions import write_cases
     from analysis.whole_file import write_whole
 
+    stamp = stamp_of(folder_of(campaign))
     found = campaign_of(campaign)
     others = [campaign_of(name) for name in again or []]
     frame = rows_of_history(runs, rebuild=False)
     previous = night_before(found, frame, runs)
     try:
+        frame, refused = without_refused(found, frame, runs)
+        say_limits(refused_sentences(refused), [])
         judgement = judge(found, frame, others if others or decide else None)
-        keep_rows(found)
+        keep_rows(found, stamp)
         code = EXIT_CODES.get(judgement.verdict, 0)
         told = facts(found, judgement, others, previous) | {"exit_code": code}
         write_whole(found.path / "night.md", markdown(found, judgement, others, previous))

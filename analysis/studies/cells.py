@@ -94,6 +94,12 @@ def judged_cells(
     }
 
 
+def listed(texts: Sequence[str]) -> str:
+    """Return the first of many texts, and how many more there are."""
+    more = [f"and {len(texts) - NAMED} more"] if len(texts) > NAMED else []
+    return "; ".join([*texts[:NAMED], *more])
+
+
 def found_in_cells(
     claim: Claim,
     statement: Statement,
@@ -101,13 +107,15 @@ def found_in_cells(
     of: str = "",
     among: int = 1,
     printed: bool = False,
+    lacking: Sequence[str] = (),
 ) -> Finding:
     """Return what the cells tell of a statement, from their numbers in each round.
 
     Of n cells k have to be so. That they are is told if k cells are, each at a level that is
     stricter by n-k+1: if it is false, that many are not so, and one of them was told wrongly. That
     it is false is told if n-k+1 are not so, stricter by k, and by `among`, of how many statements
-    this is one. `printed` numbers, of a report, are taken as they are.
+    this is one. `printed` numbers, of a report, are taken as they are. Cells of `lacking` should
+    have a number and have none: they count among the n, and nothing is told of them.
     """
     quantity = claim.quantities[str(statement.that)]
     label, asked = label_of(claim, statement), asked_in_words(statement)
@@ -115,7 +123,7 @@ def found_in_cells(
     if not cells:
         whose = "tables have" if printed else "campaign has"
         return Finding(label, None, asked, UNTOLD, f"the {whose} none of the cells for it", of)
-    count = len(cells)
+    count = len(cells) + len(lacking)
     needed = least_number(statement, count)
     against = count - needed + 1
 
@@ -129,15 +137,18 @@ def found_in_cells(
     verdict = HOLDS if len(held) >= needed else FAILS if len(failed) >= against else UNTOLD
     counted = f"{len(held)} of {count} cells are so, {len(failed)} are not"
     if not printed:
-        counted += f", {len(open_)} cannot be told ({rounds_text(len(by_round))})"
+        untold = len(open_) + len(lacking)
+        counted += f", {untold} cannot be told ({rounds_text(len(by_round))})"
+    reasons = [f"never measured by all that it takes: {listed(lacking)}"] if lacking else []
     if verdict == HOLDS:
-        return Finding(label, None, asked, verdict, "", of, counted)
+        return Finding(label, None, asked, verdict, "; ".join(reasons), of, counted)
     if not printed and len(by_round) == 1:
-        return Finding(label, None, asked, verdict, "one round has no interval", of, counted)
+        reasons.append("one round has no interval")
+        return Finding(label, None, asked, verdict, "; ".join(reasons), of, counted)
     names = failed if verdict == FAILS else [*failed, *open_]
-    reason = "; ".join(
+    numbers = [
         f"{name}: {' and '.join(number_text(number) for number, _ in to_fail[name])}"
-        for name in names[:NAMED]
-    )
-    more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return Finding(label, None, asked, verdict, reason + more, of, counted)
+        for name in names
+    ]
+    reasons += [listed(numbers)] if numbers else []
+    return Finding(label, None, asked, verdict, "; ".join(reasons), of, counted)

@@ -138,7 +138,7 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
         interval = Interval(mean - half, mean + half, confidence) if count > 1 else None
         number = Number(mean, interval, count)
     if count > 1 and (number.interval is None or max(values) == min(values)):
-        return Number(number.value, median_interval(values), count)
+        return Number(number.value, median_interval(values, confidence), count)
     return number
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import polars as pl
@@ -146,6 +147,15 @@ class Measured:
             }
         )
 
+    def launched(self, check: str) -> pl.DataFrame:
+        """Return every result of a check's sound launches, a row each."""
+        return campaign_frame(self.campaign, check)
+
+    @cached_property
+    def completed(self) -> Completed:
+        """Return the same with stand-ins for launches that an implementation never managed."""
+        return Completed(self.paper, self.campaign)
+
     def base(self, name: str, table: Table) -> pl.DataFrame:
         """Return all rounds of a table, with the columns `round`, `implementation` and `cell`.
 
@@ -158,7 +168,7 @@ class Measured:
         if name in self.frames:
             return self.frames[name]
         check = self.study.experiments[table.today.experiment].check
-        frame = campaign_frame(self.campaign, check)
+        frame = self.launched(check)
         with naming(f"{self.paper.folder / 'study.yaml'}: tables.{name}.today"):
             if self.study.stands_for:
                 found = families(self.study, self.implementations(check))
@@ -191,6 +201,34 @@ class Measured:
         return frame.select(
             [column for column, kind in frame.schema.items() if not kind.is_float()]
         )
+
+
+class Completed(Measured):
+    """A campaign's tables as if each implementation had every cell that another one has.
+
+    Where it has no sound launch of a cell in any round, the other's results stand in. They are no
+    measurement: they tell which numbers there would be, and never what they are.
+    """
+
+    def launched(self, check: str) -> pl.DataFrame:
+        """Return every result of a check's sound launches, and those that stand in."""
+        frame = super().launched(check)
+        pairs = frame.select("implementation", "cell").unique(maintain_order=True)
+        donors = pairs.group_by("cell", maintain_order=True).first()
+        lacking = (
+            pairs.select("implementation").unique(maintain_order=True)
+            .join(donors.rename({"implementation": "donor"}), how="cross")
+            .join(pairs, on=["implementation", "cell"], how="anti")
+        )  # fmt: skip
+        parts = [
+            frame.filter(
+                pl.col("cell") == cell, pl.col("implementation") == donor
+            ).with_columns(pl.lit(implementation).alias("implementation"))
+            for implementation, cell, donor in lacking.select(
+                "implementation", "cell", "donor"
+            ).iter_rows()
+        ]  # fmt: skip
+        return pl.concat([frame, *parts])
 
 
 @dataclass

@@ -153,6 +153,14 @@ def complete_rounds(measured: Measured, tables: list[str], implementation: str |
     return sorted(rounds or ())
 
 
+def lacks_launches(measured: Measured, tables: list[str]) -> bool:
+    """Return whether an implementation has a cell of the tables in no round, and another has it."""
+    return any(
+        measured.completed.base(name, table).height != measured.base(name, table).height
+        for name, table in ((name, measured.study.tables[name]) for name in tables)
+    )
+
+
 def one_here(
     measured: Measured,
     claim: Claim,
@@ -186,7 +194,13 @@ def one_here(
     if quantity.each:
         where = place_of(measured.paper, claim, name)
         by_round = [cells_of(source, quantity, where) for source in sources]
-        return found_in_cells(claim, statement, by_round, of, among)
+        unmeasured: list[str] = []
+        if lacks_launches(measured, tables):
+            whole = [OneRound(measured.completed, number, implementation) for number in rounds]
+            wanted = (cell for source in whole for cell in cells_of(source, quantity, where))
+            has = {cell for cells in by_round for cell in cells}
+            unmeasured = [cell for cell in dict.fromkeys(wanted) if cell not in has]
+        return found_in_cells(claim, statement, by_round, of, among, lacking=unmeasured)
     values = [
         values_of(source, measured.paper, claim, behind(claim, name))[name] for source in sources
     ]

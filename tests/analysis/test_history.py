@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.campaign import read_campaign
+from analysis import history_index, history_performance
+from analysis.campaign import Campaign, read_campaign
 from analysis.change_points import (
     SHORTEST,
     chance_of,
@@ -24,7 +25,14 @@ from analysis.change_points import (
     split_scores,
 )
 from analysis.history import against_history, history, predicted_ratio, what_changed
-from analysis.history_index import FILE, KEPT_EVERY, history_rows, stamp_of
+from analysis.history_index import (
+    FILE,
+    KEPT,
+    KEPT_EVERY,
+    history_rows,
+    keep_rows,
+    stamp_of,
+)
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import Synthetic, Truth
 
@@ -57,7 +65,7 @@ def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def runs(nightly: Path, tmp_path: Path) -> Path:
     """Return a copy of them, to break."""
-    ignored = shutil.ignore_patterns(FILE)
+    ignored = shutil.ignore_patterns(FILE, Path(KEPT).parts[0])
     return Path(shutil.copytree(nightly, tmp_path / "runs", ignore=ignored))
 
 
@@ -90,8 +98,9 @@ def test_index_is_used_brought_up_to_date_and_rebuilt(
     read: list[str] = []
     summarise = history_index.summarise
     monkeypatch.setattr(
-        history_index, "summarise", lambda folder: (read.append(folder.name), summarise(folder))[1]
-    )
+        history_index, "summarise",
+        lambda folder, stamp: (read.append(folder.name), summarise(folder, stamp))[1],
+    )  # fmt: skip
     assert rows_of(runs)[0].equals(first) and read == []
     added = campaign(runs, DAYS, 1.0)
     gone = sorted(path for path in runs.iterdir() if path.is_dir())[0]
@@ -103,6 +112,99 @@ def test_index_is_used_brought_up_to_date_and_rebuilt(
     assert gone.name not in rows["folder"] and added.name in rows["folder"]
     read.clear()
     assert rows_of(runs, rebuild=True)[0].equals(rows) and len(read) == DAYS
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list into which the names of campaigns go whose launches are read."""
+    read: list[str] = []
+
+    def read_and_count(path: Path) -> Campaign:
+        read.append(path.name)
+        return read_campaign(path)
+
+    monkeypatch.setattr(history_index, "read_campaign", read_and_count)
+    return read
+
+
+def test_without_an_index_rows_are_those_that_campaigns_ends_kept(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = sorted(path for path in runs.iterdir())
+    for folder in folders:
+        assert not (folder / KEPT).exists()
+        done = analysis("ingest", str(folder))
+        assert done.returncode == 0 and (folder / KEPT).is_file()
+    read = counted(monkeypatch)
+    rows, said = rows_of(runs)
+    assert read == [] and said == [] and rows.height == DAYS * 5
+    (runs / FILE).unlink()
+    for folder in folders:
+        (folder / KEPT).unlink()
+    # What was not kept is read of launches, the same to the bit, and is kept then.
+    assert rows_of(runs)[0].equals(rows) and len(read) == DAYS
+    (runs / FILE).unlink()
+    read.clear()
+    assert rows_of(runs)[0].equals(rows) and read == []
+    assert rows_of(runs, rebuild=True)[0].equals(rows) and len(read) == DAYS
+
+
+def test_kept_rows_that_do_not_fit_are_not_taken(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, _ = rows_of(runs)
+    folders = sorted(path for path in runs.iterdir() if path.is_dir())
+    (runs / FILE).unlink()
+    bad = folders[:6]
+    content = (bad[0] / KEPT).read_bytes()
+    (bad[0] / KEPT).write_bytes(content[: len(content) // 2])
+    (bad[1] / KEPT).write_bytes(b"")
+    polars.DataFrame({"stamp": ["2"]}).write_parquet(bad[2] / KEPT)
+    # Another campaign's, as of a folder that was copied over; and one that was gone on with.
+    shutil.copyfile(folders[9] / KEPT, bad[3] / KEPT)
+    os.utime(bad[4] / "manifest.json")
+    frame = polars.read_parquet(bad[5] / KEPT)
+    other = frame["stamp"].str.replace(r"^\d+", "1")
+    frame.with_columns(other, level=0.0).write_parquet(bad[5] / KEPT)
+    # Another machine's, and what a night measured again, are in no history.
+    (folders[6] / "imported.json").write_text("{}")
+    manifest = json.loads((folders[7] / "manifest.json").read_text())
+    again = {**manifest, "night": {"again_of": folders[8].name}}
+    (folders[7] / "manifest.json").write_text(json.dumps(again))
+    assert analysis("ingest", str(folders[7])).returncode == 0
+    read = counted(monkeypatch)
+    found, said = rows_of(runs)
+    assert sorted(read) == [folder.name for folder in bad] and said == []
+    expected = rows.filter(~polars.col("folder").is_in([folders[6].name, folders[7].name]))
+    assert found.drop("stamp").equals(expected.drop("stamp"))
+    (runs / FILE).unlink()
+    read.clear()
+    assert rows_of(runs)[0].equals(found) and read == []
+
+
+def test_what_retention_left_is_never_written_over(runs: Path) -> None:
+    folder = sorted(path for path in runs.iterdir() if path.is_dir())[0]
+    assert analysis("ingest", str(folder)).returncode == 0
+    kept = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
+    assert len(kept) == 5
+    shutil.rmtree(folder / "launches")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    removed = {**manifest, "raw_removed_utc": "2026-03-01T00:00:00.000Z"}
+    (folder / "manifest.json").write_text(json.dumps(removed))
+    done = analysis("ingest", str(folder))
+    assert done.returncode == 1 and "its tables are what is left" in done.stderr
+    keep_rows(read_campaign(folder), stamp_of(folder))
+    assert {path.name: path.read_bytes() for path in (folder / "tables").iterdir()} == kept
+    assert rows_of(runs, rebuild=True)[0].filter(folder=folder.name).height == 5
+
+
+def test_history_of_many_campaigns_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    history_performance.main(20)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("| 20 campaigns of 120 launches made |")
+    assert [line.split("|")[1].strip() for line in lines[3:7]] == [
+        "history of launches alone", "history of rows kept by campaigns' ends, no index",
+        "history again, with the index", "history with a campaign more",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", ["half", "flipped", "empty", "foreign"])

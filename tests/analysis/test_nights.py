@@ -17,7 +17,8 @@ from analysis.missed_references import Held, held_references
 from analysis.nights import nights_like
 from campaign.nightly import Wanted, course
 from tests.analysis.in_process import analysis
-from tests.analysis.synthetic import Synthetic, Truth
+from tests.analysis.synthetic import SIZES, Synthetic, Truth
+from tests.analysis.test_regressions import started
 
 ALPHA = "alpha-1.0"
 NIGHTS = 30
@@ -160,10 +161,46 @@ def test_what_cannot_be_measured_again_is_undecided(runs: Path) -> None:
     assert "could not be measured 2 times again" in (path / "night.md").read_text()
 
 
+@pytest.mark.parametrize("other", [1, 2])
+def test_what_was_measured_again_at_other_sizes_confirms_nothing(
+    runs: Path, other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are other series, so the median of three would be the night's own number."""
+    path = night(runs, NIGHTS, 1 / 1.3)
+    judged(runs, path)
+    again = []
+    for number in (1, 2):
+        if number > 2 - other:
+            monkeypatch.setitem(SIZES, "long", [200000])
+        facts = {"again_of": path.name}
+        again.append(night(runs, NIGHTS, 1 / 1.3, f"nightly-again{number}", facts=facts))
+    told = judged(runs, path, again)
+    [found] = [one for one in told["findings"] if "message_range=long" in one["cell"]]
+    assert found["outcome"] == "undecided" and len(found["ratios"]) == 3 - other
+    assert "2 times again at the same message sizes" in found["words"]
+    rest = [one for one in told["findings"] if one != found]
+    assert len(rest) == 4 and {one["outcome"] for one in rest} == {"regression"}
+
+
 def test_what_people_measure_by_day_is_not_a_nights_history(runs: Path) -> None:
     night(runs, NIGHTS, 1 / 1.5, "quick")
     _, told, _ = one_night(runs, NIGHTS + 1, 1.0)
     assert told["verdict"] in ("nothing", "noise") and "nightly" in told["previous"]
+
+
+@pytest.mark.parametrize(("launch", "verdict"), [("mpiexec", "measure again"), ("srun", "nothing")])
+def test_a_start_up_is_not_held_against_another_launcher(
+    tmp_path: Path, launch: str, verdict: str
+) -> None:
+    for day in range(5):
+        path = started(tmp_path, day, launch if day == 4 else "mpiexec", 3.0 if day == 4 else 1.0)
+        manifest = json.loads((path / "manifest.json").read_text())
+        facts = {"name": "nightly", "night": {"broken": {}}}
+        (path / "manifest.json").write_text(json.dumps(manifest | facts))
+    done = analysis("night", str(path), "--runs", str(tmp_path))
+    told = json.loads((path / "night.json").read_text())
+    assert told["verdict"] == verdict and told["untold"] == (launch == "srun")
+    assert ("not compared: launch of a start-up" in done.stderr) == (launch == "srun")
 
 
 def test_a_broken_implementation_is_said_and_the_other_judged(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import xml.etree.ElementTree as ElementTree
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from analysis.verdict import Verdict
 from tests.analysis.in_process import analysis
 from tests.analysis.synthetic import Synthetic, Truth
 from tests.analysis.test_history import campaign
+from tests.reframe_checks.conftest import header, lines
 
 
 def row(name: str, shift: float, noise: float = 0.001) -> Row:
@@ -168,6 +170,78 @@ def test_what_was_not_asked_for_is_not_lost(
         assert done.returncode == 0 and "0 that were not measured" in done.stdout
         told = f"whether 3 cells of {old.name}" in done.stderr
         assert told != history
+
+
+def started(runs: Path, day: int, launch: str, seconds: float, cores: int = 2) -> Path:
+    """Write a campaign of a day that starts up by a launcher in some time."""
+    path = campaign(runs, day, 1.0, rounds=4)
+    writer = Synthetic(path, {"alpha-1.0": Truth(1e-6, 4e9, 30e9)})
+    began = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    for number in range(1, 5):
+        last = seconds * (1 + 0.001 * number + 0.002 * (day % 3))
+        result = {
+            "record": "result", "operation": "startup", "clock": "CLOCK_REALTIME", "ranks": 2,
+            "main_s": 2 * [began + last / 4], "initialised_s": 2 * [began + last / 2],
+            "last_integer_s": began + last,
+        }  # fmt: skip
+        text = lines(header("startup", 2), result, {"record": "end", "results": 1})
+        writer.launch(number, "alpha-1.0", "StartUp", {"ranks": 2, "cache": "cold"}, text)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["site_data"] = {"launch": launch}
+    manifest["machine"]["cores"] = cores
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+def test_what_forbids_and_what_bears_on_a_history_is_said(tmp_path: Path) -> None:
+    """srun after mpiexec starts something else; other processors are a caveat of all."""
+    runs, junit = tmp_path / "runs", tmp_path / "junit.xml"
+    for day in range(5):
+        started(runs, day, "mpiexec", 1.0)
+
+    def regress(path: Path) -> tuple[int, str, list[str]]:
+        done = analysis("regress", str(path), "--against", "history", "--runs", str(runs),
+                        "--junit", str(junit))  # fmt: skip
+        return done.returncode, done.stdout, done.stderr.splitlines()
+
+    same = started(runs, 5, "mpiexec", 1.0)
+    code, out, said = regress(same)
+    assert code == 0 and said == [] and "6 cells and implementations that can be told" in out
+    slower = started(runs, 6, "mpiexec", 3.0)
+    assert regress(slower)[0] == 3
+    shutil.rmtree(slower)
+    # The second one of a new launcher is not held against the old ones either.
+    for day in (7, 8):
+        other = started(runs, day, "srun", 3.0, cores=4)
+        code, out, said = regress(other)
+        assert code == 0 and "0 regressions in 5 cells" in out, out
+        assert ("1 that are not compared" in out) == (day == 7)
+        assert ("0 earlier" not in out) and out.count("regression: ") == 0
+        # The one before it has four, too, and those before that are in the series.
+        caveat = f"caveat: since {same.name} processors: 2 and 4: "
+        assert sum(one.startswith(caveat) and one.endswith("(5 cells)") for one in said) == 1
+        refused = [one for one in said if one.startswith("not compared: ")]
+        assert len(refused) == (day == 7)
+        if day == 7:
+            assert refused[0].startswith("not compared: launch of a start-up: mpiexec and srun")
+            assert "StartUp" in refused[0]
+            suite = ElementTree.parse(junit).getroot()
+            skipped = [case.get("name") for case in suite if case.find("skipped") is not None]
+            assert skipped == ["StartUp ranks=2 cache=cold"]
+    # Back again, what was measured with the old launcher counts.
+    code, out, said = regress(started(runs, 9, "mpiexec", 3.0))
+    assert code == 3 and "regression: StartUp" in out
+
+
+def test_nothing_but_what_is_refused_is_an_error(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for day in range(4):
+        new = started(runs, day, "srun" if day == 3 else "mpiexec", 1.0)
+        without(new, "*PointToPoint*")
+        without(new, "*Linpack*")
+    done = analysis("regress", str(new), "--against", "history", "--runs", str(runs))
+    assert done.returncode == 1 and "not compared: launch of a start-up" in done.stderr
+    assert "is compared with its history" in done.stderr
 
 
 def test_a_cell_that_is_gone_for_three_campaigns_was_given_up(runs: Path) -> None:

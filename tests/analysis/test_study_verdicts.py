@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.campaign import read_campaign
 from analysis.studies.declaration import Statement
-from analysis.studies.judging import FAILS, HOLDS, UNTOLD, interval_of, judged
+from analysis.studies.judging import FAILS, HOLDS, UNTOLD, interval_of, judged, untold_because
 from analysis.studies.reading import read_paper
 from analysis.studies.tables import Measured
 from analysis.studies.verdicts import TESTED, evaluate
@@ -53,6 +53,16 @@ def test_identical_rounds_need_six(tmp_path: Path) -> None:
         assert one.here is not None and one.here.verdict == verdict
 
 
+@pytest.mark.parametrize("among", [1, 8, 50])
+def test_identical_rounds_that_are_many_are_told_though_corrected(among: int) -> None:
+    confidence = 1 - 0.05 / among
+    for count, told in ((5, False), (100, True)):
+        found = interval_of(count * [1.5], "ratio", confidence)
+        assert found.interval is not None
+        assert (found.interval.coverage >= confidence) == told
+        assert (untold_because(found, confidence) == "") == told
+
+
 def test_one_of_many_statements_fails_only_beyond_chance() -> None:
     """Rounds whose 95% interval just leaves out what is claimed, alone and among ten."""
     values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
@@ -85,6 +95,58 @@ def test_a_round_that_lacks_a_cell_is_left_out(tmp_path: Path) -> None:
     (one,) = evaluate(again.paper, again)
     assert one.here is not None and one.here.findings[0].number is not None
     assert one.here.findings[0].number.rounds == 5
+
+
+CELLS = {"of": "wide", "each": ["procs"], "value": "A / B", "scale": "ratio"}
+OF_B = {"of": "hpl", "where": "mpi = 'B'", "each": ["procs"], "value": "rate", "scale": "ratio"}
+GAIN = {
+    "of": "hpl", "each": ["mpi", "procs"], "value": "gain", "scale": "ratio",
+    "steps": [{"derive": {"gain": "rate / LAG(rate) OVER (PARTITION BY mpi ORDER BY procs)"}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("quantity", "cells", "verdict", "named"), [
+    (CELLS, "every", UNTOLD, "procs 2"), (CELLS, "some", HOLDS, "procs 2"),
+    (CELLS, 0.5, HOLDS, "procs 2"), (CELLS, 0.6, UNTOLD, "procs 2"),
+    (OF_B, "every", UNTOLD, "procs 2"), (GAIN, "every", UNTOLD, "mpi B, procs 2"),
+])  # fmt: skip
+def test_a_cell_that_one_implementation_never_managed_is_open_and_named(
+    tmp_path: Path, quantity: dict[str, object], cells: object, verdict: str, named: str
+) -> None:
+    statement = {"that": "many", "above": 1, "cells": cells}
+    claim = DEMO_CLAIM | {
+        "quantities": {"many": quantity}, "report": [statement], "here": [statement],
+    }  # fmt: skip
+    whole = measured(demo(tmp_path, claim=claim), tmp_path, 1.5)
+    (one,) = evaluate(whole.paper, whole)
+    # The first gain of each is none, and lacks nothing.
+    assert one.here is not None and one.here.verdict == HOLDS
+    assert "2 of 2 cells are so" in one.here.sentences[0]
+    assert "never measured" not in one.here.sentences[0]
+    for folder in (tmp_path / "campaign" / "launches").glob("*Linpack*1x2*beta*"):
+        shutil.rmtree(folder)
+    again = Measured(read_paper(tmp_path, "demo"), read_campaign(tmp_path / "campaign"))
+    (one,) = evaluate(again.paper, again)
+    assert one.here is not None and one.here.verdict == verdict
+    assert "1 of 2 cells are so, 0 are not, 1 cannot be told (6 rounds)" in one.here.sentences[0]
+    assert f"never measured by all that it takes: {named}" in one.here.sentences[0]
+
+
+def test_an_implementation_by_itself_is_held_to_the_cells_of_the_others(tmp_path: Path) -> None:
+    study = json.loads(json.dumps(DEMO_STUDY)) | {"stands_for": {}}
+    study["tables"]["hpl"]["today"]["columns"]["mpi"] = "implementation"
+    quantity = {"of": "hpl", "each": ["procs"], "value": "AVG(rate)", "scale": "ratio"}
+    statement = {"that": "many", "above": 1, "cells": "every"}
+    claim = DEMO_CLAIM | {"quantities": {"many": quantity}, "here": [statement]}
+    claim |= {"report": [{"untold": "x"}]}
+    measured(demo(tmp_path, study, claim), tmp_path, 1.5)
+    for folder in (tmp_path / "campaign" / "launches").glob("*Linpack*1x2*beta*"):
+        shutil.rmtree(folder)
+    found = Measured(read_paper(tmp_path, "demo"), read_campaign(tmp_path / "campaign"))
+    (one,) = evaluate(found.paper, found)
+    assert one.here is not None
+    verdicts = {finding.of: finding.verdict for finding in one.here.findings}
+    assert verdicts == {"alpha-1.0": HOLDS, "beta-2.0": UNTOLD}
 
 
 def with_block_sizes(tmp_path: Path, rows: list[str]) -> Measured:
