@@ -29,6 +29,8 @@ class Rule(BaseModel):
     at: Annotated[list[str], Field(min_length=1)]
     experiments: list[str] = []
     between_nodes: bool = False
+    within: bool = False
+    absent: str | None = None
     least: float = 0.0
     full: Annotated[float, Field(gt=0)] | None = None
     moves: Annotated[int, Field(ge=1, le=4)]
@@ -111,6 +113,12 @@ def value_at(data: Any, path: Iterable[str]) -> Any:
     return data
 
 
+def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
+    """Return what a rule is about of an image of a campaign, or None where that is not known."""
+    found = value_at(manifest, ("images", image, *rule.at))
+    return rule.absent if found is None else found
+
+
 def differences(
     before: Mapping[str, Any], after: Mapping[str, Any], images: Iterable[tuple[str, str]]
 ) -> list[Difference]:
@@ -123,10 +131,7 @@ def differences(
                 found.append(Difference(rule, *values))
         elif rule.of == "image":
             for one, other in images:
-                values = (
-                    value_at(before, ("images", one, *rule.at)),
-                    value_at(after, ("images", other, *rule.at)),
-                )
+                values = value_of(before, one, rule), value_of(after, other, rule)
                 if values[0] != values[1]:
                     named = one if one == other else f"{one} and {other}"
                     found.append(Difference(rule, *values, where=named, implementation=other))

@@ -15,6 +15,7 @@ from analysis.data_tables import data_tables
 from analysis.downloads import downloads_of
 from analysis.facts import fact_text
 from analysis.figures import legend_mark, prefixed
+from analysis.image_caveats import image_caveats
 from analysis.latency_plane import latency_plane
 from analysis.linpack_tables import TITLE as HPL
 from analysis.measured_cells import series_of
@@ -80,8 +81,12 @@ def in_words(verdict: Verdict) -> str:
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """Return the answer in words, a sentence for each group of cells and implementation."""
-    return [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    """Return the answer in words, a sentence for each group of cells and implementation.
+
+    What else the images differ in follows.
+    """
+    sentences = [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    return sentences + [caveat.sentence for caveat in image_caveats(comparison)]
 
 
 def sentences_of(group: Group) -> list[str]:
@@ -185,6 +190,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         sentences_of=sentences_of,
         rankings=by_experiment(comparison),
         ranked=ranked,
+        caveats=image_caveats(comparison),
         tally=tally(comparison),
         counts=counts(campaign),
         rounds=len(rounds),

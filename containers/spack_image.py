@@ -44,10 +44,13 @@ class SpackRecipe(staging.Recipe):
         """Return the image's labels: the table's, and those of what else the lock installs."""
         text = self.lock().read_text()
         nodes = spack_environment.read_lock(text)
-        roots = {nodes[key].name for key in spack_environment.roots_of(text)}
+        roots = {nodes[key].name: nodes[key].version for key in spack_environment.roots_of(text)}
         found = super().labels()
-        for package in sorted(roots & set(LABELS_OF_PACKAGES)):
+        for package in sorted(roots.keys() & LABELS_OF_PACKAGES.keys()):
             found |= LABELS_OF_PACKAGES[package]
+        if "hpl" in roots:
+            # Not the archive's, which is there for `hpl-hpcc` alone.
+            found[staging.HPL_LABEL] = roots["hpl"]
         return found
 
     def lock(self) -> Path:

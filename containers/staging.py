@@ -21,6 +21,9 @@ FLAGS = "-O2 -g"
 SQUASHFS = "-comp zstd -Xcompression-level 12"
 # What the programs are built from; documents and tests of theirs change no image.
 BENCHMARK_SOURCES = ("Makefile", "*/*.c", "*/*.h")
+#: The label with the version of HPL, and the version that an archive has (name, version) of.
+HPL_LABEL = "org.wyeast.hpl"
+HPL_OF_ARCHIVES = {("hpcc", "1.5.0"): "2.0"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,10 @@ class Recipe:
         return self.root / "containers" / self.implementation.definition
 
     def labels(self) -> dict[str, str]:
-        """Return the image's labels."""
-        return self.implementation.labels()
+        """Return the image's labels: the table's, and which HPL the image's archives have."""
+        known = [(source.name, source.version) for source in self.archives]
+        hpl = [(HPL_LABEL, HPL_OF_ARCHIVES[one]) for one in known if one in HPL_OF_ARCHIVES]
+        return self.implementation.labels() | dict(hpl)
 
     def packer(self) -> list[Path]:
         """Return the path of what packs an MPI of this machine, if the recipe is of one."""

@@ -250,7 +250,7 @@ def test_another_version_in_the_image_is_refused(
     recipe = build.recipe_of(checkout, LAM, "mmdebstrap")
     right = {package: version for package, version in recipe.packages.items()}
     del right["liblam4"]
-    labels = {"data": {"attributes": {"labels": recipe.implementation.labels()}}}
+    labels = {"data": {"attributes": {"labels": recipe.labels()}}}
     manifest = {"inputs_sha256": "x", "debian_packages": {**right, **installed}}
 
     def answer(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -290,3 +290,12 @@ def test_a_version_that_the_mirror_lacks_is_said(tmp_path: Path) -> None:
     )
     log.write_text("E: something else\n")
     assert bases._lacking(log) == ""
+
+
+def test_labels_say_which_hpl_there_is(checkout: Path) -> None:
+    """It is the one that the archive's own program says it is."""
+    sample = next((PROJECT / "runs/sample/launches").glob("round001_Linpack_*mpich*")) / "stdout"
+    said = build.recipe_of(checkout, NAME, "mmdebstrap").labels()["org.wyeast.hpl"]
+    assert f"HPLinpack {said} " in sample.read_text()
+    pvm = build.recipe_of(checkout, "pvm-3.4.6", "mmdebstrap").labels()
+    assert "org.wyeast.hpl" not in pvm

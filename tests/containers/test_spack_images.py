@@ -111,6 +111,8 @@ def test_labels_say_which_programs_of_others_there_are(name: str, tmp_path: Path
     imb = "intel-mpi-benchmarks" in asked
     assert labels.get("org.wyeast.foreign_programs") == ("IMB-MPI1" if imb else None)
     assert not imb or "+mpi1" in asked["intel-mpi-benchmarks"].split()
+    hpl = name_and_version(asked["hpl"])[1] if "hpl" in asked else "2.0"
+    assert labels["org.wyeast.hpl"] == hpl
     implementation = load_table(PROJECT).resolve(name)
     assert implementation.labels().items() <= labels.items()
     # What the build writes into the image.
