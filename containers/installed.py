@@ -98,10 +98,10 @@ def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
         raise PrefixError(f"{library} cannot be asked what it is: {reason}")
     said = asked.stdout.strip()
     for family, common in table.families.items():
-        match = re.match(common.says, said) if common.says else None
-        if match:
+        version = common.version_in(said)
+        if version:
             pmi, evidence = _pmi_of(prefix, library, said, common.pmi)
-            return Installed(prefix, library, said, family, match[1], pmi, evidence)
+            return Installed(prefix, library, said, family, version, pmi, evidence)
     raise PrefixError(
         f"{library} says that it is “{said.partition(chr(10))[0]}”, which no family's `says` in "
         f"{TABLE} fits; add a family"

@@ -1,6 +1,7 @@
 """The table of implementations, `containers/implementations.yaml`, read and checked."""
 
 import difflib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -76,8 +77,13 @@ class Family(_Strict):
     #: The variables that set, in bytes, up to which size messages are sent without asking.
     eager_limit: list[VariableName] = []
     #: How what the library says of itself begins, with the version as its group; by it an MPI under
-    #: a prefix is known.
+    #: a prefix is known, and the one that ran.
     says: str | None = None
+
+    def version_in(self, said: str) -> str | None:
+        """Return the version in what a library says of itself; None for another family's."""
+        match = re.match(self.says, said) if self.says else None
+        return match[1] if match else None
 
 
 class Packed(_Strict):

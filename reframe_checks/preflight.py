@@ -5,12 +5,28 @@ from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
 from analysis.plausibility import latency_above_link
+from containers.table import TableError, load_table
 from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIERS
 
 # The message in bytes by which the program tells the latency.
 SHORT = 8
+
+
+def is_version(family: str, version: str, said: str) -> bool:
+    """Return whether what a library says of itself is of just this family and version.
+
+    Of a family of which the table does not know how it says it, that the version is in it.
+    """
+    try:
+        common = load_table(ROOT).families.get(family)
+    except TableError as error:
+        raise SanityError(str(error)) from None
+    if common is None or common.says is None:
+        return version in said
+    return common.version_in(said) == version
 
 
 @rfm.simple_test
@@ -45,7 +61,7 @@ class Preflight(Experiment):
         output = self.read_records()
         family = self.image.labels["org.wyeast.family"]
         version = self.image.labels["org.wyeast.version"]
-        if version not in output.header.library:
+        if not is_version(family, version, output.header.library):
             where = (
                 "the bound MPI is"
                 if "org.wyeast.library" in self.image.labels

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from reframe_checks.preflight import is_version
 from tests.reframe_checks.conftest import (
     IMPLEMENTATION,
     PREFLIGHT,
@@ -141,6 +142,8 @@ SINGLETONS = lines(header("preflight", ranks=1), header("preflight", ranks=1))
         (SINGLETONS, "one world"),
         (PREFLIGHT.replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
         (PREFLIGHT.replace("MPICH Version: 5.0.2", "Open MPI v4.1.4"), "the library that ran says"),
+        (PREFLIGHT.replace("MPICH V", "MVAPICH V"), "the library that ran says: MVAPICH Version"),
+        (PREFLIGHT.replace("5.0.2", "5.0.21"), "the library that ran says: MPICH Version: 5.0.21"),
         (PREFLIGHT.replace('"preflight"', '"pingpong"', 1), "not of preflight"),
     ],
 )
@@ -150,6 +153,30 @@ def test_world_that_is_not_as_asked(stand_in: StandIn, preflight: str, sentence:
     assert outcome.code != 0
     assert sentence in outcome.reason()
     assert not outcome.launches, "nothing is timed in an image that failed its preflight"
+
+
+@pytest.mark.parametrize(
+    ("family", "version", "said", "is_it"),
+    [
+        ("mvapich", "4.1", "MVAPICH Version      :\t4.1", True),
+        ("mvapich", "4.1", "Open MPI v4.1.8, package: Open MPI root@host", False),
+        ("mvapich", "4.1", "MPICH Version: 3.4.1", False),
+        ("mvapich", "4.1", "MVAPICH Version      :\t4.1.2", False),
+        ("mpich", "5.0.1", "Open MPI v5.0.10, package: Open MPI root@host", False),
+        ("mpich", "5.0.1", "MPICH Version:      5.0.1", True),
+        ("mpich", "5.0.1", "MPICH Version:      5.0.10", False),
+        ("openmpi", "5.0.1", "Open MPI v5.0.1, package: Open MPI root@host", True),
+        ("intel-mpi", "2021.19", "Intel(R) MPI Library 2021.19 for Linux* OS", True),
+        # Its header file has the version, and nothing says how.
+        ("lam", "7.1.4", "LAM/MPI 7.1.4", True),
+        ("lam", "7.1.4", "LAM/MPI 7.1.2", False),
+        ("of this site", "2.0", "Site MPI 2.0", True),
+    ],
+)
+def test_the_library_that_ran_is_of_the_family_and_just_the_version(
+    family: str, version: str, said: str, is_it: bool
+) -> None:
+    assert is_version(family, version, said) == is_it
 
 
 @pytest.mark.parametrize(
