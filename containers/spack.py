@@ -26,6 +26,9 @@ UPSTREAM = "https://github.com/spack"
 #: one is what the locks were made with.
 RELEASES = {"spack": "v1.1.0", "spack-packages": "v2026.06.0", "compiler-wrapper": "v1.1.0"}
 OLDEST = (1, 0)
+#: How long Spack may take to tell something, in seconds: its first start on a network's file system
+#: compiles all of its Python.
+PATIENCE = 120.0
 #: The solver, which Spack would otherwise download by itself; pinned in this file.
 SOLVER = "containers/spack-solver.lock"
 
@@ -51,16 +54,31 @@ def folder(root: Path) -> Path:
 
 def version_of(core: Path) -> str:
     """Return what a Spack says is its version; raises ProvisionError where it does not run."""
-    try:
-        done = subprocess.run(
-            [core / "bin" / "spack", "--version"], capture_output=True, text=True, timeout=120
-        )
-    except OSError as error:
-        raise ProvisionError(f"{core} is no Spack: bin/spack: {error.strerror}") from None
+    done = _ask(core, "--version")
     words = done.stdout.split()
     if done.returncode or not words:
         raise ProvisionError(f"{core}/bin/spack does not run: {done.stderr.strip()[-300:]}")
     return words[0]
+
+
+def _ask(core: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of Spack's that only tells something; raises ProvisionError if it cannot.
+
+    The user's own `~/.spack` and the system's configuration are not read.
+    """
+    try:
+        return subprocess.run(
+            [core / "bin" / "spack", *words], capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE,
+            env={**os.environ, "SPACK_DISABLE_LOCAL_CONFIG": "1"},
+        )  # fmt: skip
+    except OSError as error:
+        raise ProvisionError(f"{core} is no Spack: bin/spack: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise ProvisionError(
+            f"{core}/bin/spack {' '.join(words)} does not end within {PATIENCE:g} s: see whether "
+            "its file system answers, or set SPACK_ROOT to another Spack"
+        ) from None
 
 
 def check_version(version: str, core: Path) -> None:
@@ -73,25 +91,27 @@ def check_version(version: str, core: Path) -> None:
         )
 
 
+def of_the_machine() -> Path | None:
+    """Return the core of the Spack that SPACK_ROOT names, or of the one on PATH; None without."""
+    named, on_path = os.environ.get("SPACK_ROOT"), shutil.which("spack")
+    if named:
+        return Path(named)
+    return Path(on_path).resolve().parents[1] if on_path else None
+
+
 def find(root: Path) -> Spack | None:
     """Return SPACK_ROOT's Spack, the one on PATH, or the one that was provided; None without.
 
     Raises ProvisionError for one that does not run or is too old.
     """
-    named = os.environ.get("SPACK_ROOT")
-    on_path = shutil.which("spack")
-    own = folder(root) / "spack"
-    if named:
-        core = Path(named)
-    elif on_path:
-        core = Path(on_path).resolve().parents[1]
-    elif (own / "bin" / "spack").exists() and (folder(root) / "spack-packages").exists():
+    core, own = of_the_machine(), folder(root) / "spack"
+    packages = folder(root) / "spack-packages"
+    if core is None:
+        if not ((own / "bin" / "spack").exists() and packages.exists()):
+            return None
         core = own
-    else:
-        return None
     version = version_of(core)
     check_version(version, core)
-    packages = folder(root) / "spack-packages"
     if core != own:
         packages = _packages_of(core)
     return Spack(core, packages, version)
@@ -99,30 +119,28 @@ def find(root: Path) -> Spack | None:
 
 def _packages_of(core: Path) -> Path:
     """Return the folder of the repository of packages that a Spack is configured with."""
-    done = subprocess.run(
-        [core / "bin" / "spack", "location", "--repo", "builtin"], capture_output=True, text=True
-    )
+    done = _ask(core, "location", "--repo", "builtin")
     place = Path(done.stdout.strip() or "/nowhere")
     if done.returncode or not (place / "repo.yaml").exists():
         raise ProvisionError(
             f"{core} does not have its packages ({done.stderr.strip()[-200:]}): run `spack repo "
-            "update` where there is a network, or set `repos: builtin:` of its configuration"
+            "update` where there is a network, or set `repos: builtin:` in its own etc/spack"
         )
     # …/repos/spack_repo/builtin
     return place.parents[2]
 
 
 def provide(root: Path) -> Spack:
-    """Return a Spack, cloned from upstream where there is none, with solver and archives.
+    """Return a Spack with its solver; without one of the machine's, the pinned release's clone.
 
-    Raises ProvisionError with a sentence that says what is missing and what to set.
+    A clone of another release than the pinned one is replaced. Raises ProvisionError with a
+    sentence that says what is missing and what to set.
     """
-    found = find(root)
-    if found is None:
+    if of_the_machine() is None:
         for name in ("spack", "spack-packages"):
             clone(root, name)
-        found = find(root)
-        assert found is not None, "what was cloned just now is there"
+    found = find(root)
+    assert found is not None, "what was cloned is there"
     solver(root)
     return found
 

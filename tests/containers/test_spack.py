@@ -298,18 +298,72 @@ def test_without_network_it_says_what_is_missing_and_what_to_set(
     assert not (tmp_path / ".wyeast" / "spack" / "spack").exists()
 
 
+@pytest.mark.parametrize("words", [["--version"], ["location", "--repo", "builtin"]])
+def test_a_spack_that_hangs_is_said_and_no_configuration_of_the_user_s_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.delenv("SPACK_DISABLE_LOCAL_CONFIG", raising=False)
+    folder = core(tmp_path / "core", "1.1.0")
+    (folder / "repo.yaml").touch()
+    # It hangs at these words alone, and where it would read ~/.spack; else it answers.
+    (folder / "bin/spack").write_text(
+        f"#!/bin/sh\n[ $SPACK_DISABLE_LOCAL_CONFIG ] || exit 1\n"
+        f'[ "$*" != "{" ".join(words)}" ] || [ ! -e {tmp_path}/hang ] || exec sleep 60\n'
+        f"[ $1 = location ] && echo {folder}/repos/spack_repo/builtin || echo 1.1.0\n"
+    )
+    (folder / "repos/spack_repo/builtin").mkdir(parents=True)
+    (folder / "repos/spack_repo/builtin/repo.yaml").touch()
+    monkeypatch.setenv("SPACK_ROOT", str(folder))
+    assert spack.find(tmp_path) == spack.Spack(folder, folder, "1.1.0")
+    monkeypatch.setattr(spack, "PATIENCE", 0.2)
+    (tmp_path / "hang").touch()
+    with pytest.raises(ProvisionError, match=f"{' '.join(words)} does not end within 0.2 s"):
+        spack.find(tmp_path)
+
+
+def repository_of(path: Path, file: str, content: str, *tags: str) -> None:
+    """Commit a file, that can be executed, to a repository, and tag the commit."""
+    git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    if not path.exists():
+        path.mkdir(parents=True)
+        subprocess.run([*git, "init", "-q"], check=True)
+    (path / file).parent.mkdir(parents=True, exist_ok=True)
+    (path / file).write_text(content)
+    (path / file).chmod(0o755)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", content], check=True)
+    for tag in tags:
+        subprocess.run([*git, "tag", tag], check=True)
+
+
+def test_the_own_spack_is_renewed_when_another_release_is_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_spack(monkeypatch)
+    monkeypatch.setattr(spack, "solver", lambda root: root)
+    upstream = tmp_path / "upstream"
+    for number in ("1.0.9", "1.1.9"):
+        said = f"#!/bin/sh\necho {number}\n"
+        repository_of(upstream / "spack.git", "bin/spack", said, f"v{number}")
+        repository_of(upstream / "spack-packages.git", "recipes", number, f"v{number}")
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(upstream))
+    for number in ("1.0.9", "1.1.9"):
+        pinned = {"spack": f"v{number}", "spack-packages": f"v{number}"}
+        monkeypatch.setattr(spack, "RELEASES", {**spack.RELEASES, **pinned})
+        found = spack.provide(tmp_path)
+        assert found.version == number
+        assert (found.packages / "recipes").read_text() == number
+    # Nothing is cloned twice.
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, "/nowhere")
+    assert spack.provide(tmp_path) == found
+
+
 def test_a_pinned_release_is_cloned_once_from_a_local_mirror(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = tmp_path / "upstream" / "compiler-wrapper.git"
-    repository.mkdir(parents=True)
-    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    (repository / "cc.sh").write_text("#!/bin/sh\n")
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-q", "-m", "1"], check=True)
     release = spack.RELEASES["compiler-wrapper"]
-    subprocess.run([*git, "tag", release], check=True)
+    repository_of(repository, "cc.sh", "#!/bin/sh\n", release)
     monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(tmp_path / "upstream"))
     found = spack.clone(tmp_path, "compiler-wrapper")
     assert (found / "cc.sh").exists()
