@@ -50,6 +50,15 @@ class World(Record):
     distinct_hosts: Positive
 
 
+class LoadedLibrary(Record):
+    """The file that ranks have MPI from, as the loader has its path; empty where it is in none."""
+
+    record: Literal["result"]
+    operation: Literal["library"]
+    ranks: Positive
+    path: str
+
+
 class Latency(Record):
     """Round trips between rank 0 and another rank."""
 

@@ -20,6 +20,7 @@ from analysis.communication_records import (
     CommunicationIterations,
     Iterations,
     Latency,
+    LoadedLibrary,
     PingPong,
     Startup,
     StartupDurations,
@@ -34,6 +35,7 @@ from analysis.su3_records import Su3, Su3Iterations, Su3Proof
 Result = (
     PingPong
     | World
+    | LoadedLibrary
     | Latency
     | Transport
     | Startup
@@ -49,6 +51,7 @@ Result = (
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
+    "library": LoadedLibrary,
     "latency": Latency,
     "transport": Transport,
     "startup": Startup,

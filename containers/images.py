@@ -16,6 +16,8 @@ SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
 VARIANT_LABEL = "org.wyeast.variant."
 INTERFACE_LABEL = "org.wyeast.interface"
+#: No image has it itself: the paths of a bound MPI's libraries that images take.
+TAKEN_LABEL = "org.wyeast.library.taken"
 #: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
 #: containers.host_mpi finds them.
 HOST_MPI = "WYEAST_HOST_MPI"
@@ -127,9 +129,14 @@ def variants_of(labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def with_host_mpi(labels: dict[str, str], variant: str | None) -> dict[str, str]:
-    """Return an image's labels as they are in a variant: with a bound MPI they are that one's."""
+    """Return an image's labels as they are in a variant: with a bound MPI they are that one's.
+
+    One of them names the libraries that images take of it.
+    """
     facts = json.loads(os.environ.get(HOST_MPI) or "{}")
-    return labels | facts["labels"] if variant and variant == facts.get("variant") else labels
+    if not variant or variant != facts.get("variant"):
+        return labels
+    return {**labels, **facts["labels"], TAKEN_LABEL: " ".join(facts["taken"])}
 
 
 def options_of(labels: Mapping[str, str], variant: str) -> list[str]:

@@ -1,10 +1,13 @@
 """Preflight: the ranks form one world on the asked nodes, before anything is timed."""
 
+from pathlib import Path
+
 import reframe as rfm
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
 from analysis.plausibility import latency_above_link
+from containers import images
 from containers.table import TableError, load_table
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
@@ -78,6 +81,7 @@ class Preflight(Experiment):
                 f"the machine's own MPI says that it is {said}, but the library that ran says: "
                 f"{output.header.library}"
             )
+        self.refuse_another_file([r.path for r in output.results if r.operation == "library"])
         round_trips = [
             result.time_s.median
             for result in output.results
@@ -101,6 +105,29 @@ class Preflight(Experiment):
             if sentence:
                 raise Suspect(sentence)
         self.slowest_round_trip = max(round_trips)
+
+    def refuse_another_file(self, paths: list[str]) -> None:
+        """Refuse ranks that differ in the file of their MPI, or have not the one that is bound.
+
+        `paths` are the files that ranks have it from. Two builds of one version say the same of
+        themselves.
+        """
+        if len(paths) > 1:
+            raise SanityError(f"the ranks have MPI from {len(paths)} files: {', '.join(paths)}")
+        taken = self.image.labels.get(images.TAKEN_LABEL)
+        if taken is None:
+            return
+        if not paths:
+            raise SanityError(
+                "the image's preflight does not say which file it has MPI from, so that the bound "
+                f"one is not proven: build the image anew: {images.BUILD_COMMAND}"
+            )
+        # The MPI's folder has the same path in the container.
+        if Path(paths[0]).resolve() not in {Path(path).resolve() for path in taken.split()}:
+            raise SanityError(
+                f"the machine's own MPI is {taken}, but the library that ran is "
+                f"{paths[0] or 'linked into the program'}"
+            )
 
     @performance_function("s")
     def latency(self) -> float:

@@ -10,6 +10,7 @@
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "../common/records.h"
+#include "loaded_library.h"
 
 #define TAG 1
 #define SHORT_BYTES 8
@@ -17,6 +18,7 @@
 #define LONG_ITERATIONS ((size_t)10) /* A slow network takes a fifth of a second for each. */
 #define WARMUP ((size_t)2)
 #define HOST_LENGTH 256
+#define PATH_LENGTH 1024
 /* A one-way time that no path through a network card has been seen to undercut by far, and that
  * shared memory stays under even on a slow machine. */
 #define SHARED_MEMORY_LATENCY 5e-6
@@ -158,6 +160,34 @@ static void print_transport(const host *hosts, int peer, double short_trip, doub
     fputs("}\n", stdout);
 }
 
+/* Say which library of MPI the ranks have: a record for each that differs, in order of the ranks. The
+ * result is the number of records, rank 0's. */
+static size_t print_libraries(int rank, int ranks)
+{
+    char own[PATH_LENGTH];
+    find_mpi_library(own, sizeof own);
+    char(*paths)[PATH_LENGTH] = calloc((size_t)ranks, sizeof *paths);
+    if (!paths)
+        leave_at_once(program.name, "no memory");
+    MPI_Gather(own, PATH_LENGTH, MPI_BYTE, paths, PATH_LENGTH, MPI_BYTE, 0, MPI_COMM_WORLD);
+    size_t printed = 0;
+    for (int i = 0; rank == 0 && i < ranks; i++) {
+        int first = 0, having = 0;
+        while (strcmp(paths[first], paths[i]) != 0)
+            first++;
+        if (first < i)
+            continue;
+        for (int j = i; j < ranks; j++)
+            having += strcmp(paths[j], paths[i]) == 0;
+        printf("{\"record\":\"result\",\"operation\":\"library\",\"ranks\":%d,\"path\":", having);
+        print_string(stdout, paths[i]);
+        fputs("}\n", stdout);
+        printed++;
+    }
+    free(paths);
+    return printed;
+}
+
 /* Refuse a world that is not as asked for; each rank 0 says it for its own world. */
 static void demand_world(const host *hosts, int ranks)
 {
@@ -198,6 +228,7 @@ int main(int argc, char **argv)
         printf("{\"record\":\"result\",\"operation\":\"world\",\"ranks\":%d,"
                "\"distinct_hosts\":%d}\n",
                ranks, count_distinct(hosts, ranks));
+    results += print_libraries(rank, ranks);
     for (int peer = 1; peer < ranks; peer++) {
         time_summary brief = round_trips(rank, peer, buffer, SHORT_BYTES, times, scratch, many);
         time_summary full = round_trips(rank, peer, buffer, LONG_BYTES, times, scratch, few);

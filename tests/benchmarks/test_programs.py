@@ -1,6 +1,7 @@
 """pingpong and preflight by hand, with two MPIs: lines by the schema, errors by the sentence."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -70,6 +71,53 @@ def test_preflight_describes_the_world(built: Built, tmp_path: Path) -> None:
     assert version in str(records[0]["library"])
     transport = next(r for r in records if r.get("operation") == "transport")
     assert transport["transport"] == "shared memory", transport["evidence"]
+
+
+def libraries(text: str, path: Path) -> list[tuple[str, object]]:
+    """Return the files that preflight says its ranks have MPI from, with how many have each."""
+    records = read(text, path)
+    found = [r for r in records if r.get("operation") == "library"]
+    return [(str(Path(str(r["path"])).resolve()), r["ranks"]) for r in found]
+
+
+def test_preflight_tells_two_builds_of_one_version_apart(built: Built, tmp_path: Path) -> None:
+    name = next((built.prefix / "lib").glob("libmpi.so.[0-9][0-9]"))
+    copy = tmp_path / "other" / name.name
+    copy.parent.mkdir()
+    # What it loads lies beside it.
+    for other in (path for path in name.parent.iterdir() if path != name):
+        (copy.parent / other.name).symlink_to(other)
+    shutil.copy(name, copy)
+    own = name.resolve()
+    done = built.run("preflight", "--ranks", "2")
+    assert libraries(done.stdout, tmp_path / "out") == [(str(own), 2)]
+    program = f"{built.build}/bin/preflight --ranks 2"
+    second = f"LD_LIBRARY_PATH={copy.parent} {program}"
+    done = built.run_command(["sh", "-c", second])
+    assert libraries(done.stdout, tmp_path / "out") == [(str(copy), 2)]
+    mixed = (
+        f"[ ${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}} = 0 ] && exec {program}; "
+        f"export LD_LIBRARY_PATH={copy.parent}; exec {program}"
+    )
+    done = built.run_command(["sh", "-c", mixed])
+    assert libraries(done.stdout, tmp_path / "out") == [(str(own), 1), (str(copy), 1)]
+
+
+def test_an_mpi_that_is_linked_into_the_program_is_in_no_library(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(
+        '#include "loaded_library.h"\n#include <stdio.h>\n'
+        "int MPI_Init(int *count, char ***words) { return !count + !words; }\n"
+        "int main(int argc, char **argv) {\n    char path[64];\n    MPI_Init(&argc, &argv);\n"
+        '    find_mpi_library(path, sizeof path);\n    printf("[%s]", path);\n}\n'
+    )
+    folder = PROJECT / "benchmarks/preflight"
+    subprocess.run(
+        ["gcc", f"-I{folder}", "-o", tmp_path / "main", tmp_path / "main.c",
+         folder / "loaded_library.c", "-ldl"],
+        check=True,
+    )  # fmt: skip
+    done = subprocess.run([tmp_path / "main"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[]")
 
 
 def test_preflight_refuses_another_world(built: Built) -> None:

@@ -179,28 +179,61 @@ def test_the_library_that_ran_is_of_the_family_and_just_the_version(
     assert is_version(family, version, said) == is_it
 
 
+def from_files(*paths: str) -> str:
+    """Return what the preflight prints where its ranks have MPI from these files."""
+    said = [{"record": "result", "operation": "library", "ranks": 1, "path": p} for p in paths]
+    before, after = PREFLIGHT.split('{"record": "end"')
+    assert after == ', "results": 3}\n'
+    return f'{before}{lines(*said)}{{"record": "end", "results": {3 + len(said)}}}\n'
+
+
+#: A bound MPI's library, and that of another build of the same version.
+BOUND = "/opt/site/lib/libmpi.so.12"
+OTHER = "/opt/mpi/lib/libmpi.so.12"
+
+
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("said", "paths", "sentence"),
     [
-        ("MPICH Version:  5.0.2\nMPICH Device: ch4", ""),
-        ("MPICH Version: 5.0.2-site", "own MPI says"),
+        ("MPICH Version:  5.0.2\nMPICH Device: ch4", [BOUND], ""),
+        ("MPICH Version: 5.0.2-site", [BOUND], "own MPI says"),
+        (
+            "MPICH Version: 5.0.2",
+            [OTHER],
+            f"own MPI is {BOUND}, but the library that ran is {OTHER}",
+        ),
+        ("MPICH Version: 5.0.2", [""], "the library that ran is linked into the program"),
+        ("MPICH Version: 5.0.2", [BOUND, OTHER], "the ranks have MPI from 2 files"),
+        ("MPICH Version: 5.0.2", [], "is not proven: build the image anew: make images"),
     ],
 )
-def test_a_bound_mpi_is_the_one_that_ran(stand_in: StandIn, said: str, sentence: str) -> None:
+def test_a_bound_mpi_is_the_one_that_ran(
+    stand_in: StandIn, said: str, paths: list[str], sentence: str
+) -> None:
     bound = f"{IMPLEMENTATION}+host-mpich-5.0.2"
     variant = {"org.wyeast.variant.host-mpich-5.0.2": "LD_LIBRARY_PATH=/opt/site/lib"}
     facts = {
         "variant": "host-mpich-5.0.2",
+        "taken": {BOUND: "0" * 64},
         "labels": {
             "org.wyeast.library": said,
             "org.wyeast.binds": "/opt/site:/opt/site",
             **variant,
         },
     }
+    (stand_in.root / "preflight.out").write_text(from_files(*paths))
     stand_in.variables = {"WYEAST_IMAGES": bound, "WYEAST_HOST_MPI": json.dumps(facts)}
     outcome = stand_in.run()
     assert (outcome.code != 0) == bool(sentence) and sentence in outcome.reason()
     assert [launch["implementation"] for launch in outcome.launches] == [bound] * (not sentence)
+
+
+@pytest.mark.parametrize(("paths", "code"), [([OTHER], 0), ([OTHER, BOUND], 1)])
+def test_ranks_of_an_image_have_one_library(stand_in: StandIn, paths: list[str], code: int) -> None:
+    (stand_in.root / "preflight.out").write_text(from_files(*paths))
+    outcome = stand_in.run()
+    assert (outcome.code != 0) == code
+    assert not code or f"MPI from 2 files: {OTHER}, {BOUND}" in outcome.reason()
 
 
 def test_a_bound_mpi_that_nobody_names(stand_in: StandIn) -> None:
