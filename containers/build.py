@@ -143,6 +143,8 @@ def make_image(
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
             assert found is not None, "it was provided above"
+            if sentence := spack_image.other_version(found, recipe.lock()):
+                progress.say(f"{name}: {sentence}")
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)

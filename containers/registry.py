@@ -262,7 +262,9 @@ def say_whether_current(root: Path, name: str, entry: Entry) -> None:
     """Say where `make run` will not take a pulled image as it is."""
     try:
         current = build.recipe_of(root, name, "mmdebstrap").inputs_sha256() == entry.inputs_sha256
-    except (TableError, SourceError, BuildError, spack_environment.SpackError) as error:
+    except (
+        TableError, SourceError, BuildError, ProvisionError, spack_environment.SpackError,
+    ) as error:  # fmt: skip
         print(f"  it cannot be built here, and `make run` will not take it: {error}")
         return
     if not current:

@@ -178,6 +178,27 @@ def clone(root: Path, name: str) -> Path:
     return target
 
 
+def commit_of(folder: Path) -> str | None:
+    """Return the commit that a folder is a checkout of, with `-dirty` where files were changed.
+
+    None where it is none, as an unpacked archive.
+    """
+    git = ["git", "-C", str(folder), "-c", "safe.directory=*"]
+    asked = (["rev-parse", "--show-toplevel"],
+             ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"])  # fmt: skip
+    try:
+        top, commit = (
+            subprocess.run([*git, *words], capture_output=True, text=True, timeout=PATIENCE)
+            for words in asked
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # An archive may be unpacked in somebody's checkout of something else.
+    if top.returncode or commit.returncode or Path(top.stdout.strip()) != folder.resolve():
+        return None
+    return commit.stdout.strip()
+
+
 def solver(root: Path) -> Path:
     """Return the folder of the solver's Python packages, for the base's Python; pip brings them."""
     target = folder(root) / "solver"

@@ -111,6 +111,11 @@ def roots_of(text: str) -> dict[str, str]:
     return {root["hash"]: root["spec"] for root in json.loads(text)["roots"]}
 
 
+def made_by(text: str) -> str:
+    """Return the version of the Spack that made a lock; `unknown` where it does not say."""
+    return str((json.loads(text).get("spack") or {}).get("version", "unknown"))
+
+
 def _node(key: str, value: dict[str, Any]) -> Node:
     parameters = value.get("parameters", {})
     words = []
@@ -185,13 +190,17 @@ def _changes(old: Node, new: Node) -> list[str]:
 
 
 def bill(text: str) -> list[dict[str, Any]]:
-    """Return the software bill of a lock: every package with version, variants, hash and origin."""
+    """Return the software bill of a lock: every package with version, variants, hash and origin.
+
+    What is external has no variants there: those of the lock are Spack's defaults, with which
+    nobody built it.
+    """
     return [
         {
             "name": node.name,
             "version": node.version,
             "target": node.target,
-            "variants": list(node.parameters),
+            "variants": [] if node.external else list(node.parameters),
             "spack_hash": node.hash,
             "from": node.external or ("checkout" if node.develop else "source"),
             "dependencies": [f"{name}/{key[:7]}" for name, key in node.dependencies],

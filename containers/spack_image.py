@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from containers.spack import Spack
 from containers.spack_environment import SpackError
 from containers.table import TABLE, Implementation
 
-#: Spack adds the architecture of the lock's target to what our Makefile asks for.
-FLAGS = f"{staging.FLAGS} -march=x86-64-v3"
+#: What Spack's compiler wrapper adds for the lock's target, whatever a package asks for.
+TARGET_FLAGS = "-march=x86-64-v3 -mtune=generic"
+#: Those of our Makefile, and so of the packages that it builds.
+FLAGS = f"{staging.FLAGS} {TARGET_FLAGS}"
+BUILT_BY_OUR_MAKEFILE = ("wyeast-benchmarks", "netpipe", "hpl-hpcc")
 #: What the labels say of the programs of others that a package brings.
 LABELS_OF_PACKAGES = {
     "npb": {"org.wyeast.nas": "official"},
@@ -36,9 +40,18 @@ class SpackRecipe(staging.Recipe):
         parts = [
             super().inputs_sha256(),
             [sources.sha256_of(path) for path in paths],
-            spack.RELEASES,
+            # The pinned Spack is these releases, here or not; one of the machine's is what it is.
+            self.spack_of_the_machine() or spack.RELEASES,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def spack_of_the_machine(self) -> dict[str, Any] | None:
+        """Return which Spack and recipes SPACK_ROOT or PATH give; None where the pinned are used.
+
+        Raises ProvisionError for a Spack that cannot be used.
+        """
+        core = spack.of_the_machine()
+        return origin(_found(self.root, core), self.lock()) if core else None
 
     def labels(self) -> dict[str, str]:
         """Return the image's labels: the table's, and those of what else the lock installs."""
@@ -62,6 +75,61 @@ class SpackRecipe(staging.Recipe):
                 f"IMPLEMENTATIONS={self.implementation.name}"
             )
         return path
+
+
+@cache
+def _found(root: Path, core: Path) -> Spack:
+    # It is asked for every image, more than once, and takes seconds; `core` tells it apart.
+    found = spack.find(root)
+    assert found is not None, f"{core} is one"
+    return found
+
+
+def origin(found: Spack, lock: Path) -> dict[str, Any]:
+    """Return which Spack, and which recipes of its packages, install a lock.
+
+    The recipes' digest is of all files of those that the lock needs; None where there are none.
+    """
+    nodes = spack_environment.read_lock(lock.read_text()).values()
+    folder = found.packages / "repos" / "spack_repo" / "builtin" / "packages"
+    names = sorted({node.name.replace("-", "_") for node in nodes if not node.external})
+    files = [
+        path
+        for name in names
+        for path in sorted((folder / name).rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    lines = [f"{sources.sha256_of(path)}  {path.relative_to(folder)}\n" for path in files]
+    return {
+        "version": found.version,
+        "commit": spack.commit_of(found.core),
+        "packages_commit": spack.commit_of(found.packages),
+        "recipes_sha256": hashlib.sha256("".join(lines).encode()).hexdigest() if lines else None,
+    }
+
+
+def other_version(found: Spack, lock: Path) -> str | None:
+    """Return a sentence where a lock was made by another Spack than the one that installs it."""
+    made_by = spack_environment.made_by(lock.read_text())
+    if made_by == found.version:
+        return None
+    return (
+        f"{lock.name} was made by Spack {made_by} and is installed by {found.version} of "
+        f"{found.core}, whose recipes may be others: the manifest has both; renew the lock (make "
+        f"spack-lock IMPLEMENTATIONS={lock.stem}), or set SPACK_ROOT to a Spack {made_by}"
+    )
+
+
+def package_flags(lock: Path) -> dict[str, str]:
+    """Return which compiler flags each package that a lock builds has, as far as it is known."""
+    nodes = spack_environment.read_lock(lock.read_text()).values()
+    return {
+        node.name: FLAGS
+        if node.name in BUILT_BY_OUR_MAKEFILE
+        else f"as its recipe says, and {TARGET_FLAGS}"
+        for node in sorted(nodes, key=lambda node: node.name)
+        if not node.external
+    }
 
 
 def mpi_package(root: Path, implementation: Implementation) -> str:
@@ -106,8 +174,10 @@ def known(recipe: SpackRecipe, found: Spack, built_utc: str) -> dict[str, Any]:
     return {
         **staging.manifest(recipe, built_utc),
         "spack": {
-            "version": found.version,
+            **origin(found, lock),
             "lock": lock.relative_to(recipe.root).as_posix(),
             "lock_sha256": sources.sha256_of(lock),
+            "lock_version": spack_environment.made_by(lock.read_text()),
+            "package_flags": package_flags(lock),
         },
     }
