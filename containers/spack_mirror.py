@@ -86,13 +86,18 @@ def archive_of(repository: Path, commit: str, prefix: str, into: Path, *paths: s
 def releases(root: Path) -> list[Path]:
     """Return the archives of our programs' releases, made into the mirror from git's history.
 
-    Raises SpackError where the checkout has none, as one that was copied without it.
+    They are also made where the recipe's own address points, for a Spack without our mirror. Raises
+    SpackError where the checkout has no history, as one that was copied without it.
     """
     made = []
+    target = spack.folder(root) / "releases"
+    target.mkdir(parents=True, exist_ok=True)
     for version, commit in json.loads((root / RELEASES).read_text()).items():
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory(dir=target, prefix=".new-") as scratch:
             prefix = f"wyeast-benchmarks-{version}"
-            made.append(_place(root, archive_of(root, commit, prefix, Path(scratch), "benchmarks")))
+            archive = archive_of(root, commit, prefix, Path(scratch), "benchmarks")
+            made.append(_place(root, archive))
+            archive.replace(target / archive.name)
     return made
 
 

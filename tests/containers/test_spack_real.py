@@ -4,6 +4,7 @@ These are the only tests that are left out where what they need is missing: Spac
 registry. SPACK_ROOT names one, or `make spack` provides one.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -121,7 +122,8 @@ def environment_of(
     scope = site(folder / "site", mpi, prefix, MPIS[mpi][1], found.packages)
     environment = folder / "environment"
     environment.mkdir()
-    version = "develop" if source else "0.1.0"
+    released = json.loads((PROJECT / spack_mirror.RELEASES).read_text())
+    version = "develop" if source else next(iter(released))
     content: dict[str, Any] = {
         # Here is no BLAS that Spack is told of.
         "specs": [f"wyeast-benchmarks@={version} ~blas"],

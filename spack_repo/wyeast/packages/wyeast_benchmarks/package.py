@@ -16,14 +16,14 @@ class WyeastBenchmarks(MakefilePackage):
     homepage = "https://reframe-hpc.readthedocs.io"
     # A release is benchmarks/ at one commit (releases.json); `make spack-mirror` makes its archive.
     url = Path(__file__).resolve().parents[4].as_uri() + (
-        "/.wyeast/spack/releases/wyeast-benchmarks-0.1.0.tar.gz"
+        "/.wyeast/spack/releases/wyeast-benchmarks-0.1.1.tar.gz"
     )
 
     license("Apache-2.0")
 
     # The checkout, by `develop:` of the environment.
     version("develop")
-    version("0.1.0", sha256="e0f75c13073dcf107970055fb841a5f4d6109b63f377a0a976f7d2bdec19eecc")
+    version("0.1.1", sha256="b234c5de5d7f98c89a2596864d78cce72851021dd0eca7335554db3b53ddaecf")
 
     variant("blas", default=True, description="Also what measures a node by its BLAS and LAPACK")
 
