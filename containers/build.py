@@ -22,6 +22,7 @@ from containers import (
     spack_environment,
     spack_image,
     spack_mirror,
+    spack_site,
     staging,
 )
 from containers.apptainer import CallError, apptainer_command, call, exec_options, provide
@@ -143,8 +144,11 @@ def make_image(
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
             assert found is not None, "it was provided above"
-            if sentence := spack_image.other_version(found, recipe.lock()):
-                progress.say(f"{name}: {sentence}")
+            for sentence in (
+                spack_image.other_version(found, recipe.lock()), spack_site.sentence(root),
+            ):  # fmt: skip
+                if sentence:
+                    progress.say(f"{name}: {sentence}")
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)

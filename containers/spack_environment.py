@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from containers import spack
+from containers import spack, spack_site
 from containers.apptainer import apptainer_command
 from containers.apptainer import provide as provide_apptainer
 from containers.bases import bases_of, ensure_bases
@@ -29,14 +29,13 @@ RECIPES = "spack_repo"
 #: One lock per implementation, in a folder of their own beside spack.yaml, whose they are: Spack's
 #: own place for one, spack.lock beside spack.yaml, holds one alone.
 LOCKS = "spack_locks"
-#: The site whose externals the base has.
-SITE = "virtual"
+SITE = spack_site.BASE
 
 #: What of the checkout the environment refers to.
 PARTS = ("benchmarks", RECIPES, "site_configs")
 #: Where things are in the base.
 INSIDE = "/opt/spack-environment"
-SCOPE = {
+SCOPE: dict[str, dict[str, Any]] = {
     "repos.yaml": {"repos": {"builtin": "/mnt/packages/repos/spack_repo/builtin"}},
     "config.yaml": {
         "config": {
@@ -46,8 +45,9 @@ SCOPE = {
         }
     },
     "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
-    "mirrors.yaml": {"mirrors": {"carried": {"url": "file:///mnt/mirror", "binary": False}}},
 }
+#: The mirror that `make spack-mirror` fills.
+CARRIED = {"carried": {"url": "file:///mnt/mirror", "binary": False}}
 
 
 class SpackError(Exception):
@@ -246,12 +246,14 @@ def tool_binds(root: Path, found: Spack) -> list[str]:
     scope = state / "configuration"
     # A folder with a place for each, bound to one that every base has: nothing is left in an image.
     places = state / "mounts"
-    for name in ("spack", "packages", "solver", "scope", "mirror", "cache"):
+    mirrors, folders = spack_site.in_base(spack_site.mirrors_of_site(root))
+    for name in ("spack", "packages", "solver", "scope", "mirror", "cache", *folders.values()):
         (places / name).mkdir(parents=True, exist_ok=True)
     for folder in (scope, state / "cache", state / "mirror", state / "software"):
         folder.mkdir(parents=True, exist_ok=True)
-    for name, content in SCOPE.items():
-        (scope / name).write_text(yaml.safe_dump(content))
+    content = {**SCOPE, "mirrors.yaml": {"mirrors": {**CARRIED, **mirrors}}}
+    for name, configured in content.items():
+        (scope / name).write_text(yaml.safe_dump(configured, sort_keys=False))
     return [
         f"{places}:/mnt",
         f"{found.core}:/mnt/spack:ro",
@@ -260,6 +262,7 @@ def tool_binds(root: Path, found: Spack) -> list[str]:
         f"{scope}:/mnt/scope:ro",
         f"{state / 'mirror'}:/mnt/mirror",
         f"{state / 'cache'}:/mnt/cache",
+        *(f"{path}:/mnt/{name}:ro" for path, name in folders.items()),
     ]
 
 

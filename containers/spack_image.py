@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from containers import sources, spack, spack_environment, staging
+from containers import sources, spack, spack_environment, spack_site, staging
 from containers.spack import Spack
 from containers.spack_environment import SpackError
 from containers.table import TABLE, Implementation
@@ -179,5 +179,9 @@ def known(recipe: SpackRecipe, found: Spack, built_utc: str) -> dict[str, Any]:
             "lock_sha256": sources.sha256_of(lock),
             "lock_version": spack_environment.made_by(lock.read_text()),
             "package_flags": package_flags(lock),
+            "site_mirrors": {
+                name: entry["url"]
+                for name, entry in spack_site.mirrors_of_site(recipe.root).items()
+            },
         },
     }

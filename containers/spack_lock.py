@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from containers import apt, spack, spack_environment
+from containers import apt, spack, spack_environment, spack_site
 from containers.commands import StepError
 from containers.locking import BuildError
 from containers.programs import ProvisionError
@@ -19,6 +19,8 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 def renew(root: Path, names: list[str]) -> list[str]:
     """Renew the locks of implementations, one after the other; return those that failed."""
+    if words := spack_site.sentence(root):
+        print(f"spack-lock: {words}", file=sys.stderr)
     found = spack.provide(root)
     base = spack_environment.provide_base(root)
     failed = []

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from containers import apt, spack, spack_environment
+from containers import apt, spack, spack_environment, spack_site
 from containers.commands import StepError
 from containers.locking import BuildError
 from containers.programs import ProvisionError
@@ -130,6 +130,8 @@ def main() -> int:
     parser.add_argument("--implementations", default="", metavar="a,b")
     options = parser.parse_args()
     try:
+        if words := spack_site.sentence(ROOT):
+            print(f"spack-mirror: {words}", file=sys.stderr)
         found = spack.provide(ROOT)
         pinned = load_sources(ROOT)
         files = [
