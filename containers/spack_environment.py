@@ -223,21 +223,23 @@ def prepare(root: Path, implementation: str) -> Path:
     return folder
 
 
-def provide_base(root: Path) -> Path:
+def provide_base(root: Path, image_of: str | None = None) -> Path:
     """Return the base that Spack runs in, made where it is not there, with Apptainer to run it.
 
-    Raises the errors of this package: each is a sentence.
+    With `image_of` the one that this implementation's image runs on is made as well. Raises the
+    errors of this package: each is a sentence.
     """
-    table = load_table(root)
-    # It is the same one for all.
-    first = table.resolve(table.built_by("spack")[0])
-    base = bases_of(root, table, first, load_sources(root), "mmdebstrap")[0]
-    path = base.path(root / ".wyeast")
-    provide_apptainer(builds=not path.exists())
-    if not path.exists():
+    table, state = load_table(root), root / ".wyeast"
+    # The first is the same one for all.
+    chosen = table.resolve(image_of or table.built_by("spack")[0])
+    both = bases_of(root, table, chosen, load_sources(root), "mmdebstrap")
+    needed = both if image_of else both[:1]
+    lacking = [base for base in needed if not base.path(state).exists()]
+    provide_apptainer(builds=bool(lacking))
+    if lacking:
         with only_build(root):
-            ensure_bases([base], root, Progress())
-    return path
+            ensure_bases(lacking, root, Progress())
+    return both[0].path(state)
 
 
 def tool_binds(root: Path, found: Spack) -> list[str]:

@@ -104,9 +104,10 @@ def releases(root: Path) -> list[Path]:
 def create(root: Path, found: Spack, implementation: str) -> list[str]:
     """Let Spack download all sources of a lock into the mirror; return its words on what failed.
 
-    It runs in the base, which is made first where it is not there.
+    It runs in the base, which is made first where it is not there, as is the one that the image
+    runs on: where there is no network, neither could be made.
     """
-    base = spack_environment.provide_base(root)
+    base = spack_environment.provide_base(root, image_of=implementation)
     environment = spack_environment.prepare(root, implementation)
     done = spack_environment.run(
         root, found, base, implementation, environment,
@@ -124,8 +125,9 @@ def main() -> int:
     """Fill the mirror and say what it has."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.spack_mirror",
-        description="Fill .wyeast/spack/mirror with the sources that Spack builds from, to be "
-        "carried to a machine without the internet (the same place there).",
+        description="Fill .wyeast/spack/mirror with the sources that Spack builds from, and make "
+        "the bases of the images, to be carried to a machine without the internet; "
+        "docs/how-to/spack.md says with what else.",
     )
     parser.add_argument("--implementations", default="", metavar="a,b")
     options = parser.parse_args()
