@@ -21,7 +21,8 @@ SHORT = 8
 def is_version(family: str, version: str, said: str) -> bool:
     """Return whether what a library says of itself is of just this family and version.
 
-    Of a family of which the table does not know how it says it, that the version is in it.
+    A last part of 0 may be left out: 2021.19 says that it is 2021.19.0. Of a family of which the
+    table does not know how it says it, that the version is in it.
     """
     try:
         common = load_table(ROOT).families.get(family)
@@ -29,7 +30,8 @@ def is_version(family: str, version: str, said: str) -> bool:
         raise SanityError(str(error)) from None
     if common is None or common.says is None:
         return version in said
-    return common.version_in(said) == version
+    found = common.version_in(said)
+    return found is not None and found.removesuffix(".0") == version.removesuffix(".0")
 
 
 @rfm.simple_test

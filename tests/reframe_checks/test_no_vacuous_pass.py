@@ -165,6 +165,9 @@ def test_world_that_is_not_as_asked(stand_in: StandIn, preflight: str, sentence:
         ("mpich", "5.0.1", "Open MPI v5.0.10, package: Open MPI root@host", False),
         ("mpich", "5.0.1", "MPICH Version:      5.0.1", True),
         ("mpich", "5.0.1", "MPICH Version:      5.0.10", False),
+        # As the library of Intel MPI 2021.19 says it.
+        ("intel-mpi", "2021.19", "Intel(R) MPI Library 2021.19.0 for Linux* OS", True),
+        ("intel-mpi", "2021.1", "Intel(R) MPI Library 2021.19.0 for Linux* OS", False),
         ("openmpi", "5.0.1", "Open MPI v5.0.1, package: Open MPI root@host", True),
         ("intel-mpi", "2021.19", "Intel(R) MPI Library 2021.19 for Linux* OS", True),
         # Its header file has the version, and nothing says how.
