@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,6 +60,20 @@ class Series:
         """Return the median since the last change, in the metric's unit."""
         start = self.changes[-1].place if self.changes else 0
         return math.exp(float(np.median(self.levels[start:])))
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a row's series from others."""
+    return tuple(row[name] for name in SERIES)
+
+
+def earlier_of(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a series that are earlier than a campaign's own, in order of time."""
+    return frame.filter(
+        *(pl.col(name) == row[name] for name in SERIES),
+        pl.col("campaign") != row["campaign"],
+        pl.col("created_utc") < row["created_utc"],
+    )
 
 
 def groups_of(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -131,20 +146,13 @@ def against_history(
     """
     mine = _own_rows(campaign, frame)
     others = [_own_rows(one, frame) for one in again]
-    measured_again = {
-        tuple(row[name] for name in SERIES): [row["level"]]
-        for row in mine.iter_rows(named=True)
-    }  # fmt: skip
+    measured_again = {key_of(row): [row["level"]] for row in mine.iter_rows(named=True)}
     for row in (row for one in others for row in one.iter_rows(named=True)):
-        measured_again.get(tuple(row[name] for name in SERIES), []).append(row["level"])
-    earlier = frame.filter(pl.col("campaign") != campaign.manifest["campaign"])
+        measured_again.get(key_of(row), []).append(row["level"])
     rows = []
     for row in mine.iter_rows(named=True):
-        before = earlier.filter(
-            *(pl.col(name) == row[name] for name in SERIES),
-            pl.col("created_utc") < row["created_utc"],
-        )
-        level = float(np.median(measured_again[tuple(row[name] for name in SERIES)]))
+        before = earlier_of(row, frame)
+        level = float(np.median(measured_again[key_of(row)]))
         margin = metrics()[row["experiment"]]["margin"]
         sign = direction(row["experiment"])
         ratio = against_earlier(sign * level, sign * before["level"].to_numpy(), margin,

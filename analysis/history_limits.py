@@ -17,7 +17,7 @@ import polars as pl
 from analysis.campaign import Campaign, CampaignError, measured_on, read_campaign, read_manifest
 from analysis.campaign_comparison import IncomparableError, known_differences
 from analysis.comparability import Difference, differences, refuses, rules
-from analysis.history import SERIES
+from analysis.history import earlier_of
 from analysis.history_index import rows_of
 from analysis.lost_cells import Untold, counted
 from analysis.stolen_time import stolen_time
@@ -29,15 +29,6 @@ LOOKED_THROUGH = 10
 def series_of(campaign: Campaign) -> list[dict[str, Any]]:
     """Return the rows of a campaign that have a series; raises CampaignError."""
     return [row for row in rows_of(campaign) if row.get("cell")]
-
-
-def earlier_of(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a series that are earlier than a campaign's own, in order of time."""
-    return frame.filter(
-        *(pl.col(name) == row[name] for name in SERIES),
-        pl.col("campaign") != row["campaign"],
-        pl.col("created_utc") < row["created_utc"],
-    )
 
 
 def without_refused(

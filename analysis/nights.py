@@ -18,7 +18,7 @@ import polars as pl
 from analysis.campaign import Campaign
 from analysis.campaign_comparison import Row
 from analysis.figures import prefixed
-from analysis.history import SERIES, against_history
+from analysis.history import against_history, key_of
 from analysis.history_index import rows_of
 from analysis.metrics import direction
 from analysis.missed_references import Held, held_references
@@ -119,7 +119,7 @@ def of_history(
     final = against_history(night, frame, again) if again else first
     # By series, as against_history takes them: at other sizes it is no second measurement.
     measured = [
-        {tuple(row[name] for name in SERIES): row for row in rows_of(one) if row.get("cell")}
+        {key_of(row): row for row in rows_of(one) if row.get("cell")}
         for one in (night, *(again or ()))
     ]
     series = {(row["cell"], row["implementation"]): key for key, row in measured[0].items()}
