@@ -139,6 +139,11 @@ def problem_table(campaign: Campaign) -> DataTable:
     return DataTable("left-out", "Left out", ("campaign", "where", "sentence"), rows)
 
 
+def place_of_implementation(columns: Sequence[str]) -> int | None:
+    """Return which column names the implementation; a report's machines may be in it, too."""
+    return next((n for n, name in enumerate(columns) if name.startswith("implementation")), None)
+
+
 def of_words(table: TextTable, campaign: Campaign) -> DataTable:
     """Return a table of words with its campaign, and the digests of the implementations in it."""
     columns = [column.strip() for column in table.columns]
@@ -146,9 +151,7 @@ def of_words(table: TextTable, campaign: Campaign) -> DataTable:
     for number, column in enumerate(columns):
         if columns.count(column) > 1 and number:
             columns[number] = f"{column} of {columns[number - 1]}"
-    # A table may have machines of a report among the implementations.
-    places = [n for n, column in enumerate(columns) if column.startswith("implementation")]
-    place = places[0] if places else None
+    place = place_of_implementation(columns)
     digest, formula = digests(campaign), " ".join(table.notes)
     rows = [
         (
@@ -189,13 +192,13 @@ def with_launches(table: DataTable, rows: RowLaunches) -> DataTable:
     One that has them already, or whose rows are launches, is the same.
     """
     columns = list(table.columns)
-    places = [n for n, column in enumerate(columns) if column.startswith("implementation")]
+    of = place_of_implementation(columns)
     named = bool(table.cells) or "cell" in columns
-    if not named or not places or "image_sha256" not in columns:
+    if not named or of is None or "image_sha256" not in columns:
         return table
     if {"launch", "launch_names"} & set(columns):
         return table
-    of, at = places[0], columns.index("image_sha256") + 1
+    at = columns.index("image_sha256") + 1
     cells = table.cells or [(str(row[columns.index("cell")] or ""),) for row in table.rows]
     return DataTable(
         table.name, table.title, (*columns[:at], "launch_names", *columns[at:]),
