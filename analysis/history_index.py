@@ -25,6 +25,7 @@ import polars as pl
 
 from analysis.campaign import Campaign, CampaignError, is_imported, read_campaign, read_manifest
 from analysis.measured_cells import measured_cells
+from analysis.whole_file import write_whole
 
 FILE = ".history.index"
 #: Of a campaign, where its rows are kept, also when its raw output is removed.
@@ -147,9 +148,7 @@ def write_kept(folder: Path, rows: list[dict[str, Any]], stamp: str) -> None:
     path.parent.mkdir(exist_ok=True)
     buffer = io.BytesIO()
     pl.DataFrame([row | {"stamp": stamp} for row in rows], COLUMNS).write_parquet(buffer)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_bytes(buffer.getvalue())
-    aside.rename(path)
+    write_whole(path, buffer.getvalue())
 
 
 def read_kept(paths: list[Path]) -> pl.DataFrame:

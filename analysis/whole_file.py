@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text aside and put it in its place; line ends stay as they are in the text."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a text or bytes aside and put it in its place; line ends stay as they are."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text, newline="")
+    aside.write_bytes(content.encode() if isinstance(content, str) else content)
     aside.rename(path)
