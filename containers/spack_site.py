@@ -17,14 +17,20 @@ VARIABLE = "WYEAST_SITE"
 BASE = "virtual"
 
 
+def named_site() -> str | None:
+    """Return the site that WYEAST_SITE names; None where it names none but the base's own."""
+    site = os.environ.get(VARIABLE, "")
+    return None if site in ("", BASE) else site
+
+
 def mirrors_of_site(root: Path) -> dict[str, dict[str, Any]]:
     """Return the mirrors of the site that WYEAST_SITE names, by name; those to fetch from alone.
 
     Raises ProvisionError for a site without a folder of Spack's configuration, and for a file of
     mirrors that cannot be read.
     """
-    site = os.environ.get(VARIABLE, "")
-    if site in ("", BASE):
+    site = named_site()
+    if site is None:
         return {}
     folder = root / "site_configs" / site / "spack"
     if not folder.is_dir():
@@ -48,10 +54,10 @@ def sentence(root: Path) -> str | None:
 
     Raises ProvisionError as `mirrors_of_site` does.
     """
-    mirrors = mirrors_of_site(root)
-    site = os.environ.get(VARIABLE, "")
-    if site in ("", BASE):
+    site = named_site()
+    if site is None:
         return None
+    mirrors = mirrors_of_site(root)
     used = f"its mirrors ({', '.join(mirrors)})" if mirrors else "nothing, since it has no mirrors"
     return (
         f"of the site {site}, images and locks take {used}; externals are those of the base that "
