@@ -113,11 +113,12 @@ bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAG
 reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
 	@$(PYTHON) -m containers.reproducibility --images '$(IMAGES)'
 
-run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RESUME, ESTIMATE)
+run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE)
 	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
 	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
 	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
-	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(STUDY),--study '$(STUDY)')
+	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(RAW_BY_RANK),--raw-by-rank) \
+	    $(if $(STUDY),--study '$(STUDY)')
 
 # Of nothing else: a night updates nothing. A job of the cluster's is inside it already.
 nightly: ## measure a night, measure again what is worse, decide (as run; KEEP_NIGHTS, RESUME, DRY_RUN)

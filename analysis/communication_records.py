@@ -185,3 +185,15 @@ class CommunicationIterations(Record):
     group: str
     message_bytes: Count
     time_s: Times
+
+
+class RankIterations(Record):
+    """What one rank took itself for a communication's iterations, in seconds and in order."""
+
+    record: Literal["rank_iterations"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    rank: Count
+    time_s: Times

@@ -22,6 +22,7 @@ from analysis.communication_records import (
     Latency,
     LoadedLibrary,
     PingPong,
+    RankIterations,
     Startup,
     StartupDurations,
     Transport,
@@ -80,6 +81,7 @@ class ProgramOutput(BaseModel):
     header: Header
     results: list[Result]
     iterations: list[SeriesOfTimes]
+    rank_iterations: list[RankIterations]
 
     def added_sizes(self) -> frozenset[int]:
         """Return the message sizes in bytes that a program added to those it was asked for.
@@ -125,9 +127,11 @@ def model_of(data: dict[str, Any]) -> type[Record]:
     kind = data["record"]
     if kind in ("header", "end"):
         return Header if kind == "header" else End
-    if kind not in ("result", "iterations"):
+    if kind not in ("result", "iterations", "rank_iterations"):
         raise ValueError(f"the record {kind!r} is unknown")
     operation = data.get("operation")
+    if kind == "rank_iterations" and operation in OPERATIONS:
+        return RankIterations
     models: Mapping[Any, type[Record]] = RESULTS if kind == "result" else SERIES
     if operation not in models:
         raise ValueError(f"the operation {operation!r} is unknown")
@@ -153,6 +157,7 @@ def read_program_output(path: Path) -> ProgramOutput:
     end: End | None = None
     results: list[Any] = []
     iterations: list[SeriesOfTimes] = []
+    by_rank: list[RankIterations] = []
     for number, line in enumerate(lines, 1):
         try:
             record: Any = model_of(data := parse_line(line)).model_validate(data)
@@ -169,6 +174,9 @@ def read_program_output(path: Path) -> ProgramOutput:
             elif isinstance(record, SeriesOfTimes):
                 follow_result(record, results[-1] if results else None)
                 iterations.append(record)
+            elif isinstance(record, RankIterations):
+                follow_result(record, results[-1] if results else None)
+                by_rank.append(record)
             else:
                 results.append(record)
         except ValidationError as error:
@@ -184,12 +192,19 @@ def read_program_output(path: Path) -> ProgramOutput:
             f"{path}:{len(lines)}: the end record counts {end.results} results, "
             f"there are {len(results)}"
         )
-    return ProgramOutput.model_construct(header=header, results=results, iterations=iterations)
+    output = ProgramOutput.model_construct(
+        header=header, results=results, iterations=iterations, rank_iterations=by_rank
+    )
+    try:
+        refuse_other_ranks(output)
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
+    return output
 
 
-def follow_result(record: SeriesOfTimes, result: Any) -> None:
+def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:
     """Raise ValueError unless the iterations belong to the result before them."""
-    own = ("record", "situation", "time_s")
+    own = ("record", "situation", "rank", "time_s")
     key = [name for name in type(record).model_fields if name not in own]
     if any(getattr(record, name) != getattr(result, name, None) for name in key):
         raise ValueError("these iterations do not follow the result that they belong to")
@@ -197,3 +212,36 @@ def follow_result(record: SeriesOfTimes, result: Any) -> None:
         raise ValueError(
             f"{len(record.time_s)} times, but the result is of {result.iterations} iterations"
         )
+
+
+def refuse_other_ranks(output: ProgramOutput) -> None:
+    """Raise ValueError unless ranks' own times are of every rank, and make the iterations' times.
+
+    benchmarks/FORMAT.md says what an iteration's time is. By windows it is longer than any rank's.
+    """
+    if not output.rank_iterations:
+        return
+    ranks, results = output.header.ranks, output.communications()
+    found = [series.rank for series in output.rank_iterations]
+    if found != [*range(ranks)] * len(results):
+        raise ValueError(
+            f"there are {len(found)} series of single ranks' times, not one of each of {ranks} "
+            f"ranks for each of {len(results)} results, in order"
+        )
+    whole = [one for one in output.iterations if isinstance(one, CommunicationIterations)]
+    if len(whole) != len(results):
+        raise ValueError("single ranks' times are without those of the iterations")
+    for place, (result, series) in enumerate(zip(results, whole, strict=True)):
+        own = [one.time_s for one in output.rank_iterations[place * ranks : (place + 1) * ranks]]
+        longest = own[0] if result.operation == "echo" else [max(t) for t in zip(*own, strict=True)]
+        by_window = result.synchronisation == "window" and result.operation != "echo"
+        wrong = [
+            at
+            for at, (rank, time) in enumerate(zip(longest, series.time_s, strict=True))
+            if (time < rank if by_window else time != rank)
+        ]
+        if wrong:
+            raise ValueError(
+                f"{result.series}, {result.message_bytes} bytes, iteration {wrong[0]}: took "
+                f"{series.time_s[wrong[0]]} s, and by the ranks' own times {longest[wrong[0]]} s"
+            )

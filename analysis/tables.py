@@ -57,8 +57,11 @@ ITERATIONS: dict[str, Any] = {
     "application": pl.Int64, "graph": pl.String, "situation": pl.String,
     "iteration": pl.Int64, "time_s": pl.Float64,
 }  # fmt: skip
-ITERATION_KEY = ("operation", "pair", "order", "method", "group", "message_bytes", "application",
-                 "graph", "situation")  # fmt: skip
+#: What each rank took itself, where a program was asked for it.
+RANK_ITERATIONS: dict[str, Any] = {
+    "launch": pl.String, "operation": pl.String, "method": pl.String, "group": pl.String,
+    "message_bytes": pl.Int64, "rank": pl.Int64, "iteration": pl.Int64, "time_s": pl.Float64,
+}  # fmt: skip
 #: How many iterations become rows at a time: a row takes some 150 bytes until it is written.
 AT_ONCE = 500_000
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
@@ -113,17 +116,20 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
     return rows
 
 
-def iteration_series(launch: Launch) -> list[dict[str, Any]]:
-    """Return a row for each series of iterations of a launch, with its times as one list."""
+def series_rows(launch: Launch, schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each series of times of a launch, with its times as one list."""
     if not isinstance(launch.output, ProgramOutput):
         return []
+    output = launch.output
+    found: Iterable[Any] = output.rank_iterations if "rank" in schema else output.iterations
+    key = [name for name in schema if name not in ("launch", "iteration", "time_s")]
     return [
         {
             "launch": launch.record.launch,
-            **{name: getattr(series, name, None) for name in ITERATION_KEY},
+            **{name: getattr(series, name, None) for name in key},
             "time_s": pl.Series(series.time_s, dtype=pl.Float64),
         }
-        for series in launch.output.iterations
+        for series in found
     ]
 
 
@@ -140,17 +146,17 @@ def parts_of(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     yield part
 
 
-def iterations_of(campaign: Campaign) -> pl.LazyFrame:
+def iterations_of(campaign: Campaign, schema: dict[str, Any]) -> pl.LazyFrame:
     """Return a row for each iteration; the rows are made part by part as they are written."""
-    by_series = {name: of for name, of in ITERATIONS.items() if name not in ("iteration", "time_s")}
-    schema = {**by_series, "time_s": pl.List(pl.Float64)}
+    by_series = {name: of for name, of in schema.items() if name not in ("iteration", "time_s")}
+    by_series["time_s"] = pl.List(pl.Float64)
     count = pl.int_ranges(0, pl.col("time_s").list.len()).alias("iteration")
-    rows = (row for launch in campaign.launches for row in iteration_series(launch))
+    rows = (row for launch in campaign.launches for row in series_rows(launch, schema))
     return pl.concat(
-        pl.LazyFrame(part, schema)
+        pl.LazyFrame(part, by_series)
         .with_columns(count)
         .explode("iteration", "time_s", empty_as_null=False)
-        .select(*ITERATIONS)
+        .select(*schema)
         for part in parts_of(rows)
     )
 
@@ -173,7 +179,8 @@ def write_tables(campaign: Campaign) -> dict[str, int]:
     tables = {
         "launches": pl.LazyFrame([launch_row(one) for one in campaign.launches], LAUNCHES),
         "results": pl.LazyFrame(rows, RESULTS),
-        "iterations": iterations_of(campaign),
+        "iterations": iterations_of(campaign, ITERATIONS),
+        "rank_iterations": iterations_of(campaign, RANK_ITERATIONS),
         "problems": pl.LazyFrame(problems, PROBLEMS),
     }
     counted = {}

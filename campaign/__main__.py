@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIKE: dict[str, type | tuple[type, ...]] = {
     "campaign": str, "tier": str, "rounds": int, "order_seed": int, "images": dict,
     "checks": (str, type(None)), "name": (str, type(None)), "study": (str, type(None)),
-    "time_limit": (str, type(None)),
+    "time_limit": (str, type(None)), "raw_by_rank": (bool, type(None)),
 }  # fmt: skip
 #: What a campaign cannot be measured for; the texts are sentences.
 ERRORS = (CampaignError, SiteError, images.ImageError, PrefixError, TableError, ProvisionError)
@@ -57,6 +57,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="repeat a report of literature/: its checks and implementations, and its claims' page",
     )  # fmt: skip
     parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
+    parser.add_argument(
+        "--raw-by-rank", action="store_true",
+        help="keep what each rank took for every iteration of a communication",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
     parser.add_argument(
         "--like", metavar="CAMPAIGN",
@@ -136,6 +140,7 @@ def new_campaign(
         "study": options.study,
         **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
+        "raw_by_rank": options.raw_by_rank,
         "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
@@ -163,6 +168,8 @@ def command_of(options: argparse.Namespace) -> str:
     given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds}
     if options.host_mpi:
         given["HOST_MPI"] = options.host_mpi
+    if options.raw_by_rank:
+        given["RAW_BY_RANK"] = 1
     if options.checks and not options.study:
         given["CHECKS"] = options.checks
     if options.resume:
@@ -315,6 +322,7 @@ def as_before(options: argparse.Namespace) -> None:
     options.tier, options.rounds = manifest["tier"], manifest["rounds"]
     options.seed, options.checks = manifest["order_seed"], manifest["checks"]
     options.study, options.time_limit = manifest.get("study"), manifest.get("time_limit")
+    options.raw_by_rank = options.raw_by_rank or bool(manifest.get("raw_by_rank"))
     options.name = options.name or manifest.get("name")
     options.images = ",".join(
         f"{images.split_variant(name)[0]}+{HOST}" if name in marked else name for name in names

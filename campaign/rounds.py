@@ -98,6 +98,8 @@ def run_round(
     command += ["-n", manifest["checks"]] if manifest["checks"] else ["-T", VALIDATION]
     if manifest.get("time_limit"):
         command += ["-S", f"time_limit={manifest['time_limit']}"]
+    if manifest.get("raw_by_rank"):
+        command += ["-S", "raw_by_rank=yes"]
     before = folder.finished_launches(campaign)
     if any(name.startswith(folder.round_prefix(number)) for name in before):
         environment["WYEAST_RESUMING"] = "1"

@@ -1,6 +1,7 @@
 #include "communication.h"
 
 #include <mpi.h>
+#include <stdlib.h>
 
 #include "estimate.h"
 #include "leaving.h"
@@ -45,6 +46,37 @@ static void report(const program_description *program, const sampling *plan,
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (print_communication(stdout, plan, about, taken, (size_t)ranks, moved, verified))
         leave_at_once(program->name, "no memory for the order statistics");
+}
+
+/* One rank after another, so that rank 0 has memory for one more series alone, however many ranks
+ * there are. Collective over MPI_COMM_WORLD. */
+static void report_by_rank(const program_description *program, const communication *about,
+                           const samples *taken)
+{
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    complaint what = {""};
+    double *times = rank == 0 ? calloc(taken->count, sizeof *times) : NULL;
+    if (rank == 0 && !times)
+        complain(&what, "no memory for the times that another rank took");
+    refuse_together(program, rank == 0 && !times, &what);
+    /* Options limit the iterations to what an int holds. */
+    const int count = (int)taken->count;
+    if (rank == 0)
+        print_iterations_of_rank(stdout, about, 0, taken->own_times, taken->count);
+    for (int other = 1; other < ranks; other++) {
+        /* Asked for, since a rank that sends unasked fills rank 0's memory. */
+        if (rank == 0) {
+            MPI_Send(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+            MPI_Recv(times, count, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            print_iterations_of_rank(stdout, about, other, times, taken->count);
+        } else if (rank == other) {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(taken->own_times, count, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+        }
+    }
+    free(times);
 }
 
 /* With --relative-width a point has one batch or as many as it may. */
@@ -94,6 +126,8 @@ void measure_communication(const program_description *program, const sampling *p
         }
         count_part(&sweep);
     }
+    if (plan->raw_by_rank && !plan->estimate)
+        report_by_rank(program, about, &taken);
     free_samples(&taken);
 }
 

@@ -37,6 +37,10 @@ int print_communication(FILE *out, const sampling *plan, const communication *ab
                         const samples *taken, size_t ranks, unsigned long long moved,
                         unsigned long long verified);
 
+/* Write the times that one rank took itself for the iterations of the result before. Needs no MPI. */
+void print_iterations_of_rank(FILE *out, const communication *about, int rank, const double *times,
+                              size_t count);
+
 /* How many results there are so far, for end_program. */
 size_t communications_reported(void);
 

@@ -33,11 +33,20 @@ int print_communication(FILE *out, const sampling *plan, const communication *ab
     fputs(",\"median_by_rank_s\":", out);
     print_seconds_of_each(out, taken->median_by_rank, ranks);
     fprintf(out, ",\"moved_bytes\":%llu,\"verified_bytes\":%llu}\n", moved, verified);
-    if (plan->raw) {
+    if (plan->raw || plan->raw_by_rank) {
         print_key(out, "iterations", about);
         fputs(",\"time_s\":", out);
         print_seconds_of_each(out, taken->times, taken->count);
         fputs("}\n", out);
     }
     return 0;
+}
+
+void print_iterations_of_rank(FILE *out, const communication *about, int rank, const double *times,
+                              size_t count)
+{
+    print_key(out, "rank_iterations", about);
+    fprintf(out, ",\"rank\":%d,\"time_s\":", rank);
+    print_seconds_of_each(out, times, count);
+    fputs("}\n", out);
 }

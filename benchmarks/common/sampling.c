@@ -125,15 +125,15 @@ static int clock_went_back(const batch *batch)
 /* Add this batch's iterations to the samples of rank 0 and to the rank's own times, but for those
  * that some rank began late: what is no sample is in no rank's median either. */
 static int add_batch(const operation *operation, const batch *batch, int with_window,
-                     samples *taken, double **own)
+                     samples *taken)
 {
     const int count = (int)batch->count;
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    double *grown = realloc(*own, (taken->count + batch->count) * sizeof *grown);
+    double *grown = realloc(taken->own_times, (taken->count + batch->count) * sizeof *grown);
     int failed = !grown;
     if (grown)
-        *own = grown;
+        taken->own_times = grown;
     if (rank == 0) {
         grown = realloc(taken->times, (taken->count + batch->count) * sizeof *grown);
         failed |= !grown;
@@ -156,7 +156,7 @@ static int add_batch(const operation *operation, const batch *batch, int with_wi
             taken->discarded++;
             continue;
         }
-        (*own)[taken->count] = batch->took[i];
+        taken->own_times[taken->count] = batch->took[i];
         if (rank == 0)
             taken->times[taken->count] = operation->timed_by_rank_0 ? batch->took[i]
                                          : with_window ? batch->last[i] - batch->first[i]
@@ -207,7 +207,7 @@ static double seconds_of_each(const batch *batch)
     return (batch->began[last] - batch->began[0]) / (double)last;
 }
 
-static int medians_of_ranks(const double *own, samples *taken)
+static int medians_of_ranks(samples *taken)
 {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -219,7 +219,7 @@ static int medians_of_ranks(const double *own, samples *taken)
         free(scratch);
         return -1;
     }
-    double median = summarise(own, taken->count, scratch).median;
+    double median = summarise(taken->own_times, taken->count, scratch).median;
     free(scratch);
     MPI_Gather(&median, 1, MPI_DOUBLE, taken->median_by_rank, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return 0;
@@ -243,7 +243,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     const size_t of_batch = plan->estimate ? (size_t)few_iterations(plan->iterations)
                                            : smaller((size_t)plan->iterations, most);
     size_t done = 0, next_look = 0;
-    double *own = NULL, *work = calloc(most, sizeof *work);
+    double *work = calloc(most, sizeof *work);
     batch batch;
     if (reserve_batch(&batch, of_batch) || all_agree(!work)) {
         complain(about, "no memory for the times of %zu iterations", most);
@@ -276,7 +276,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
             complain(about, "a rank's clock went back while it timed");
             goto out;
         }
-        if (add_batch(operation, &batch, with_window, taken, &own)) {
+        if (add_batch(operation, &batch, with_window, taken)) {
             complain(about, "no memory for the times of %zu iterations", done + batch.count);
             goto out;
         }
@@ -301,7 +301,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                         "load of the machine are too large for a window", taken->discarded);
         goto out;
     }
-    if (medians_of_ranks(own, taken)) {
+    if (medians_of_ranks(taken)) {
         complain(about, "no memory for the ranks' medians");
         goto out;
     }
@@ -314,7 +314,6 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
 out:
     free_batch(&batch);
     free(work);
-    free(own);
     if (status)
         free_samples(taken);
     return status;
@@ -323,6 +322,7 @@ out:
 void free_samples(samples *taken)
 {
     free(taken->times);
+    free(taken->own_times);
     free(taken->median_by_rank);
     *taken = (samples){0};
 }

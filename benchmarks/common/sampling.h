@@ -14,6 +14,7 @@ typedef struct {
     double relative_width;     /* Of the median's 95% interval, wanted; 0: one batch, whatever. */
     const char *synchronisation;
     int raw;
+    int raw_by_rank;
     int estimate; /* Time a little, and say what all would take. */
 } sampling;
 
@@ -38,6 +39,8 @@ extern const char *const synchronisation_names[];
      .help = "how the ranks begin an iteration"},                                                  \
     {.name = "raw", .kind = OPTION_FLAG, .value = &(plan).raw,                                     \
      .help = "print the time of every iteration too"},                                             \
+    {.name = "raw-by-rank", .kind = OPTION_FLAG, .value = &(plan).raw_by_rank,                     \
+     .help = "print also what each rank took for every iteration"},                                \
     ESTIMATE_OPTION((plan).estimate)
 
 /* What is timed. `run` is called by every rank; a rank that has no part in it returns at once.
@@ -59,10 +62,11 @@ void settle_runs(const operation *operation);
 
 /* On rank 0, in seconds: an iteration's time is the longest of the ranks' own, with a window from
  * the first rank's beginning to the last one's end; of an operation that rank 0 times, always its
- * own. Elsewhere the pointers are NULL. */
+ * own. Elsewhere those pointers are NULL. */
 typedef struct {
     double *times;
-    size_t count;
+    double *own_times; /* On every rank: what it took itself for the same iterations. */
+    size_t count;       /* On every rank. */
     size_t discarded;       /* With a window: iterations that some rank began late. */
     double *median_by_rank; /* Each rank's own time from beginning to end. */
     double clock_error;     /* With a window: of the clocks' offsets, the largest of any batch. */

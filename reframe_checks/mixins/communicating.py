@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_after, run_before
+from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
 from analysis.communication_records import Communication, CommunicationIterations
@@ -43,6 +43,9 @@ class Communicating(Experiment):
     """
 
     spread = True
+    #: Whether the output has what each rank took for every iteration too, which is as many times
+    #: more as there are ranks: `make run RAW_BY_RANK=1`.
+    raw_by_rank = variable(bool, value=False)
 
     # Values without references are judged by the program's own proofs; see references.yaml for
     # those that a site has.
@@ -106,7 +109,8 @@ class Communicating(Experiment):
     def describe_communication(self) -> None:
         """Pass the points to the program, with every iteration's time in the output."""
         iterations = str(self.iterations_wanted())
-        self.program_arguments = [*self.arguments(), "--iterations", iterations, "--raw"]
+        raw = "--raw-by-rank" if self.raw_by_rank else "--raw"
+        self.program_arguments = [*self.arguments(), "--iterations", iterations, raw]
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell; a check of several suites has them as a parameter."""
@@ -182,6 +186,8 @@ class Communicating(Experiment):
         series = [one for one in output.iterations if isinstance(one, CommunicationIterations)]
         if [*map(point_of, series)] != [*map(point_of, results)]:
             raise SanityError("the output lacks the times of single iterations")
+        if self.raw_by_rank and not output.rank_iterations:
+            raise SanityError("the output lacks what each rank took for every iteration")
 
     @run_before("performance")
     def report_series(self) -> None:

@@ -13,6 +13,7 @@ from analysis.communication_records import (
     CommunicationIterations,
     Iterations,
     LeastAndMost,
+    RankIterations,
     Startup,
     StartupDurations,
 )
@@ -163,6 +164,7 @@ def test_format_is_documented() -> None:
     models = {"header": Header, "iterations": Iterations, "end": End, "time_s": TimeSummary,
               "least_and_most": LeastAndMost, "communication_iterations": CommunicationIterations,
               "emulation_iterations": EmulationIterations, "su3_iterations": Su3Iterations,
+              "rank_iterations": RankIterations,
               **{"communication" if model is Communication else name: model
                  for name, model in RESULTS.items()}}  # fmt: skip
     operations = schema["communication_operation"]["enum"]

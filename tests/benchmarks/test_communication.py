@@ -1,6 +1,7 @@
 """The programs of communications, with two MPIs: every byte proved, errors by the sentence."""
 
 import json
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -71,6 +72,22 @@ def test_synchronisation(built: Built, tmp_path: Path, synchronisation: str) -> 
     else:
         assert (result.iterations, result.discarded) == (200, 0)
     assert (result.clock_error_s > 0) == (synchronisation == "window")
+
+
+@pytest.mark.parametrize("synchronisation", ["barrier", "window", "none"])
+def test_what_each_rank_took(built: Built, tmp_path: Path, synchronisation: str) -> None:
+    """The reader proves that the ranks' times make the iterations'; of halves and of a pair too."""
+    output = measured(
+        built, tmp_path / "out", "collective", "--operation", "bcast", "--operation", "alltoall",
+        "--group", "all", "--sizes", "8", "--sizes", "4096", "--raw-by-rank", "--synchronisation",
+        synchronisation, *TINY, ranks=4,
+    )  # fmt: skip
+    results = output.communications()
+    assert len(results) == 8 == len(output.iterations)
+    assert [series.rank for series in output.rank_iterations] == [0, 1, 2, 3] * 8
+    for place, series in enumerate(output.rank_iterations):
+        median = results[place // 4].median_by_rank_s[place % 4]
+        assert statistics.median(series.time_s) == pytest.approx(median, rel=1e-8)
 
 
 def test_batches_until_the_interval_is_narrow(built: Built, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def run(built: Built, path: Path, *arguments: str) -> tuple[ProgramOutput, str]:
 
 def test_every_way(built: Built, tmp_path: Path) -> None:
     sizes = [word for size in SIZES for word in ("--sizes", str(size))]
-    arguments = ["--via", "all", *sizes, "--iterations", "20", "--warmup", "3", "--raw"]
+    arguments = ["--via", "all", *sizes, "--iterations", "20", "--warmup", "3", "--raw-by-rank"]
     output, said = run(built, tmp_path / "out", *arguments)
     assert echoes(output) == [
         (way, size)

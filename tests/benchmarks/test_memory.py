@@ -14,6 +14,7 @@ RUNS = [
     ("collective", 4, ["--group", "all", "--sizes", "0", "--sizes", "800", "--scrub-bytes", "4096",
                        *TINY]),
     ("collective", 2, ["--operation", "alltoall", "--synchronisation", "window", "--raw", *TINY]),
+    ("collective", 4, ["--operation", "bcast", "--sizes", "8", "--raw-by-rank", *TINY]),
     ("collective", 4, ["--relative-width", "0.5", "--most-iterations", "10", "--sizes", "8",
                        *TINY]),
     ("collective", 2, ["--estimate", "--relative-width", "0.5", *TINY]),

@@ -106,7 +106,7 @@ def test_campaign_is_whole(name: str) -> None:
         bound = launch.output.header.processors  # type: ignore[union-attr]
         assert [len(processors) for processors in bound] == [1, 1], launch.record.launch
         assert bound[0] != bound[1], launch.record.launch
-    for table in ("launches", "results", "iterations", "problems"):
+    for table in ("launches", "results", "iterations", "rank_iterations", "problems"):
         assert (path / "tables" / f"{table}.parquet").stat().st_size > 0
     # One launch at a time: none began before the one before it had ended.
     spans = sorted((launch.record.started_utc, launch.record.ended_utc)

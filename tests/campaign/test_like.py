@@ -22,7 +22,7 @@ def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "virtual", "tier": "quick", "rounds": 3, "images": "", "checks": None, "seed": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "name": None,
-        "time_limit": None,
+        "time_limit": None, "raw_by_rank": False,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 
@@ -48,6 +48,14 @@ def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
         name="nightly", images="mpich-5.0.2,lam-7.1.4+lamd",
     ))  # fmt: skip
     assert campaign.command_of(chosen) == "python -m campaign --site virtual --like first"
+
+
+def test_what_each_rank_took_is_kept_again(first: Path) -> None:
+    change(first, raw_by_rank=True)
+    chosen = options(like="first")
+    campaign.as_before(chosen)
+    assert chosen.raw_by_rank is True
+    assert "RAW_BY_RANK=1" in campaign.command_of(options(raw_by_rank=True))
 
 
 def test_a_bound_mpi_has_to_be_named(first: Path) -> None:

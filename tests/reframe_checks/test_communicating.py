@@ -63,6 +63,27 @@ def test_what_was_asked_for_passes(stand_in: StandIn) -> None:
     assert launch["outcome"] == "sound" and launch["oversubscribed"] is False
 
 
+def of_ranks(of: Record) -> list[Record]:
+    """Return what each of the two ranks took for a result's iterations."""
+    return [{**series(of), "record": "rank_iterations", "rank": rank} for rank in (0, 1)]
+
+
+def test_what_each_rank_took_is_asked_for_and_must_be_there(stand_in: StandIn) -> None:
+    stand_in.write(output(results()))
+    wanted = ("-S", f"{ONLY}.raw_by_rank=yes")
+    lacking = stand_in.run(*wanted, only=ONLY)
+    assert lacking.code != 0
+    assert "the output lacks what each rank took for every iteration" in lacking.reason()
+    records = results()
+    end: Record = {"record": "end", "results": len(records)}
+    every = [line for one in records for line in (one, series(one), *of_ranks(one))]
+    stand_in.write(lines(header("one_sided"), *every, end))
+    outcome = stand_in.run(*wanted, only=ONLY)
+    assert outcome.code == 0, outcome.text
+    [launch] = [one for one in outcome.launches if one["outcome"] == "sound"]
+    assert "--raw-by-rank" in str(launch["command"])
+
+
 def test_what_the_implementation_lacks_may_be_missing_if_the_program_says_so(
     stand_in: StandIn,
 ) -> None:
