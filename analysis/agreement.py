@@ -45,6 +45,8 @@ class Reason(_Strict):
     launch: Literal["mpiexec", "srun"] | None = None
     #: Families of implementations; all where none is named.
     families: list[str] = []
+    #: Sites, where it is one's network that is the reason; all where none is named.
+    sites: list[str] = []
     #: The message sizes in bytes, both included.
     sizes: tuple[Size, Size]
     #: What our time divided by the other may be, at least and at most.
@@ -88,6 +90,7 @@ class Circumstances:
     program: str
     launch: str
     family: str
+    site: str
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,7 @@ def _allowed(
             (reason.operation, reason.program) == (where.operation, where.program)
             and reason.launch in (None, where.launch)
             and (not reason.families or where.family in reason.families)
+            and (not reason.sites or where.site in reason.sites)
             and reason.sizes[0] <= size <= reason.sizes[1]
         ):
             least, most = min(least, reason.ratio[0]), max(most, reason.ratio[1])

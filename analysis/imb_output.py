@@ -155,10 +155,12 @@ def one_way_time(size: int, time: float, rate: float) -> float:
             raise ValueError("a message that took no time")
         return time
     by_rate = size / rate
-    uncertain = by_rate * RATE_STEP / 2 / rate
-    if abs(by_rate - time) > 1.01 * (uncertain + STEP_S / 2):
+    # Both are rounded; of a low rate the longest time is farther off than the least.
+    least, most = size / (rate + RATE_STEP / 2), size / (rate - RATE_STEP / 2)
+    slack = 1.01 * STEP_S / 2
+    if not least - slack <= time <= most + slack:
         raise ValueError(
             f"{size} bytes at {rate / MEGABYTE:.2f} Mbytes/sec take {by_rate * 1e6:.2f} usec, but "
             f"{time * 1e6:.2f} usec is printed"
         )
-    return by_rate if uncertain < STEP_S / 2 else time
+    return by_rate if most - least < STEP_S else time

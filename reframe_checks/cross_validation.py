@@ -354,7 +354,7 @@ class CrossValidation(Experiment):
             self.check_sizes(other.name, theirs, other.times)
             where = Circumstances(
                 self.operation, other.name, self.site()["launch"],
-                self.image.labels["org.wyeast.family"],
+                self.image.labels["org.wyeast.family"], str(self.site()["name"]),
             )  # fmt: skip
             found = compare(ours, theirs, reasons, where)
             self.agreements[other.name] = found

@@ -1,7 +1,6 @@
 /* Time collective operations: those of NTNU's SimpleBench, NASA's ATA, Kearns' section 5.4 and
  * goptest, over the world or over its two halves at once. */
 #include <mpi.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ from analysis.agreement import (
     read_reasons,
 )
 
-WHERE = Circumstances("pingpong", "NPmpi", "srun", "mpich")
+WHERE = Circumstances("pingpong", "NPmpi", "srun", "mpich", "virtual")
 STRICT = Reasons(tolerance=0.1, reasons=[])
 WHY = "the other program counts something else as well and that is much of a short message"
 
@@ -79,6 +79,8 @@ def test_sentence_names_size_numbers_and_ratio() -> None:
         (reason(launch="srun", families=["mpich"]), 8, True),
         (reason(launch="mpiexec"), 8, False),
         (reason(families=["lam"]), 8, False),
+        (reason(sites=["virtual"]), 8, True),
+        (reason(sites=["local"]), 8, False),
         (reason(operation="bcast"), 8, False),
         (reason(program="IMB-MPI1"), 8, False),
         (reason(ratio=(0.8, 1.0)), 8, False),

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analysis.imb_output import read_imb_output
+from analysis.imb_output import one_way_time, read_imb_output
 from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
 from analysis.record_types import RecordError
 
@@ -73,6 +75,21 @@ def test_imb() -> None:
     barriers = read_imb_output(CAPTURED / "imb_barrier.stdout")
     assert [one.most_s for one in barriers] == pytest.approx([5.9e-7, 6.5e-7, 5.7e-7])
     assert {one.message_bytes for one in barriers} == {0}
+
+
+@given(size=st.integers(1, 1 << 22), time_us=st.floats(0.05, 1e6))
+def test_whatever_imb_prints_of_a_time_is_read(size: int, time_us: float) -> None:
+    """A low rate tells little: of 1 byte in 15.36 µs it is printed as 0.07."""
+    time, rate = float(f"{time_us:.2f}"), float(f"{size / time_us:.2f}")
+    read = one_way_time(size, time * 1e-6, rate * 1e6)
+    assert read == pytest.approx(time_us * 1e-6, abs=0.0051e-6)
+
+
+def test_a_low_rate_that_contradicts_its_time_is_refused() -> None:
+    assert one_way_time(1, 15.36e-6, 0.07e6) == 15.36e-6
+    for time in (15.40e-6, 13.30e-6):
+        with pytest.raises(ValueError, match=r"0\.07 Mbytes/sec take"):
+            one_way_time(1, time, 0.07e6)
 
 
 def cut(text: str, before: str) -> str:
