@@ -56,6 +56,9 @@ TABLE = "agreement.json"
 DOUBLE = 8
 # NetPIPE's sizes before the first that is compared, as powers of two.
 LEADING = 2
+# Where long buffers of malloc or MPI_Alloc_mem begin, in bytes behind a page's beginning; IMB has
+# such ones.
+PAGE_OFFSET = 16
 # A tree over two ranks is none; more than so many tell nothing new of how a time is taken.
 MOST_RANKS = 8
 
@@ -179,7 +182,8 @@ class CrossValidation(Experiment):
         elif self.operation == "pingpong":
             arguments += ["--pair", "Send/Recv", *sizes]
         else:
-            arguments += ["--operation", self.operation, "--synchronisation", "barrier", *sizes]
+            arguments += ["--operation", self.operation, "--synchronisation", "barrier",
+                          "--page-offset", str(PAGE_OFFSET), *sizes]  # fmt: skip
         self.program_arguments = arguments
 
     def trials(self) -> int:

@@ -12,6 +12,7 @@
 #include "../common/options.h"
 
 #define LARGEST_SCRUB (1LL << 40)
+#define LARGEST_PAGE_OFFSET 4088
 
 /* What every rank of the group has in its two buffers, in messages of the asked size. */
 typedef enum { ONE, OF_ROOT, OF_ALL } extent;
@@ -117,7 +118,7 @@ static const char *const group_names[] = {"world", "halves", NULL};
 static sampling plan;
 static choice_list operations, groups;
 static size_list sizes;
-static long long scrub_bytes;
+static long long scrub_bytes, page_offset;
 
 static const option options[] = {
     {.name = "operation", .kind = OPTION_CHOICES, .value = &operations, .initial = "all",
@@ -129,6 +130,9 @@ static const option options[] = {
     {.name = "scrub-bytes", .kind = OPTION_NUMBER, .value = &scrub_bytes, .initial = "0",
      .least = 0, .most = LARGEST_SCRUB,
      .help = "before each iteration, untimed, go through so many bytes of other memory"},
+    {.name = "page-offset", .kind = OPTION_NUMBER, .value = &page_offset, .initial = "0",
+     .least = 0, .most = LARGEST_PAGE_OFFSET,
+     .help = "buffers begin so many bytes behind the beginning of a page, a multiple of 8"},
     SAMPLING_OPTIONS(plan, "100", "barrier"),
 };
 
@@ -272,6 +276,11 @@ static const char *refusal(int ranks, complaint *about)
                  ranks);
         return about->text;
     }
+    if ((size_t)page_offset % sizeof(double)) {
+        complain(about, "--page-offset %lld: buffers hold doubles, so it is a multiple of %zu bytes",
+                 page_offset, sizeof(double));
+        return about->text;
+    }
     for (size_t o = 0; o < operations.count; o++)
         for (size_t s = 0; s < sizes.count; s++) {
             if (find_collective(operations.names[o])->reduces &&
@@ -299,11 +308,13 @@ int main(int argc, char **argv)
     if (sentence)
         leave_together(program.name, sentence, EXIT_USAGE);
 
-    const size_t room = largest_size(&sizes) * (size_t)ranks;
-    unsigned char *buffers[3] = {page_aligned(room), page_aligned(room),
+    const size_t offset = (size_t)page_offset;
+    const size_t room = largest_size(&sizes) * (size_t)ranks + offset;
+    unsigned char *memory[3] = {page_aligned(room), page_aligned(room),
                                  page_aligned((size_t)scrub_bytes)};
-    if (!buffers[0] || !buffers[1] || !buffers[2])
+    if (!memory[0] || !memory[1] || !memory[2])
         leave_at_once(program.name, "no memory for messages of the asked sizes");
+    unsigned char *buffers[3] = {memory[0] + offset, memory[1] + offset, memory[2]};
     MPI_Comm halves;
     MPI_Comm_split(MPI_COMM_WORLD, rank * 2 >= ranks, rank, &halves);
     begin_output(&program);
@@ -323,6 +334,6 @@ int main(int argc, char **argv)
     report_estimate(&plan);
     MPI_Comm_free(&halves);
     for (size_t i = 0; i < 3; i++)
-        free(buffers[i]);
+        free(memory[i]);
     end_program(&program, communications_reported());
 }

@@ -189,6 +189,8 @@ def test_one_sided(built: Built, tmp_path: Path) -> None:
         ("collective", ["--sizes", "9"], 2, "sizes are multiples of 8 bytes"),
         ("collective", ["--sizes", "-8"], 2, "must be from 0"),
         ("collective", ["--scrub-bytes", "x"], 2, "not a whole number"),
+        ("collective", ["--page-offset", "12"], 2, "so it is a multiple of 8 bytes"),
+        ("collective", ["--page-offset", "4096"], 2, "--page-offset"),
         ("collective", ["--synchronisation", "prayer"], 2, "must be one of: barrier, window, none"),
         ("collective", ["--relative-width", "nan"], 2, "must be greater than 0"),
         ("collective", [], 1, "takes 2 at least"),

@@ -12,6 +12,7 @@ TINY = ["--iterations", "3", "--warmup", "1"]
 #: Program, ranks, and arguments.
 RUNS = [
     ("collective", 4, ["--group", "all", "--sizes", "0", "--sizes", "800", "--scrub-bytes", "4096",
+                       "--page-offset", "16",
                        *TINY]),
     ("collective", 2, ["--operation", "alltoall", "--synchronisation", "window", "--raw", *TINY]),
     ("collective", 4, ["--operation", "bcast", "--sizes", "8", "--raw-by-rank", *TINY]),
