@@ -89,6 +89,10 @@ def container_against_bare(
     pmi = images.labels(image)["org.wyeast.pmi"]
     bare = outside(image, container.folder)
     bare.prefix = [*TWO_NODES, f"--mpi={pmi}"]
+    # Slurm's own, by which its commands find the cluster.
+    bare.environment |= {
+        name: value for name, value in os.environ.items() if name.startswith("SLURM_")
+    }
 
     def short_messages(place: Place, _: list[str]) -> dict[str, float]:
         medians = round_trips(place, ["pingpong", *SHORT])
@@ -104,6 +108,7 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=5, help="alternations (%(default)s)")
     parser.add_argument("--site", default="virtual", help="a folder of site_configs/ (%(default)s)")
+    parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
     options = parser.parse_args()
     rounds = max(2, options.rounds)
     site = load_site(options.site) | {"name": options.site}
@@ -111,7 +116,7 @@ def main() -> int:
         "| image | quantity | one | other | ratio | 95% interval |\n|---|---|---|---|---|---|",
         flush=True,
     )
-    for implementation in choice.implementations(ROOT, options.site, ""):
+    for implementation in choice.implementations(ROOT, options.site, options.images):
         if images.interface_of(ROOT, implementation) != "mpi":
             continue
         image = trust.admit(ROOT, implementation, site)

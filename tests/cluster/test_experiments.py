@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,18 @@ def test_start_up_tells_the_daemons_share(cluster: Cluster) -> None:
         times = json.loads(path.read_text())["times_s"]
         assert times["container"] > 0
         assert ("daemons" in times) == ("lam" in launch.name), launch.name
+
+
+def test_what_mpi_and_the_container_cost_on_the_network_is_measured(cluster: Cluster) -> None:
+    """Inside the image and outside it, both as Slurm starts them."""
+    table = cluster.execute(
+        f"cd {PROJECT} && {sys.executable} -m campaign.cluster_performance --rounds 2 --images mpich-5.0.2"
+    )
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| mpich-5.0.2")]
+    assert [row[1].split(" (")[0] for row in rows] == [
+        "MPI at 1 MB over TCP", "one way, 0 bytes", "one way, 1024 bytes",
+    ]  # fmt: skip
+    mpi, tcp = (float(value) for value in rows[0][2:4])
+    assert 0.5 * LINK < mpi <= LINK and 0.5 * LINK < tcp <= LINK
+    for row in rows[1:]:
+        assert all(1e-6 < float(value) < 1e-3 for value in row[2:4])
