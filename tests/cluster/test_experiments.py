@@ -156,7 +156,8 @@ def test_start_up_tells_the_daemons_share(cluster: Cluster) -> None:
 def test_what_mpi_and_the_container_cost_on_the_network_is_measured(cluster: Cluster) -> None:
     """Inside the image and outside it, both as Slurm starts them."""
     table = cluster.execute(
-        f"cd {PROJECT} && {sys.executable} -m campaign.cluster_performance --rounds 2 --images mpich-5.0.2"
+        f"cd {PROJECT} && {sys.executable} -m campaign.cluster_performance --rounds 2 "
+        "--images mpich-5.0.2"
     )
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| mpich-5.0.2")]
     assert [row[1].split(" (")[0] for row in rows] == [
