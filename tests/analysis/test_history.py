@@ -185,7 +185,7 @@ def test_what_retention_left_is_never_written_over(runs: Path) -> None:
     folder = sorted(path for path in runs.iterdir() if path.is_dir())[0]
     assert analysis("ingest", str(folder)).returncode == 0
     kept = {path.name: path.read_bytes() for path in (folder / "tables").iterdir()}
-    assert len(kept) == 5
+    assert len(kept) == 6
     shutil.rmtree(folder / "launches")
     manifest = json.loads((folder / "manifest.json").read_text())
     removed = {**manifest, "raw_removed_utc": "2026-03-01T00:00:00.000Z"}

@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "local", "tier": "quick", "rounds": 3, "images": "", "checks": None,
-        "study": None, "resume": None, "host_mpi": None, "like": None,
+        "study": None, "resume": None, "host_mpi": None, "like": None, "raw_by_rank": False,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 
