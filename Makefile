@@ -4,51 +4,49 @@ SITE ?= local
 # quick, paper (the reports' parameters) or site (as large as the site's memory allows).
 TIER ?= quick
 ROUNDS ?= 3
-IMAGES ?=
-CHECKS ?=
-TESTS ?=
-RESUME ?=
-PAPER ?=
-STUDY ?=
-ESTIMATE ?=
-HOST_MPI ?=
-CAMPAIGNS ?=
-BUNDLE ?=
-OUT ?=
-WITH_IMAGES ?=
-CREATOR ?=
-KEEP_IMAGES ?=
-AGAIN ?=
-MOST_BYTES ?=
-PREFIX ?=
-NAME ?=
-SCHEDULER ?=
-EMAIL ?=
-REGISTRY ?=
-LOCK ?=
-KEY ?=
-DRY_RUN ?=
-BUILDER ?=
-IMPLEMENTATIONS ?=
-KEEP_NIGHTS ?=
-NODES ?=
-TRIALS ?=
-LINK ?=
 PYTHON := .wyeast/venv/bin/python
-CLUSTER := $(PYTHON) -m site_configs.virtual
+CLUSTER := $(PYTHON) -m cluster
 # Jobs for the cluster in a box are submitted by its user, from its controller's host.
-SUBMIT := $(if $(filter virtual,$(SITE)),$(CLUSTER) exec --)
+SUBMIT = $(if $(filter virtual,$(value SITE)),$(CLUSTER) exec --)
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
+# What is given reaches a recipe as it was typed: make replaces nothing in it, and the shell sees one
+# word. `given` and `option` are empty where nothing was given.
+quoted = $(if $(findstring $(line_break),$(value $1)),$(error $1 has a line break in it; give it in \
+    one line),'$(subst ','\'',$(value $1))')
+given = $(if $(value $1),$(call quoted,$1))
+option = $(if $(value $2),$1=$(call quoted,$2))
+flag = $(if $(value $2),$1)
+define line_break
 
-.PHONY: help setup apptainer images image push pull new-key sign verify bill reproducibility \
+
+endef
+
+# A target takes the variables in the brackets that end its line of help. What else stands on the
+# command line is refused before anything is done; variables of the environment are not looked at.
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+ifneq ($(MAKECMDGOALS)$(GIVEN),)
+shell_word = '$(subst ','\'',$1)'
+REFUSED := $(shell goals=$(call shell_word,$(MAKECMDGOALS)) given=$(call shell_word,$(GIVEN)) \
+    awk -f $(call shell_word,$(dir $(lastword $(MAKEFILE_LIST))))campaign/bin/request.awk \
+    $(call shell_word,$(lastword $(MAKEFILE_LIST))))
+$(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could not read the Makefile)))
+$(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
+    $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
+endif
+# What recipes start has what was given in its environment. A make that is started here, which may
+# take less, is not given it as words of its own.
+MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
+
+
+.PHONY: help setup apptainer images image admit push pull new-key sign verify bill reproducibility \
     spack spack-lock spack-mirror new-site check-site run nightly study performance report bundle rerun \
     cluster-up cluster-status cluster-down \
-    cluster-shell cluster-performance test test-images unit lint \
+    cluster-shell cluster-performance test test-long test-images unit lint \
     test-packages lock clean
 
 help: ## list the commands
@@ -61,93 +59,110 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; BUILDER=spack)
-ifeq ($(BUILDER),)
-	@images=$(or $(IMAGES),$(IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice --site $(SITE))) && \
-	    $(PYTHON) -m containers.build --images "$$images"
+images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, BUILDER=spack)
+ifeq ($(value BUILDER),)
+	@images=$(or $(call given,IMAGES),$(call given,IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice \
+	    $(call option,--site,SITE))) && $(PYTHON) -m containers.build --images="$$images"
 else
-	@$(PYTHON) -m containers.build --builder $(BUILDER) \
-	    --images $(or $(IMPLEMENTATIONS),$(IMAGES),default)
+	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) \
+	    --images=$(or $(call given,IMPLEMENTATIONS),$(call given,IMAGES),default)
 endif
 
 spack: .wyeast/venv/.for-run ## find Spack (SPACK_ROOT, PATH) or clone its pinned release
 	@$(PYTHON) -m containers.spack
 
 spack-lock: .wyeast/venv/.for-run ## renew the locks of spack.yaml and say what changed (IMPLEMENTATIONS=a,b)
-	@$(PYTHON) -m containers.spack_lock $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
+	@$(PYTHON) -m containers.spack.lock $(call option,--implementations,IMPLEMENTATIONS)
 
-spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet
-	@$(PYTHON) -m containers.spack_mirror $(if $(IMPLEMENTATIONS),--implementations $(IMPLEMENTATIONS))
+spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet (IMPLEMENTATIONS=a,b)
+	@$(PYTHON) -m containers.spack.mirror $(call option,--implementations,IMPLEMENTATIONS)
 
 image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
-	@$(PYTHON) -m containers.build --prefix '$(PREFIX)' --name '$(NAME)'
+	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)
 
 new-site: .wyeast/venv/.for-run ## write a site folder of what this machine says (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
-	@. ./activate && $(PYTHON) -m site_configs.new_site '$(NAME)' \
-	    $(if $(SCHEDULER),--scheduler '$(SCHEDULER)') $(if $(DRY_RUN),--dry-run)
+	@. ./activate && $(PYTHON) -m campaign.site.new $(call option,--scheduler,SCHEDULER) \
+	    $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
 
 # What needs no job is looked at before images are built, which takes minutes.
-CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.check_site --site $(SITE) $(if $(IMAGES),--images $(IMAGES))
+CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
+    $(call option,--images,IMAGES)
 check-site: setup ## prove a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
-	@. ./activate && $(CHECK_SITE) --look && $(MAKE) --no-print-directory images && $(CHECK_SITE)
+	@. ./activate && $(CHECK_SITE) --look
+	@$(MAKE) --no-print-directory images
+	@. ./activate && $(CHECK_SITE)
 
-push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, DRY_RUN=1)
-	@$(PYTHON) -m containers.registry push --registry '$(REGISTRY)' --images '$(IMAGES)' $(if $(DRY_RUN),--dry-run)
+admit: setup ## list where images are from and which may run; vouch for some (IMAGES=a,b)
+	@$(PYTHON) -m containers.admission --images=$(call quoted,IMAGES)
 
-pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOCK=<file>|registry, DRY_RUN=1)
-	@$(PYTHON) -m containers.registry pull --registry '$(REGISTRY)' --images '$(IMAGES)' \
-	    --lock '$(LOCK)' $(if $(DRY_RUN),--dry-run)
+push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, INSECURE=1, DRY_RUN=1)
+	@$(PYTHON) -m containers.sharing.registry push --registry=$(call quoted,REGISTRY) \
+	    --images=$(call quoted,IMAGES) $(call flag,--insecure,INSECURE) $(call flag,--dry-run,DRY_RUN)
+
+pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOCK=<file>|registry, ALLOW_UNSIGNED=1, INSECURE=1, DRY_RUN=1)
+	@$(PYTHON) -m containers.sharing.registry pull --registry=$(call quoted,REGISTRY) \
+	    --images=$(call quoted,IMAGES) --lock=$(call quoted,LOCK) \
+	    $(call flag,--allow-unsigned,ALLOW_UNSIGNED) $(call flag,--insecure,INSECURE) \
+	    $(call flag,--dry-run,DRY_RUN)
 
 new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
-	@$(PYTHON) -m containers.trust new-key --name '$(NAME)' --email '$(EMAIL)'
+	@$(PYTHON) -m containers.trust new-key --name=$(call quoted,NAME) --email=$(call quoted,EMAIL)
 
 sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
-	@$(PYTHON) -m containers.trust sign --images '$(IMAGES)' --key '$(KEY)' $(if $(DRY_RUN),--dry-run)
+	@$(PYTHON) -m containers.trust sign --images=$(call quoted,IMAGES) --key=$(call quoted,KEY) \
+	    $(call flag,--dry-run,DRY_RUN)
 
 verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
-	@$(PYTHON) -m containers.trust verify --images '$(IMAGES)' --key '$(KEY)'
+	@$(PYTHON) -m containers.trust verify --images=$(call quoted,IMAGES) --key=$(call quoted,KEY)
 
 bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAGES=a,b)
-	@$(PYTHON) -m containers.bill_of_materials --images '$(IMAGES)'
+	@$(PYTHON) -m containers.bill_of_materials --images=$(call quoted,IMAGES)
 
 reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
-	@$(PYTHON) -m containers.reproducibility --images '$(IMAGES)'
+	@$(PYTHON) -m containers.sharing.reproducibility --images=$(call quoted,IMAGES)
 
-run: images ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE)
-	@. ./activate && $(SUBMIT) $(PYTHON) -m campaign --site $(SITE) --tier $(TIER) --rounds $(ROUNDS) \
-	    $(if $(IMAGES),--images $(IMAGES)) $(if $(CHECKS),--checks '$(CHECKS)') \
-	    $(if $(RESUME),--resume $(RESUME)) $(if $(ESTIMATE),--estimate) \
-	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(RAW_BY_RANK),--raw-by-rank) \
-	    $(if $(STUDY),--study '$(STUDY)')
+# What can be seen without images to be impossible is refused before they are built.
+MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,TIER) \
+    $(call option,--rounds,ROUNDS) $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
+    $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
+    $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
+    $(call option,--study,STUDY)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
+	@. ./activate && $(MEASURE) --look
+	@$(MAKE) --no-print-directory images
+	@. ./activate && $(SUBMIT) $(MEASURE)
 
 # Of nothing else: a night updates nothing. A job of the cluster's is inside it already.
-nightly: ## measure a night, measure again what is worse, decide (as run; KEEP_NIGHTS, RESUME, DRY_RUN)
-	@[ -x $(PYTHON) ] || { echo "nightly: nothing is installed; first: make images SITE=$(SITE)" >&2; exit 1; }
-	@. ./activate && $(if $(SLURM_JOB_ID),,$(SUBMIT)) $(PYTHON) -m campaign.nightly --site $(SITE) \
-	    --tier $(TIER) --rounds $(ROUNDS) $(if $(IMAGES),--images $(IMAGES)) \
-	    $(if $(CHECKS),--checks '$(CHECKS)') $(if $(NAME),--name '$(NAME)') \
-	    $(if $(RESUME),--resume $(RESUME)) $(if $(KEEP_NIGHTS),--keep-nights $(KEEP_NIGHTS)) \
-	    $(if $(DRY_RUN),--dry-run)
+nightly: ## measure a night, measure again what is worse, decide (SITE, TIER, ROUNDS, IMAGES, CHECKS, NAME, KEEP_NIGHTS, RESUME, DRY_RUN=1)
+	@[ -x $(PYTHON) ] || { echo "nightly: nothing is installed; first: make images SITE="$(call quoted,SITE) >&2; exit 1; }
+	@. ./activate && $(if $(SLURM_JOB_ID),,$(SUBMIT)) $(PYTHON) -m campaign.nightly $(call option,--site,SITE) \
+	    $(call option,--tier,TIER) $(call option,--rounds,ROUNDS) $(call option,--images,IMAGES) \
+	    $(call option,--checks,CHECKS) $(call option,--name,NAME) $(call option,--resume,RESUME) \
+	    $(call option,--keep-nights,KEEP_NIGHTS) $(call flag,--dry-run,DRY_RUN)
 
-study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES)
-	@images=$$($(PYTHON) -m campaign.choice --study '$(PAPER)') && \
-	    $(MAKE) --no-print-directory run STUDY='$(PAPER)' IMAGES="$(or $(IMAGES),$$images)"
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, BUILDER)
+	@images=$$($(PYTHON) -m campaign.choice --study=$(call quoted,PAPER)) && $(MAKE) \
+	    --no-print-directory run STUDY=$(call quoted,PAPER) \
+	    IMAGES=$(or $(call given,IMAGES),"$$images")
 
-performance: images ## what the platform costs: the same programs inside images and outside
-	@. ./activate && $(PYTHON) -m campaign.performance && $(PYTHON) -m campaign.profile_performance
+performance: images ## what the platform costs: the same programs inside images and outside (SITE, IMAGES, BUILDER)
+	@. ./activate && $(PYTHON) -m costs.inside_and_outside && $(PYTHON) -m costs.profiling
 
-.PHONY: analysis-performance simulated-coverage
+.PHONY: analysis-performance simulated-coverage simulated-designs
 # On campaigns that are made up, in a temporary folder.
 SAMPLES ?= 1e5,1e6,1e7
 analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000)
-	@$(PYTHON) -m tests.analysis.scale_benchmark --samples $(SAMPLES)
-	@$(PYTHON) -m analysis.history_performance $(if $(CAMPAIGNS),--campaigns $(CAMPAIGNS))
+	@$(PYTHON) -m tests.analysis.scale_benchmark $(call option,--samples,SAMPLES)
+	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
+
+simulated-designs: .wyeast/venv/.for-run ## what designs of a campaign decide in the same time, simulated (TRIALS=200, BUDGET=644: seconds)
+	@$(PYTHON) -m analysis.simulation.designs $(call option,--trials,TRIALS) $(call option,--budget,BUDGET)
 
 simulated-coverage: .wyeast/venv/.for-run ## how often intervals hold a known truth and verdicts are false (TRIALS=500)
-	@$(PYTHON) -m analysis.simulated_coverage $(if $(TRIALS),--trials $(TRIALS))
+	@$(PYTHON) -m analysis.simulation.coverage $(call option,--trials,TRIALS)
 
 cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
-	@$(CLUSTER) up $(if $(NODES),--nodes $(NODES)) $(if $(LINK),--link $(LINK))
+	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK)
 
 cluster-status: .wyeast/venv/.for-run ## the nodes of the cluster in a box, their state and memory
 	@$(CLUSTER) status
@@ -156,62 +171,64 @@ cluster-down: .wyeast/venv/.for-run ## end the cluster in a box with all that be
 	@$(CLUSTER) down
 
 cluster-performance: SITE = virtual
-cluster-performance: images ## MPI against TCP, and containers against none, on the cluster in a box
+cluster-performance: images ## MPI against TCP, and containers against none, on the cluster in a box (IMAGES, BUILDER)
 	@export SITE=virtual && . ./activate && \
-	    $(CLUSTER) exec -- $(PYTHON) -m campaign.cluster_performance
+	    $(CLUSTER) exec -- $(PYTHON) -m costs.network
 
 cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
 	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh
 
 report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
-	@$(PYTHON) -m analysis report $(or $(CAMPAIGN),latest)
+	@$(PYTHON) -m analysis report -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: calibrate accept-references
-calibrate: .wyeast/venv/.for-run ## propose references from campaigns of SITE (CAMPAIGNS=a,b, ROUNDS: the fewest)
-	@$(PYTHON) -m analysis calibrate '$(SITE)' --rounds $(ROUNDS) \
-	    $(if $(CAMPAIGNS),--campaigns '$(CAMPAIGNS)')
+calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)
+	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \
+	    $(call option,--campaigns,CAMPAIGNS) -- $(call quoted,SITE)
 
-accept-references: .wyeast/venv/.for-run ## put the proposed references of SITE in effect (DRY_RUN=1 shows them)
-	@$(PYTHON) -m analysis accept-references '$(SITE)' $(if $(DRY_RUN),--dry-run)
+accept-references: .wyeast/venv/.for-run ## put a site's proposed references in effect (SITE, DRY_RUN=1 shows them)
+	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
 bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
-	@$(PYTHON) -m campaign.bundle.make '$(or $(CAMPAIGN),latest)' $(if $(OUT),--out '$(OUT)') \
-	    $(if $(WITH_IMAGES),--with-images) $(if $(CREATOR),--creator '$(CREATOR)') \
-	    $(if $(DRY_RUN),--dry-run)
+	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
+	    $(call option,--creator,CREATOR) $(call flag,--dry-run,DRY_RUN) \
+	    -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample
-sample: .wyeast/venv/.for-run ## put a part of a campaign into runs/sample, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
-	@$(PYTHON) -m campaign.sample '$(or $(CAMPAIGN),latest)' $(if $(CHECKS),--cells '$(CHECKS)') \
-	    $(if $(DRY_RUN),--dry-run)
+sample: .wyeast/venv/.for-run ## pack a part of a campaign into runs/sample.tar.gz, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
+	@$(PYTHON) -m campaign.bundle.sample $(call option,--cells,CHECKS) $(call flag,--dry-run,DRY_RUN) \
+	    -- $(or $(call given,CAMPAIGN),latest)
 
-rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, DRY_RUN=1)
-	@. ./activate && $(PYTHON) -m campaign.bundle.rerun '$(BUNDLE)' --site '$(SITE)' \
-	    $(if $(KEEP_IMAGES),--keep-images) $(if $(AGAIN),--again) $(if $(DRY_RUN),--dry-run) \
-	    $(if $(HOST_MPI),--host-mpi '$(HOST_MPI)') $(if $(MOST_BYTES),--most-bytes $(MOST_BYTES)) \
+rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, MOST_BYTES, DRY_RUN=1)
+	@. ./activate && $(PYTHON) -m campaign.bundle.rerun $(call quoted,BUNDLE) $(call option,--site,SITE) \
+	    $(call flag,--keep-images,KEEP_IMAGES) $(call flag,--again,AGAIN) \
+	    $(call flag,--dry-run,DRY_RUN) $(call option,--host-mpi,HOST_MPI) \
+	    $(call option,--most-bytes,MOST_BYTES) \
 	    -- $(SUBMIT)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual
 
-# The fast tests share the cores; what measures, or has ranks of its own, has them to itself.
-FAST := not real and not browser and not cluster
-CORES := $(shell nproc)
-test: lint test-images test-packages ## all that decides whether a change lands: linters, unit and real tests
-	@. ./activate && $(PYTHON) -m coverage erase; \
-	run() { $(PYTHON) -m coverage run -m pytest --durations=40 --durations-min=3 "$$@" $(TESTS); }; \
-	run -n $(CORES) -m "$(FAST)"; fast=$$?; run -m "not ($(FAST))"; real=$$?; \
-	$(PYTHON) -m coverage combine -q && $(PYTHON) -m coverage report; \
-	case "$$fast $$real" in "0 0") ;; "0 5"|"5 0") [ -n "$(TESTS)" ];; *) exit 1;; esac
+# In lanes (tests/lanes.py): what may share the cores does, and what measures has them to itself.
+TEST_NEEDS := lint test-images test-packages
+test: $(TEST_NEEDS) ## all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
+	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
+
+test-long: $(TEST_NEEDS) ## the same with coverage, and what only makes sense at length: before a release (TESTS=a file)
+	@. ./activate && $(PYTHON) -m tests.lanes --long $$TESTS
 
 unit: .wyeast/venv/.for-test ## the fast tests alone
-	@$(PYTHON) -m pytest -q -n $(CORES) -m "$(FAST)"
+	@$(PYTHON) -m tests.lanes --only fast
 
-lint: .wyeast/venv/.for-test ## style and types of the Python code
-	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy
+lint: .wyeast/venv/.for-test ## style, types and the order of the rooms of the Python code
+	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy && \
+	    { said=$$(.wyeast/venv/bin/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }; }
 
 # A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
-# a browser for the report, and a registry with keys and certificates for images that travel.
-TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl
+# a browser for the report, and a registry with keys, certificates and a network of its own for
+# images that travel.
+TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
+    iproute2
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \
@@ -227,9 +244,11 @@ lock: ## renew requirements*.lock (needs uv)
 	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
 
+IN_USE := '$(subst ','\'',$(dir $(lastword $(MAKEFILE_LIST)))campaign/bin/in_use)'
 # What nothing here could make again.
 KEPT := trust bundles
-clean: ## remove everything that was installed or built; campaigns, bundles and keys to sign with stay
+clean: ## remove everything that was installed or built, unless it is in use; campaigns, bundles and keys to sign with stay
+	@sh $(IN_USE)
 	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
 	@rm -rf benchmarks/build
 
@@ -243,6 +262,8 @@ clean: ## remove everything that was installed or built; campaigns, bundles and 
 	@touch $@
 
 define install_packages
+	[ "$$(id -u)" != 0 ] || ! command -v python3 >/dev/null || \
+	    python3 -m records.acting_user || exit 1; \
 	mkdir -p .wyeast; \
 	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -256,6 +277,6 @@ define install_packages
 	echo "installing the Python packages of $(1)"; \
 	[ -x $(PYTHON) ] || python3 -m venv .wyeast/venv || exit 1; \
 	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
-	    echo "setup: the packages of $(1) could not be installed; pip's own words stand above" >&2; \
+	    echo "setup: the packages of $(1) could not be installed; pip's own message is above" >&2; \
 	    exit 1; }
 endef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,11 +18,7 @@ from analysis.commands.campaigns import (
     fail,
     folder_of,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from analysis.comparison import Comparison
+from records.acting_user import act_for
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -34,66 +30,30 @@ for family in (cells, precision, history, nights, references, models, study, exp
 @app.command()
 def ingest(campaign: CampaignArgument) -> None:
     """Write the campaign's tables (Parquet) from its launches."""
-    from analysis.campaign import CampaignError, read_campaign
-    from analysis.history_index import keep_rows, stamp_of
-    from analysis.tables import write_tables
+    from analysis.history.index import keep_rows, stamp_of
+    from analysis.tables.parquet import write_tables
+    from records.base import CampaignError
+    from records.campaign import read_campaign
 
     folder = folder_of(campaign)
     stamp = stamp_of(folder)
     found = read_campaign(folder)
-    if removed := found.manifest.get("raw_removed_utc"):
+    if removed := found.manifest.raw_removed_utc:
         fail(f"{folder.name}: its raw output was removed {removed}; its tables are what is left")
-    rows = write_tables(found)
+    try:
+        rows = write_tables(found)
+    except OSError as error:
+        fail(f"{error.filename or found.path} cannot be written: {error.strerror or error}")
     try:
         keep_rows(found, stamp)
     except (CampaignError, ValueError, ArithmeticError) as error:
         # The tables are whole without it; a history leaves the campaign out with the sentence.
         print(f"left out of histories: {error}", file=sys.stderr)
     counted = ", ".join(f"{count} {name}" for name, count in rows.items())
+    unproven = found.unproven()
+    # Of launches from before their records had digests, or of another version that takes none.
+    counted += f"; {unproven} launches not proven by digest" if unproven else ""
     print(f"tables: {found.path / 'tables'} ({counted})")
-
-
-def rich_table(comparison: Comparison, experiment: str, with_series: bool) -> Table:
-    """Return the table of an experiment for the terminal; series only where they are wanted."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from analysis.figures import prefixed
-    from analysis.metrics import metrics
-    from analysis.report import interval_text
-
-    unit = metrics()[experiment]["unit"]
-    others = [name for name in comparison.implementations if name != comparison.base]
-    table = Table(title=f"{experiment}: {metrics()[experiment]['label']}, medians over launches")
-    table.add_column("cell")
-    for name in comparison.implementations:
-        table.add_column(name, justify="right")
-    for name in others:
-        table.add_column(f"{name} /\n{comparison.base}", justify="right")
-        table.add_column("95% interval", justify="right")
-        table.add_column("verdict")
-    for cell in comparison.experiment(experiment):
-        if cell.series and not with_series:
-            continue
-        named = [*map(str, cell.parameters.values()), cell.series]
-        row = [escape(" ".join(named).rstrip())]
-        for name in comparison.implementations:
-            estimates = cell.estimates.get(name)
-            # Of a range of sizes, the largest message: the others are in the report's figures.
-            row.append(prefixed(estimates[-1].median, unit) if estimates else "–")
-        for name in others:
-            verdict = cell.verdicts.get(name)
-            row += (
-                [
-                    verdict.ratio.words,
-                    interval_text(verdict.ratio.interval),
-                    verdict.words,
-                ]
-                if verdict
-                else ["–", "–", "not measured"]
-            )
-        table.add_row(*row)
-    return table
 
 
 @app.command()
@@ -104,23 +64,24 @@ def table(
     pager: PagerOption = True,
 ) -> None:
     """Print medians, ratios with intervals, and verdicts."""
-    from analysis.report import answer
-    from analysis.terminal import console, paged
+    from analysis.comparison.answer import answer
+    from analysis.comparison.tables import side_by_side
+    from analysis.tables.terminal import console, paged, rich_table
 
     comparison = comparison_of(campaign, base)
     names = list(dict.fromkeys(cell.experiment for cell in comparison.cells))
     if experiment and experiment not in names:
-        fail(f"{experiment} was not measured; there is: {', '.join(names)}")
+        fail(f"{experiment} was not measured; measured were: {', '.join(names)}")
     with paged(console(140), pager) as screen:
         for name in [experiment] if experiment else names:
             series = [cell for cell in comparison.experiment(name) if cell.series]
             if series and not experiment:
                 screen.print(f"{name}: {len(series)} series, listed with --experiment {name}")
             if experiment or len(series) < len(comparison.experiment(name)):
-                screen.print(rich_table(comparison, name, with_series=bool(experiment)))
+                screen.print(rich_table(side_by_side(comparison, name, bool(experiment))))
         screen.print(
-            "For a range of message sizes the median is that of the largest message, "
-            "the ratio that of all sizes."
+            "For a range of message sizes, the median is for the largest message and the ratio "
+            "for all sizes."
         )
         for sentence in answer(comparison):
             screen.print(f"- {sentence}", highlight=False, markup=False)
@@ -133,39 +94,52 @@ def variability(
     pager: PagerOption = True,
 ) -> None:
     """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
-    from analysis import variability as listing
-    from analysis.figures import prefixed
-    from analysis.metrics import metrics
-    from analysis.terminal import show
-    from analysis.text_table import TextTable
+    from analysis.comparison.metrics import metrics
+    from analysis.precision import variability as listing
+    from analysis.tables.table import COUNT, PERCENT, Column, Kind, Row, Table, formatted
+    from analysis.tables.terminal import show
+    from analysis.tables.units import prefixed
 
     comparison = comparison_of(campaign, None)
     units = {cell.name: metrics()[cell.experiment]["unit"] for cell in comparison.cells}
     rows = listing.variability(comparison)
-    shown: list[tuple[str, ...]] = [
-        (
-            row.cell, row.implementation,
-            ", ".join(prefixed(value, units[row.cell]) for value in row.values),
-            str(row.message_bytes), f"{row.spread:.2f}", f"{100 * row.relative_deviation:.1f}%",
+    shown = [
+        Row(
+            (
+                row.cell, row.implementation, row.values, units[row.cell], row.message_bytes,
+                row.spread, row.relative_deviation,
+            ),
+            row.implementation,
         )
         for row in rows[:most]
     ]  # fmt: skip
-    columns = ("cell", "implementation", "launches", "bytes", "largest / smallest", "deviation")
+    of_rounds = Kind(lambda of, unit: ", ".join(prefixed(one, unit) for one in of), False)
+    columns = (
+        Column("cell", "cell"), Column("implementation", "implementation"),
+        Column("launches", "launches", of_rounds, "unit"), Column("unit"),
+        Column("message_bytes", "bytes", COUNT, "B"),
+        Column("spread", "largest / smallest", formatted(".2f"), "1"),
+        Column("deviation", "deviation", PERCENT, "1"),
+    )  # fmt: skip
     title = f"Launches of {comparison.campaign.path.name}, in order of rounds"
     note = f"{len(shown)} of {len(rows)} rows"
-    show(TextTable(title, columns, shown, 3, [note]), pager)
+    show(Table("variability", title, columns, shown, [note]), pager)
 
 
 @app.command()
 def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print HPL's rates with their spread, speedup and part of DGEMM, and what nodes do alone."""
-    from analysis.campaign import read_campaign
-    from analysis.linpack_tables import hpl_table
-    from analysis.node_rates import node_table
-    from analysis.terminal import show
+    from analysis.models.linpack import hpl_in, hpl_table
+    from analysis.models.node_rates import node_table, rates_in
+    from analysis.tables.terminal import show
+    from records.campaign import read_campaign
 
     found = read_campaign(folder_of(campaign))
-    tables = [table for table in (hpl_table(found), node_table(found)) if table]
+    tables = [
+        table
+        for table in (hpl_table(found, hpl_in(found)), node_table(found, rates_in(found)))
+        if table
+    ]
     if not tables:
         fail(
             f"{found.path.name} has no sound launch of HPL, DGEMM or STREAM; measure with: "
@@ -177,12 +151,13 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
 @app.command()
 def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
-    from analysis.campaign import read_campaign
-    from analysis.node_rates import cycles_table
-    from analysis.terminal import show
+    from analysis.models.node_rates import cycles_table, rates_in
+    from analysis.models.one_way_times import one_way_times
+    from analysis.tables.terminal import show
+    from records.campaign import read_campaign
 
     found = read_campaign(folder_of(campaign))
-    table = cycles_table(found, ROOT)
+    table = cycles_table(found, rates_in(found), one_way_times(found), ROOT)
     if not table:
         fail(
             f"{found.path.name} has no sound launch of SerialLinpack; measure with: "
@@ -198,10 +173,9 @@ def profile(
     pager: PagerOption = True,
 ) -> None:
     """Print where profiled programs spend their time (Kearns 2003, Figure 14 and Table 8)."""
-    from analysis.campaign import read_campaign
-    from analysis.profile import profiled_cells
-    from analysis.profile_tables import profile_tables
-    from analysis.terminal import show
+    from analysis.models.profile import profile_tables, profiled_cells
+    from analysis.tables.terminal import show
+    from records.campaign import read_campaign
 
     found = read_campaign(folder_of(campaign))
     cells, problems = profiled_cells(found)
@@ -219,13 +193,22 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="another file")] = None,
 ) -> None:
     """Write the report, one HTML file, into the campaign's folder."""
-    from analysis.report import write_report
+    from analysis.report.report import write_report
+    from records.manifest import read_manifest
 
+    folder = folder_of(campaign)
+    if output is None and not read_manifest(folder).finished_utc:
+        fail(
+            f"{folder.name} is not finished, and nothing is written into a campaign that may be "
+            f"measuring: go on with it (make run RESUME={folder.name}), or name another file for "
+            "the report (python -m analysis report ... --output FILE)"
+        )
     try:
-        print(f"report: {write_report(folder_of(campaign), base, output)}")
+        print(f"report: {write_report(folder, base, output)}")
     except (ValueError, OSError) as error:
         fail(str(error))
 
 
 if __name__ == "__main__":
+    act_for(ROOT)
     app()

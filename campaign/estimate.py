@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from analysis.campaign import is_imported
-
-# What decides how long a round takes, beside the machine's load.
-ALIKE = ("site", "tier", "checks", "time_limit")
+from records.base import CampaignError
+from records.campaign import is_imported
+from records.manifest import FILE, Manifest, read_manifest
 
 
-def checks_of(manifest: dict[str, Any]) -> set[str]:
-    """Return the files of checks that a campaign had."""
-    return {name for name in manifest["inputs"] if name.startswith("reframe_checks/")}
+@dataclass(frozen=True)
+class Work:
+    """What decides how long a round takes, beside the machine's load."""
+
+    site: str
+    tier: str
+    checks: str | None
+    time_limit: str | None
+    images: frozenset[str]
+    #: Of checks.
+    files: frozenset[str]
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Work:
+        """Return that of a campaign."""
+        return cls(
+            manifest.site, manifest.tier, manifest.checks, manifest.time_limit,
+            frozenset(manifest.images), files_of_checks(manifest.inputs),
+        )  # fmt: skip
 
 
-def last_round_like(root: Path, manifest: dict[str, Any]) -> tuple[float, str] | None:
+def files_of_checks(inputs: Iterable[str]) -> frozenset[str]:
+    """Return the files of checks among those that decide what a campaign measures."""
+    return frozenset(name for name in inputs if name.startswith("reframe_checks/"))
+
+
+def last_round_like(
+    root: Path, wanted: Work, besides: str | None = None
+) -> tuple[float, str] | None:
     """Return the seconds of a round of the last campaign alike, and its name; None without one.
 
     Alike are campaigns of the same site, tier, checks (by their files' names) and implementations.
-    Whole rounds count; a campaign that cannot be read is passed over.
+    Whole rounds count; a campaign that cannot be read, and the one named `besides`, is passed over.
     """
-    for path in sorted((root / "runs").glob("*/manifest.json"), reverse=True):
+    for path in sorted((root / "runs").glob(f"*/{FILE}"), reverse=True):
         try:
             if is_imported(path.parent):
                 continue
-            other = json.loads(path.read_text())
-            if other["campaign"] == manifest["campaign"]:
-                continue
-            if any(other.get(key) != manifest.get(key) for key in ALIKE):
-                continue
-            if set(other["images"]) != set(manifest["images"]):
-                continue
-            if checks_of(other) != checks_of(manifest):
-                continue
-            took = [float(entry["wall_s"]) for entry in other["rounds_done"]]
-        except (OSError, ValueError, KeyError, TypeError):
+            other = read_manifest(path.parent)
+        except (OSError, CampaignError):
             continue
-        if took:
-            return sum(took) / len(took), str(other["campaign"])
+        took = [one.wall_s for one in other.rounds_done]
+        if took and other.campaign != besides and Work.of(other) == wanted:
+            return sum(took) / len(took), other.campaign
     return None
 
 
@@ -49,13 +63,14 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def expectation(root: Path, manifest: dict[str, Any], rounds: int) -> str:
+def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = None) -> str:
     """Return a sentence on how long so many rounds will take."""
-    found = last_round_like(root, manifest)
+    found = last_round_like(root, wanted, besides)
     if not found:
-        return f"{rounds} round(s); how long they take is said after the first"
+        return f"{rounds} round(s); an estimate follows after the first"
     seconds, name = found
     return (
-        f"{rounds} round(s) take about {duration(rounds * seconds)}: one took {duration(seconds)} "
+        f"{rounds} round(s) will take about {duration(rounds * seconds)}: one took "
+        f"{duration(seconds)} "
         f"in runs/{name}"
     )

@@ -8,7 +8,6 @@ has the site, 1 an error, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -19,17 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from campaign import __main__ as campaigns
-from campaign import choice, estimate, retention
-from campaign.folder import CampaignError, only_owner_writes
+from campaign import estimate, measuring, request, retention
 from campaign.rounds import SiteIsBusy, only_campaign
-from containers import images, trust
+from containers import images, selection, trust
 from containers.ending import exit_code
+from records.acting_user import act_for
+from records.base import CampaignError
+from records.files import only_owner_writes, read_json
+from records.manifest import read_manifest
 
-ROOT = campaigns.ROOT
+ROOT = measuring.ROOT
 AGAIN = 2
+NAME = "nightly"
 ANOTHER_AT_WORK = 5
 #: What `python -m analysis night` ends with when it has judged.
-JUDGED = (0, 3, 4, 6)
+JUDGED = (0, 3, 4, 6, 7)
 MEASURE_AGAIN = "measure again"
 #: The kernel takes no longer argument; beyond this everything is measured again.
 LONGEST_EXPRESSION = 100_000
@@ -56,28 +59,40 @@ def arguments() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.nightly",
-        description="Measure a site's tier, compare with its references and the nights before, "
-        "measure again twice what is worse, and decide. Nothing is built or updated. Exit codes: "
+        description="Measure a site's tier, compare it with the references and with earlier "
+        "nights, repeat twice whatever is worse, and decide. Nothing is built or "
+        "updated. Exit codes: "
         "0 nothing became worse; 3 a regression is confirmed; 4 none is, but something was not "
-        "measured; 5 another campaign has the site; 1 an error.",
+        "measured; 7 nothing was judged, for want of earlier nights; 5 another campaign is using "
+        "the site; 1 an error.",
     )
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
     parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="number of rounds (%(default)s)")
     parser.add_argument(
-        "--name", default="nightly", help="nights are held against those of the same name "
-        "(%(default)s)",
+        "--rounds",
+        type=request.number_of_rounds,
+        default=3,
+        help="number of rounds (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--name", default=NAME, help="a night is compared with those of the same name "
+        "(default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--images", default="", help="implementations, by comma (the site's)")
+    parser.add_argument(
+        "--images", default="", help="implementations, separated by commas (default: the site's)"
+    )
     parser.add_argument("--checks", help="only checks whose name matches this expression")
-    parser.add_argument("--time-limit", help="of a launch, such as 30m (each check's own)")
-    parser.add_argument("--resume", metavar="NIGHT", help="go on with a night of runs/")
+    parser.add_argument(
+        "--time-limit", help="time limit of a launch, such as 30m (each check's own)"
+    )
+    parser.add_argument("--resume", metavar="NIGHT", help="resume a night of runs/")
     parser.add_argument(
         "--keep-nights", type=int, default=retention.KEEP_NIGHTS, metavar="N",
-        help="remove the raw output of nights before the newest N, not their tables (%(default)s)",
+        help="keep all tables, but the raw output of only the newest N nights "
+             "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+        "--dry-run", action="store_true", help="print what would be done, and do nothing"
     )
     return parser.parse_args()
 
@@ -87,8 +102,8 @@ def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]
 
     Raises CampaignError where there is none of the first.
     """
-    data = choice.site_data(root, site)
-    names = choice.implementations(root, site, words) if words else choice.wanted(root, site)
+    data = selection.site_data(root, site)
+    names = selection.implementations(root, site, words) if words else selection.wanted(root, site)
     broken = {}
     for name in names:
         try:
@@ -130,7 +145,7 @@ def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[s
     for number in range(1, AGAIN + 1):
         try:
             again.append(measure(wanted_again(night, wanted, told, number)))
-        except (*campaigns.ERRORS, OSError) as error:
+        except (*measuring.ERRORS, OSError) as error:
             print(f"nightly: {error}", file=sys.stderr)
     return night, judge(night, again, True)
 
@@ -147,8 +162,10 @@ def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
     code = say_analysis("night", str(night), *words, *(["--decide"] if decide else []))
     if code not in JUDGED:
         raise CampaignError(f"{night.name} could not be judged; the sentence above says why")
-    told: dict[str, Any] = json.loads((night / "night.json").read_text())
-    return told
+    try:
+        return dict(read_json(night / "night.json"))
+    except (OSError, ValueError, TypeError) as error:
+        raise CampaignError(f"{night / 'night.json'} cannot be read: {error}") from None
 
 
 def as_campaign(options: argparse.Namespace) -> argparse.Namespace:
@@ -163,8 +180,11 @@ def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
     if "again_of" not in wanted.facts:
         return ROOT / "runs" / Path(options.resume).name
     for path in sorted((ROOT / "runs").glob(f"*-{options.site}-{wanted.name}/manifest.json")):
-        night = retention.json_of(path).get("night") or {}
-        if night.get("again_of") == wanted.facts["again_of"]:
+        try:
+            night = read_manifest(path.parent).night
+        except CampaignError:
+            continue
+        if night and night.again_of == wanted.facts["again_of"]:
             return path.parent
     return None
 
@@ -175,43 +195,47 @@ def measured(options: argparse.Namespace, wanted: Wanted) -> Path:
     own = as_campaign(options)
     own.name, own.checks, own.images = wanted.name, wanted.checks, ",".join(wanted.images)
     own.resume = old.name if old else None
-    if old and campaigns.read_manifest(old.name)["finished_utc"]:
+    if old and measuring.read_manifest(old.name).finished_utc:
         campaign = old
     else:
         campaign, manifest = (
-            campaigns.old_campaign(own)
+            measuring.old_campaign(own)
             if old
-            else campaigns.new_campaign(
+            else measuring.new_campaign(
                 own, {"night": wanted.facts, "commands": [command_of(options)]}
             )
         )
-        campaigns.measure(campaign, manifest)
-    for command in ("ingest", "report"):
-        say_analysis(command, str(campaign))
+        measuring.measure(campaign, manifest)
+    for command in (["ingest", str(campaign)], measuring.report_command(campaign)):
+        say_analysis(*command)
     return campaign
 
 
 def command_of(options: argparse.Namespace) -> str:
     """Return the command that a person would type for this night."""
     if options.resume:
-        return f"make nightly RESUME={options.resume}"
+        return request.command_line(
+            ["make", "nightly"], {"SITE": options.site, "RESUME": options.resume}
+        )
     given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds,
-             "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
-    return "make nightly " + " ".join(f"{key}={value}" for key, value in given.items() if value)
+             "CHECKS": options.checks, "IMAGES": options.images,
+             "NAME": options.name if options.name != NAME else None}  # fmt: skip
+    return request.command_line(["make", "nightly"], given)
 
 
 def wanted_of(options: argparse.Namespace) -> Wanted:
     """Return the night that is asked for, or that is gone on with."""
     if options.resume:
-        manifest = campaigns.read_manifest(options.resume)
-        night = manifest.get("night")
-        if not isinstance(night, dict) or night.get("again_of"):
-            raise CampaignError(f"{options.resume} is no night; see: ls runs")
+        manifest = measuring.read_manifest(options.resume)
+        night = manifest.night
+        if night is None or night.again_of:
+            raise CampaignError(f"{options.resume} is not a night; see: ls runs")
         # What is measured again is measured as the night was.
         for key in ("site", "tier", "rounds", "time_limit"):
-            setattr(options, key, manifest[key])
-        return Wanted(manifest["name"], manifest["checks"], tuple(manifest["images"]), night)
-    choice.site_file(ROOT, options.site)
+            setattr(options, key, getattr(manifest, key))
+        name = manifest.name or manifest.tier
+        return Wanted(name, manifest.checks, tuple(manifest.images), night.facts)
+    request.refuse(ROOT, options)
     names, broken = usable(ROOT, options.site, options.images)
     for name, sentence in broken.items():
         print(f"broken: {name}: {sentence}", file=sys.stderr)
@@ -223,7 +247,7 @@ def say_plan(options: argparse.Namespace, wanted: Wanted) -> None:
     print(f"would measure {', '.join(wanted.images)} on site {options.site}, tier {options.tier}")
     own = as_campaign(options)
     own.images = ",".join(wanted.images)
-    print(estimate.expectation(ROOT, campaigns.alike(own), options.rounds))
+    print(estimate.expectation(ROOT, measuring.alike(own), options.rounds))
 
 
 def clear_away(options: argparse.Namespace) -> None:
@@ -240,15 +264,15 @@ def clear_away(options: argparse.Namespace) -> None:
 
 def main() -> int:
     """Run a night; return the exit code."""
-    options = arguments()
+    act_for(ROOT)
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
     only_owner_writes()
     # A night that is itself a job of Slurm's asks for jobs of their own.
     for name in [name for name in os.environ if re.match(r"S(LURM|BATCH|RUN)_", name)]:
         if name != "SLURM_CONF":
             del os.environ[name]
-    state = "go on with: make nightly RESUME=<folder>"
-    return exit_code("nightly", lambda: work(options), campaigns.ERRORS, state)
+    state = "resume it: make nightly RESUME=<folder>"
+    return exit_code("nightly", lambda: work(arguments()), measuring.ERRORS, state)
 
 
 def work(options: argparse.Namespace) -> int:
@@ -267,9 +291,11 @@ def work(options: argparse.Namespace) -> int:
             night, told = course(lambda one: measured(options, one), judged, wanted)
             clear_away(options)
     except SiteIsBusy as error:
-        print(f"nightly: {error}; nothing was begun or changed", file=sys.stderr)
+        print(f"nightly: {error}; nothing was started or changed", file=sys.stderr)
         return ANOTHER_AT_WORK
-    print(f"report: {night / 'report.html'}\nsummary: {night / 'night.md'}")
+    if (night / "report.html").is_file():
+        print(f"report: {night / 'report.html'}")
+    print(f"summary: {night / 'night.md'}")
     return int(told["exit_code"])
 
 

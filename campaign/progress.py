@@ -13,14 +13,23 @@ REASON = re.compile(r"^==> test failed during '(\w+)'")
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class Progress:
+class CampaignProgress:
     """Prints one line in place on a terminal, and a line now and then elsewhere."""
 
-    def __init__(self, rounds: int, out: TextIO = sys.stdout) -> None:
+    def __init__(self, rounds: int, out: TextIO | None = None) -> None:
         self.rounds = rounds
-        self.out = out
+        self.out = out or sys.stdout
         self.began = time.monotonic()
         self.last_line = 0.0
+        #: What ReFrame said last of each check of a round.
+        self.results: dict[tuple[int, str], str] = {}
+
+    def has_failures(self, round_number: int) -> bool:
+        """Return whether a check of a round failed, and did not end well in a later session."""
+        return any(
+            number == round_number and result == "FAIL"
+            for (number, _), result in self.results.items()
+        )
 
     def say(self, text: str) -> None:
         """Print a whole line with the elapsed time."""
@@ -35,6 +44,7 @@ class Progress:
             if not match:
                 continue
             result, done, total, name = match.groups()
+            self.results[round_number, name] = result
             text = f"round {round_number}/{self.rounds}  {done}/{total}  {name}"
             if result == "FAIL":
                 self.say(f"{text}  FAILED")

@@ -11,9 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from campaign import node_facts
 from containers import images, trust
-from containers.apptainer import apptainer_command, exec_options
+from containers.apptainer import command, exec_options
+from records import nodes
+from records.acting_user import git
 from site_configs.machine import Machine, pmi_types
 
 # Everything that decides what is measured and that is not inside an image.
@@ -36,7 +37,9 @@ def sha256_of(path: Path) -> str:
 
 def input_digests(root: Path, site: str) -> dict[str, str]:
     """Return the digests of the files that decide what a campaign measures."""
-    patterns = (*INPUTS, f"site_configs/{site}/*")
+    # A site with a cluster in a box is what that cluster is made by.
+    boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
+    patterns = (*INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()))
     paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
     return {str(path.relative_to(root)): sha256_of(path) for path in sorted(paths)}
 
@@ -46,14 +49,14 @@ def machine() -> dict[str, Any]:
 
     Under a scheduler it is the one that campaigns are started on; `nodes/` has those that measure.
     """
-    seen = node_facts.of_this_machine()
-    return {**node_facts.facts(seen), **node_facts.conditions(seen)}
+    seen = nodes.of_this_machine()
+    return {**nodes.facts(seen), **nodes.conditions(seen)}
 
 
-def said_by(*command: str) -> str | None:
+def said_by(*words: str) -> str | None:
     """Return what a command prints, or None where there is no such command or it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
@@ -67,12 +70,12 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
     by_srun = site.get("launch") == "srun"
     return {
         "reframe": version("reframe-hpc"),
-        "apptainer": said_by(str(apptainer_command()), "--version"),
+        "apptainer": said_by(*command("--version")),
         "slurm": said_by("sinfo", "--version"),
         "pmi": " ".join(sorted(pmi_types(Machine()))) or None if by_srun else None,
         "python": platform.python_version(),
-        "wyeast_commit": said_by("git", "-C", str(root), "rev-parse", "HEAD"),
-        "wyeast_changes": bool(said_by("git", "-C", str(root), "status", "--porcelain")),
+        "wyeast_commit": (git(root, "rev-parse", "HEAD") or b"").decode().strip() or None,
+        "wyeast_changes": bool((git(root, "status", "--porcelain") or b"").strip()),
     }
 
 
@@ -86,19 +89,14 @@ def describe_images(
     """
     described = {}
     for implementation in implementations:
-        path = trust.admit(root, implementation, site)
+        image = trust.admit(root, implementation, site)
         manifest = said_by(
-            str(apptainer_command()),
-            "exec",
-            *exec_options(),
-            str(path),
-            "cat",
-            "/opt/wyeast/manifest.json",
+            *command("exec", *exec_options(), image, "cat", "/opt/wyeast/manifest.json")
         )
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
             "signature": trust.signature_status(root, implementation, site),
-            "labels": images.labels(path),
+            "labels": images.labels(image),
             "manifest": json.loads(manifest) if manifest else None,
         }
     return described

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
-from analysis.references import METRICS_FILE
+from records.files import read_json
+from records.references import METRICS_FILE
 
 SHOWN = 10
 
@@ -17,7 +17,7 @@ def findings(campaign: Path, site: str) -> list[str]:
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
     for path in sorted((campaign / "launches").glob(f"*/{METRICS_FILE}")):
         try:
-            data = json.loads(path.read_text())
+            data = read_json(path)
             if data["stale"]:
                 stale[f"{data['implementation']}, {data['stale']}"] += 1
             for name, one in data["metrics"].items():
@@ -25,13 +25,13 @@ def findings(campaign: Path, site: str) -> list[str]:
                 if kind in found:
                     found[kind][f"{data['cell']}, {data['implementation']}, {name}"] += 1
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            return [f"{path} cannot be read ({error!r}), so nothing is said of references"]
+            return [f"{path} cannot be read ({error!r}), so nothing can be said about references"]
     again = f"make calibrate SITE={site}"
     sentences = [
-        f"stale references judged nothing in {many(count)} of {what}; calibrate again: {again}"
+        f"stale references were not applied in {many(count)} of {what}; calibrate again: {again}"
         for what, count in stale.items()
     ]
-    for kind, ending in (("worse", ""), ("better", f"; if that is to stay: {again}")):
+    for kind, ending in (("worse", ""), ("better", f"; if that is to remain so: {again}")):
         counted = found[kind].most_common()
         if not counted:
             continue

@@ -8,15 +8,16 @@ its references), nights with a confirmed regression, and nights that are not dec
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.campaign import is_imported
-from campaign import folder
-from campaign.folder import CampaignError
+from records import files
+from records.acting_user import rights_of_owner
+from records.base import CampaignError
+from records.campaign import is_imported
+from records.manifest import Manifest, read_manifest, write_manifest
 
 RAW = ("launches", "reframe")
 #: What a night leaves for the history (analysis.history_index).
@@ -35,7 +36,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemovalPlan:
     """What retention does, and sentences on old nights that stay as they are."""
 
     removals: list[Removal]
@@ -46,7 +47,7 @@ def checked(nights: int) -> int:
     """Return how many nights are kept whole; raise CampaignError for too few."""
     if nights < FEWEST_KEPT:
         raise CampaignError(
-            f"KEEP_NIGHTS={nights}: keep {FEWEST_KEPT} at least, tonight's and the one before"
+            f"KEEP_NIGHTS={nights}: keep at least {FEWEST_KEPT}, tonight's and the one before"
         )
     return nights
 
@@ -54,21 +55,24 @@ def checked(nights: int) -> int:
 def json_of(path: Path) -> dict[str, Any]:
     """Return a JSON object of a file, empty where there is none that can be read."""
     try:
-        found = json.loads(path.read_text())
+        found = files.read_json(path)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def nights_of(root: Path, site: str) -> dict[Path, dict[str, Any]]:
+def nights_of(root: Path, site: str) -> dict[Path, Manifest]:
     """Return the nights of a site and what they measured again, with their manifests, by time."""
     found = {}
     for path in sorted((root / "runs").glob("*/manifest.json")):
-        manifest = json_of(path)
-        own = not path.parent.is_symlink() and manifest.get("campaign") == path.parent.name
-        if not own or is_imported(path.parent) or manifest.get("site") != site:
+        try:
+            manifest = read_manifest(path.parent)
+        except CampaignError:
             continue
-        if isinstance(manifest.get("night"), dict):
+        own = not path.parent.is_symlink() and manifest.campaign == path.parent.name
+        if not own or is_imported(path.parent) or manifest.site != site:
+            continue
+        if manifest.night:
             found[path.parent] = manifest
     return found
 
@@ -84,13 +88,15 @@ def size_of(paths: list[Path]) -> int:
     return sum(file.lstat().st_size for path in paths for file in path.rglob("*") if file.is_file())
 
 
-def reason_to_keep(root: Path, night: Path, manifest: dict[str, Any]) -> str | None:
+def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
     """Return why an old night stays whole, if there is a reason."""
     told = json_of(night / "night.json")
     if told.get("verdict") == "regression":
         return "it has a confirmed regression"
-    if not manifest.get("finished_utc") or told.get("verdict") in (None, "measure again"):
-        return f"it is not decided; go on with: make nightly RESUME={night.name}"
+    if told.get("verdict") in (None, "measure again"):
+        return f"it is undecided; resume it: make nightly RESUME={night.name}"
+    if not manifest.finished_utc:
+        return f"launches of it are missing; measure them: make nightly RESUME={night.name}"
     if not (night / KEPT_ROWS).is_file():
         return f"it has no {KEPT_ROWS}, without which it would be lost to the history"
     return None
@@ -104,14 +110,14 @@ def named_in(root: Path, name: str) -> Path | None:
     return None
 
 
-def plan(root: Path, site: str, keep: int) -> Plan:
+def plan(root: Path, site: str, keep: int) -> RemovalPlan:
     """Return what is removed where the newest `keep` nights of a site stay whole."""
     all_of_site = nights_of(root, site)
-    own = [path for path, one in all_of_site.items() if not one["night"].get("again_of")]
+    own = [path for path, one in all_of_site.items() if one.night and not one.night.again_of]
     removals, kept = [], []
     for night in own[: max(0, len(own) - keep)]:
         belonging = [night, *(path for path, one in all_of_site.items()
-                              if one["night"].get("again_of") == night.name)]  # fmt: skip
+                              if one.night and one.night.again_of == night.name)]  # fmt: skip
         left = [path for path in belonging if remains(path)]
         if not left:
             continue
@@ -123,7 +129,7 @@ def plan(root: Path, site: str, keep: int) -> Plan:
             kept.append(f"{night.name} stays whole: {reason}")
         else:
             removals += [Removal(path, size_of(remains(path))) for path in left]
-    return Plan(removals, kept)
+    return RemovalPlan(removals, kept)
 
 
 def remove(removal: Removal) -> None:
@@ -131,24 +137,28 @@ def remove(removal: Removal) -> None:
 
     Raises CampaignError where that cannot be done.
     """
-    campaign = removal.campaign
+    with rights_of_owner(removal.campaign):
+        _remove(removal.campaign)
+
+
+def _remove(campaign: Path) -> None:
     try:
         # First what readers go by: from here on the history takes the rows that were kept.
-        manifest = json.loads((campaign / "manifest.json").read_text())
-        manifest.setdefault("raw_removed_utc", folder.utc_now())
-        folder.write_json(campaign / "manifest.json", manifest)
+        manifest = read_manifest(campaign)
+        if not manifest.raw_removed_utc:
+            write_manifest(campaign, manifest.changed(raw_removed_utc=files.utc_now()))
         for path in remains(campaign):
             aside = campaign / f".removed-{path.name.removeprefix('.removed-')}"
             if path != aside and not aside.exists():
                 path = path.rename(aside)
             shutil.rmtree(path)
-    except (OSError, ValueError) as error:
+    except (OSError, CampaignError) as error:
         raise CampaignError(
             f"the raw output of {campaign.name} could not be removed: {error}"
         ) from None
 
 
-def sentences(found: Plan, dry_run: bool) -> list[str]:
+def sentences(found: RemovalPlan, dry_run: bool) -> list[str]:
     """Return what retention says before it does it."""
     verb = "would remove" if dry_run else "removing"
     return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import subprocess
@@ -12,15 +11,21 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from campaign import choice, folder
-from campaign.folder import CampaignError
-from campaign.progress import Progress
-from containers.locking import Held, NotShared, exclusive, exclusive_on_machine
+from campaign import leftovers
+from campaign.progress import CampaignProgress
+from containers import selection
+from records import files as folder
+from records import schedule
+from records.base import CampaignError
+from records.journal import Stopped, cause_of
+from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
+from records.manifest import Manifest, RoundDone
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
+#: So often on end ReFrame may end with launches left and none measured.
+MOST_IN_VAIN = 3
 
 
 class SiteIsBusy(CampaignError):
@@ -34,24 +39,27 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
     Where no scheduler keeps jobs apart, the whole machine is held: checkouts share its processors.
     Raises SiteIsBusy where another campaign is measuring, and CampaignError for an unknown site.
     """
+    scheduler = selection.site_data(root, site)["scheduler"]
     note = f"process {os.getpid()} of {root} since {folder.utc_now()}"
-    lock = root / ".wyeast" / "locks" / f"campaign-{site}.lock"
+    # Beside what else is of whoever measures on the site: on the cluster in a box that is the job
+    # user, and no folder is written by two users.
+    lock = root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
     with ExitStack() as held:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if choice.site_data(root, site)["scheduler"] == "local":
+            if scheduler == "local":
                 place = "this machine"
                 held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
-        except Held as holder:
+        except LockHeld as holder:
             raise SiteIsBusy(
                 f"another campaign is measuring on {place} ({holder}), and two at once would "
-                "measure each other; wait until it has ended"
+                "disturb each other; wait until it has ended"
             ) from None
         except OSError as error:
             raise CampaignError(
-                f"{lock} cannot be opened: {error.strerror}; if this checkout is another user's, "
-                "measure in one of your own"
+                f"{lock} cannot be opened: {error.strerror}; if this checkout belongs to another "
+                "user, use one of your own"
             ) from None
         except NotShared as error:
             print(
@@ -67,44 +75,144 @@ def end_with_parent() -> None:
 
 
 def run_round(
-    root: Path, campaign: Path, manifest: dict[str, Any], number: int, progress: Progress
-) -> dict[str, Any]:
-    """Measure one round with ReFrame; return what became of it.
+    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
+) -> RoundDone:
+    """Measure what is left of a round with ReFrame; return what became of it.
 
-    Launches that the campaign already has are not measured again.
+    It is over when each of its launches is done or missing, as the journal has it, however often
+    ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
+    nothing, and OSError where the campaign cannot be written.
     """
-    logs = campaign / "reframe"
-    logs.mkdir(exist_ok=True)
-    report = logs / f"round{number:03d}.json"
+    before, state = 0, schedule.state_of(campaign)
+    if state:
+        before = state.recorded()
+    began, began_utc = time.monotonic(), folder.utc_now()
+    sessions = vain = 0
+    while True:
+        recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
+        code = run_reframe(root, campaign, manifest, number, progress)
+        sessions += 1
+        with schedule.held(campaign) as held:
+            names = [one.job for one in held.state.open(number) if one.in_flight and one.job]
+            is_here = is_local(root, manifest.site)
+            jobs = [int(job) for job in names if is_here and job.isdigit()]
+            if not is_here:
+                leftovers.end_queued(campaign, scheduler_of(root, manifest.site), names)
+            if ended := leftovers.end_all(campaign, jobs):
+                progress.say(f"{ended} processes were ended that ReFrame left behind")
+            held.settle(f"ReFrame {how_it_ended(code)} during the launch")
+            held.find_gone(number)
+            state = held.state
+            if state.is_settled(number):
+                # ReFrame fails where it finds nothing to do, and here that is as it should be; so
+                # is a kill after the last launch.
+                code = max(code, 0) if state.sessions > known else 0
+                break
+            vain = vain + 1 if state.recorded() <= recorded else 0
+            if state.sessions == known and code >= 0:
+                raise CampaignError(
+                    f"round {number} measured nothing; ReFrame's messages are in "
+                    f"{log_of(campaign, number)}"
+                )
+            left, of = state.open(number), state.rounds.get(number)
+            sentence = f"ReFrame {how_it_ended(code)} " + (
+                f"with {len(left)} of {len(of)} launches of round {number} left"
+                if of is not None
+                else f"before it had planned round {number}"
+            )
+            # What was lost last says more than how the process that saw it ended.
+            causes = [one.cause for one in state.of(number) if one.cause and one.is_left]
+            sentence += f" ({causes[-1]})" if causes else ""
+            if vain == MOST_IN_VAIN:
+                held.add(Stopped(cause=cause_of(sentence)))
+                raise CampaignError(
+                    f"{sentence}, {vain} times without having measured anything; its messages are "
+                    f"in {log_of(campaign, number)}; put that right and resume: "
+                    f"{go_on_with(campaign, manifest)}"
+                )
+        progress.say(f"{sentence}; it is started again for them")
+    if not state.recorded():
+        causes = [f" ({one.cause})" for one in state.of(number) if one.cause]
+        raise CampaignError(
+            f"round {number} measured nothing{''.join(causes[:1])}; ReFrame's messages are in "
+            f"{log_of(campaign, number)}"
+        )
+    return RoundDone(
+        round=number,
+        started_utc=began_utc,
+        wall_s=time.monotonic() - began,
+        launches=state.recorded() - before,
+        load_average=os.getloadavg()[0],
+        # Also of what failed before a RESUME, which this ReFrame did not measure.
+        reframe_exit_code=code or int(progress.has_failures(number) or state.has_failures(number)),
+    )
+
+
+def is_local(root: Path, site: str) -> bool:
+    """Return whether a site's launches are processes of this machine."""
+    return scheduler_of(root, site) == "local"
+
+
+def scheduler_of(root: Path, site: str) -> str:
+    """Return ReFrame's name of a site's scheduler."""
+    return str(selection.site_data(root, site)["scheduler"])
+
+
+def go_on_with(campaign: Path, manifest: Manifest) -> str:
+    """Return the command by which somebody goes on with a campaign, or with the night it is of."""
+    night = manifest.night
+    if night is None:
+        return f"make run RESUME={campaign.name}"
+    return f"make nightly RESUME={night.again_of or campaign.name}"
+
+
+def how_it_ended(code: int) -> str:
+    """Return how a process ended, to stand after its name."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def log_of(campaign: Path, number: int) -> Path:
+    """Return where ReFrame's messages of a round are."""
+    return campaign / "reframe" / f"round{number:03d}.log"
+
+
+def run_reframe(
+    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
+) -> int:
+    """Have ReFrame measure what is left of a round; return its exit code, negative for a signal."""
+    log = log_of(campaign, number)
+    log.parent.mkdir(exist_ok=True)
     command = [
-        str(root / "campaign" / "bin" / "reframe"),
+        str(root / "reframe_checks" / "bin" / "reframe"),
         "-c", str(root / "reframe_checks"),
         "-r",
         "--exec-policy=serial",
         "--exec-order=random",
-        f"--report-file={report}",
+        f"--report-file={log.with_suffix('.json')}",
     ]  # fmt: skip
     environment = {
         **os.environ,
-        "RFM_SYSTEM": manifest["site"],
+        "RFM_SYSTEM": manifest.site,
         "RFM_COLORIZE": "no",
-        "WYEAST_TIER": manifest["tier"],
-        "WYEAST_IMAGES": ",".join(manifest["images"]),
+        "WYEAST_TIER": manifest.tier,
+        "WYEAST_IMAGES": ",".join(manifest.images),
         "WYEAST_CAMPAIGN": str(campaign),
+        leftovers.MARK: str(campaign),
         "WYEAST_ROUND": str(number),
-        "WYEAST_ORDER_SEED": str(manifest["order_seed"] + number),
+        "WYEAST_ORDER_SEED": str(manifest.order_seed + number),
     }
     # What proves the programs and compares no implementations is run when it is asked for by name.
-    command += ["-n", manifest["checks"]] if manifest["checks"] else ["-T", VALIDATION]
-    if manifest.get("time_limit"):
-        command += ["-S", f"time_limit={manifest['time_limit']}"]
-    if manifest.get("raw_by_rank"):
+    command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+    if manifest.time_limit:
+        command += ["-S", f"time_limit={manifest.time_limit}"]
+    if manifest.raw_by_rank:
         command += ["-S", "raw_by_rank=yes"]
-    before = folder.finished_launches(campaign)
-    if any(name.startswith(folder.round_prefix(number)) for name in before):
-        environment["WYEAST_RESUMING"] = "1"
-    began, began_utc = time.monotonic(), folder.utc_now()
-    with (logs / f"round{number:03d}.log").open("a") as log:
+    with log.open("a") as messages:
         reframe = subprocess.Popen(
             command,
             cwd=root,
@@ -116,55 +224,5 @@ def run_round(
             preexec_fn=end_with_parent,
         )
         assert reframe.stdout is not None
-        progress.follow(number, reframe.stdout, log)
-        exit_code = reframe.wait()
-    keep_lost_launches(campaign, report)
-    finished = folder.finished_launches(campaign)
-    if not finished:
-        raise CampaignError(
-            f"round {number} measured nothing; ReFrame's own words are in {log.name}"
-        )
-    return {
-        "round": number,
-        "started_utc": began_utc,
-        "wall_s": time.monotonic() - began,
-        "launches": len(finished - before),
-        "load_average": os.getloadavg()[0],
-        "reframe_exit_code": exit_code,
-    }
-
-
-def keep_lost_launches(campaign: Path, report: Path) -> None:
-    """Keep what is left of launches that ended before they could be judged.
-
-    A launch that hit its time limit or whose job vanished never reaches ReFrame's sanity stage.
-    What was asked of it is in its stage folder, written before it started.
-    """
-    if not report.is_file():
-        return
-    known = folder.finished_launches(campaign)
-    for run in json.loads(report.read_text())["runs"]:
-        for case in run["testcases"]:
-            asked = Path(case.get("stagedir") or "/nonexistent") / "launch_asked.json"
-            if case["result"] != "fail" or not asked.is_file():
-                continue
-            record = json.loads(asked.read_text())
-            if record["launch"] in known:
-                continue
-            reason = (case.get("fail_reason") or "the launch was lost").splitlines()[0]
-            stage = asked.parent
-            files = {
-                "stdout": stage / str(case.get("job_stdout") or "rfm_job.out"),
-                "stderr": stage / str(case.get("job_stderr") or "rfm_job.err"),
-                "job.sh": stage / "rfm_job.sh",
-            }
-            sentence = f"{case.get('fail_phase', 'run')}: {reason}"
-            lost = {
-                "position": None,
-                "ended_utc": folder.utc_now(),
-                "wall_s": None,
-                "exit_code": None,
-                "outcome": "failed",
-                "sentence": sentence,
-            }
-            folder.write_launch(campaign, {**record, **lost}, files)
+        progress.follow(number, reframe.stdout, messages)
+        return reframe.wait()

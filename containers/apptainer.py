@@ -8,14 +8,17 @@ Standard library only: this runs before the virtual environment exists.
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
+from records.causes import one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -24,6 +27,11 @@ RECIPE = "2"
 SUITE = "sid"
 # Of sid's C library, all that Apptainer's two programs load.
 C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2")
+
+#: Commands that start nothing of a file that they are given. `build` runs a definition of ours.
+STARTS_NOTHING = ("--version", "build", "key", "pull", "push", "sif", "sign", "verify")
+#: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
+FLAGS = ("--cleanenv", "--contain", "--no-home", "--userns")
 
 
 def state_folder() -> Path:
@@ -73,23 +81,129 @@ def exec_options() -> list[str]:
     return ["--userns", *options] if os.geteuid() == 0 else options
 
 
+def mount_option(source: str, place: str, writable: bool = True) -> str:
+    """Return the option of `apptainer exec` that shows a folder in the container, as one word.
+
+    Apptainer reads the fields as those of a CSV file, so any path can be quoted; those of `--bind`
+    end at a comma or a colon.
+    """
+    fields = ["type=bind", f"source={source}", f"destination={place}"]
+    quoted = [
+        '"{}"'.format(text.replace('"', '""')) if re.search(r'[",\s]', text) else text
+        for text in fields + ([] if writable else ["ro"])
+    ]
+    return f"--mount={','.join(quoted)}"
+
+
+class ImageError(Exception):
+    """An image cannot be used; the text is a sentence with the next step."""
+
+
+class NotAdmitted(ImageError):
+    """Something would be run that nobody has admitted; the text is a sentence."""
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from one that was put into its place, or written, later."""
+    status = path.stat()
+    return (
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """An image that may run here, as it was when somebody found so.
+
+    It is made where that is found and nowhere else: by `containers.trust.admit`, of what a build
+    has just made, and of the bases. What takes one cannot be given a path that nobody has asked
+    about, and Apptainer is not given a file that has become another one since.
+    """
+
+    path: Path
+    state: tuple[int, ...]
+
+    def __fspath__(self) -> str:
+        """Return the path, so that this is one."""
+        return str(self.path.absolute())
+
+    def __str__(self) -> str:
+        """Return the path, as a command has it."""
+        return str(self.path.absolute())
+
+
+def command(*words: str | Path | Admitted) -> list[str]:
+    """Return the command that calls Apptainer: every call of this project is made by this.
+
+    Raises NotAdmitted for a call that would start what is in a file that is not admitted, or is
+    another one by now, or that would give it more than `exec_options` does: the caller's variables,
+    or, where the caller is root, root outside of a user namespace.
+    """
+    verb = str(words[0])
+    if verb == "exec":
+        _check_exec(words[1:])
+    elif verb not in STARTS_NOTHING:
+        raise NotAdmitted(
+            f"`apptainer {verb}` may start what is in an image, so it is not used here"
+        )
+    return [str(apptainer_command()), *map(str, words)]
+
+
+def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
+    options: list[str] = []
+    for word in words:
+        if isinstance(word, Admitted):
+            image = word
+            break
+        # Only so is it certain which word Apptainer takes for the image.
+        if str(word) not in FLAGS and not (str(word).startswith("--") and "=" in str(word)):
+            raise NotAdmitted(f"{word} was not admitted, so nothing in it is started")
+        options.append(str(word))
+    else:
+        raise NotAdmitted("no image was admitted, so nothing is started")
+    needed = {"--cleanenv", *(["--userns"] if os.geteuid() == 0 else [])}
+    if lacking := needed - set(options):
+        raise NotAdmitted(f"{image} is not started without {' and '.join(sorted(lacking))}")
+    try:
+        same = state_of(image.path) == image.state
+    except OSError:
+        same = False
+    if not same:
+        raise NotAdmitted(
+            f"{image} is not the file that was admitted, so it is not started; run this again to "
+            "have the new file checked"
+        )
+
+
+#: What the kernel says of a disk without room, and of a user who has used up a share of it.
+FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
+
+
 class CallError(Exception):
     """Apptainer has failed; the text is what it said at last."""
 
 
-def call(*arguments: str | Path, **environment: str) -> str:
+def call(*words: str | Path | Admitted, patience_s: float | None = None, **environment: str) -> str:
     """Run Apptainer without a terminal and return its standard output.
 
-    The variables are added to the caller's. Raises CallError.
+    The variables are added to the caller's; `patience_s` is how long it may take. Raises CallError,
+    and NotAdmitted as `command` does.
     """
-    done = subprocess.run(
-        [apptainer_command(), *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-        env={**os.environ, "APPTAINER_QUIET": "1", **environment},
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command(*words),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            env={**os.environ, "APPTAINER_QUIET": "1", **environment}, timeout=patience_s,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CallError(
+            f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"
+        ) from None
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise CallError((lines or ["it said nothing"])[-1].removeprefix("FATAL:").strip())
+        # What failed first is said first, and a full disk makes much else fail.
+        said = [line for line in lines if FULL.search(line)] or lines or ["it said nothing"]
+        raise CallError(one_line(said[-1].removeprefix("FATAL:")))
     return done.stdout
 
 
@@ -147,6 +261,14 @@ def _install_package(state: Path) -> bool:
 def _unpack(state: Path) -> None:
     """Unpack sid's Apptainer aside and move it into its place."""
     prefix = state / "apptainer"
+    # It looks for what it has mounted in the kernel's list, which writes these letters otherwise,
+    # and waits for an image that has been there all the time.
+    if re.search(r"[\s\\]", str(prefix)):
+        raise ProvisionError(
+            f"Apptainer cannot mount an image where its own folder, here {prefix}, has a space or "
+            "a backslash in its path: have Apptainer installed on this machine, so that it is "
+            "found on PATH, or move the checkout to a path without them"
+        )
     debs = state / "apptainer.debs"
     unpacked = state / "apptainer.unpacked"
     for folder in (prefix, debs, unpacked):
@@ -167,20 +289,20 @@ def _unpack(state: Path) -> None:
     finally:
         shutil.rmtree(debs, ignore_errors=True)
         shutil.rmtree(unpacked, ignore_errors=True)
-    command = private_command()
-    command.parent.mkdir(parents=True, exist_ok=True)
+    own = private_command()
+    own.parent.mkdir(parents=True, exist_ok=True)
     # Apptainer finds squashfuse and mksquashfs on PATH. Its remarks about programs that it does
     # not need would stand in the standard error of every launch; its warnings still do.
     paths = f'"$PATH":/usr/sbin:{shlex.quote(str(programs.tools_folder(state)))}/usr/bin'
     program = shlex.quote(str(prefix / "bin" / "apptainer"))
-    command.write_text(
+    own.write_text(
         "#!/bin/sh\n"
         ': "${APPTAINER_QUIET=1}"\n'
         "export APPTAINER_QUIET\n"
         f'PATH={paths} exec {program} "$@"\n'
     )
-    command.chmod(0o755)
-    done = subprocess.run([command, "--version"], capture_output=True, text=True)
+    own.chmod(0o755)
+    done = subprocess.run([own, "--version"], capture_output=True, text=True)
     if done.returncode:
         raise ProvisionError(f"the unpacked Apptainer does not start: {done.stderr.strip()}")
     _stamp().write_text(_recipe())
@@ -228,12 +350,12 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true", help="print nothing unless it fails")
     options = parser.parse_args()
     try:
-        command = provide(say=not options.quiet)
+        found = provide(say=not options.quiet)
     except ProvisionError as error:
         print(f"apptainer: {error}", file=sys.stderr)
         return 1
     if not options.quiet:
-        print(command)
+        print(found)
     return 0
 
 

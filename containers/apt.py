@@ -23,7 +23,7 @@ class AptError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class AptEntry:
     """One entry of an apt configuration: `deb` archives at `uris`, of `suites`."""
 
     uris: tuple[str, ...]
@@ -47,7 +47,7 @@ class Source:
         return "\n".join(lines) + "\n"
 
 
-def parse_deb822(text: str) -> list[Source]:
+def parse_deb822(text: str) -> list[AptEntry]:
     """Return the binary-package entries of a `.sources` file."""
     found = []
     for paragraph in re.split(r"\n[ \t]*\n", "\n".join(_without_comments(text))):
@@ -65,7 +65,7 @@ def parse_deb822(text: str) -> list[Source]:
         if "deb" not in fields.get("types", "").split():
             continue
         found.append(
-            Source(
+            AptEntry(
                 tuple(fields.get("uris", "").split()),
                 tuple(fields.get("suites", "").split()),
                 tuple(fields.get("components", "").split()),
@@ -84,7 +84,7 @@ def _without_comments(text: str) -> Iterable[str]:
 ONE_LINE = re.compile(r"deb[ \t]+(?:\[(?P<options>[^]]*)\][ \t]*)?(?P<rest>\S.*)$")
 
 
-def parse_one_line(text: str) -> list[Source]:
+def parse_one_line(text: str) -> list[AptEntry]:
     """Return the binary-package entries of a `sources.list` file."""
     found = []
     for line in text.splitlines():
@@ -98,7 +98,7 @@ def parse_one_line(text: str) -> list[Source]:
         )
         if len(words) > 1:
             found.append(
-                Source(
+                AptEntry(
                     (words[0],),
                     (words[1],),
                     tuple(words[2:]),
@@ -109,7 +109,7 @@ def parse_one_line(text: str) -> list[Source]:
     return found
 
 
-def machine_sources(etc: Path = Path("/etc/apt")) -> list[Source]:
+def machine_sources(etc: Path = Path("/etc/apt")) -> list[AptEntry]:
     """Return the entries of the machine's apt configuration, in apt's order of files."""
     found = []
     parts = sorted((etc / "sources.list.d").glob("*"))
@@ -134,7 +134,7 @@ def machine_codename(os_release: Path = Path("/etc/os-release")) -> str:
     return match[1] if match else ""
 
 
-def distribution_sources(sources: list[Source], codename: str) -> list[Source]:
+def distribution_sources(sources: list[AptEntry], codename: str) -> list[AptEntry]:
     """Return the distribution's own entries among all: those of its codename's suites."""
     own = {codename, f"{codename}-updates", f"{codename}-security"}
     found = []
@@ -142,12 +142,12 @@ def distribution_sources(sources: list[Source], codename: str) -> list[Source]:
         suites = tuple(suite for suite in source.suites if suite in own)
         if codename and suites and "main" in source.components:
             found.append(
-                Source(source.uris, suites, source.components, source.signed_by, source.trusted)
+                AptEntry(source.uris, suites, source.components, source.signed_by, source.trusted)
             )
     return found
 
 
-def sources_of_suite(suite: str, sources: list[Source], codename: str) -> list[Source]:
+def sources_of_suite(suite: str, sources: list[AptEntry], codename: str) -> list[AptEntry]:
     """Return entries for a Debian suite (and its security updates) at the machine's own mirrors.
 
     Raises AptError where the machine has no mirror of its distribution.
@@ -164,10 +164,10 @@ def sources_of_suite(suite: str, sources: list[Source], codename: str) -> list[S
         if f"{codename}-security" in source.suites and suite != "sid":
             wanted.append(f"{suite}-security")
         if wanted:
-            found.append(Source(source.uris, tuple(wanted), ("main",), signed_by, source.trusted))
+            found.append(AptEntry(source.uris, tuple(wanted), ("main",), signed_by, source.trusted))
     if not any(suite in source.suites for source in found):
         raise AptError(
-            "the machine's apt configuration names no mirror of its own distribution "
+            "this machine's apt configuration names no mirror of its own distribution "
             f"({codename or 'which is unknown'}); add one to /etc/apt/sources.list.d"
         )
     return found
@@ -176,7 +176,7 @@ def sources_of_suite(suite: str, sources: list[Source], codename: str) -> list[S
 class PrivateApt:
     """apt-get with its own lists and sources, under a folder of its own."""
 
-    def __init__(self, folder: Path, sources: list[Source], types: str = "deb") -> None:
+    def __init__(self, folder: Path, sources: list[AptEntry], types: str = "deb") -> None:
         """Write the configuration for `sources` into `folder`."""
         self.folder = folder.resolve()
         for name in ("state/lists/partial", "cache/archives/partial"):
@@ -224,15 +224,15 @@ class PrivateApt:
             )
         except FileNotFoundError:
             raise AptError(
-                "this machine has no apt-get; install Apptainer and squashfs-tools by its own "
+                "this machine has no apt-get; install Apptainer and squashfs-tools with its own "
                 "package manager"
             ) from None
         if done.returncode:
             words = (done.stderr + done.stdout).splitlines()
             complaint = next((line for line in words if line.startswith("E: ")), "E: it failed")
             raise AptError(
-                f"apt-get {' '.join(arguments)}: {complaint[3:]} Check the network and the "
-                f"mirror of the machine's apt configuration, then try again"
+                f"apt-get {' '.join(arguments)}: {complaint[3:]} Check the network and the mirror "
+                "in the machine's apt configuration, then try again"
             )
 
     def update(self) -> None:
@@ -273,7 +273,7 @@ def of_machine(state: Path) -> PrivateApt:
     sources = distribution_sources(machine_sources(), codename)
     if not sources:
         raise AptError(
-            "the machine's apt configuration names no mirror of its own distribution "
+            "this machine's apt configuration names no mirror of its own distribution "
             f"({codename or 'which is unknown'}); add one to /etc/apt/sources.list.d"
         )
     return PrivateApt(state / "apt" / "machine", sources)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from containers import apt, programs, sources
-from containers.apptainer import apptainer_command
-from containers.commands import Progress, StepError, log_path, run_logged
-from containers.table import Implementation, Table
+from containers.apptainer import Admitted, ImageError, command, state_of
+from containers.commands import BuildProgress, StepError, log_path, run_logged
+from containers.table import Implementation, ImplementationTable
+from records.files import put_in_place
 
 Bootstrap = Literal["mmdebstrap", "docker"]
 
@@ -54,7 +56,7 @@ class Base:
 
 def bases_of(
     root: Path,
-    table: Table,
+    table: ImplementationTable,
     implementation: Implementation,
     pinned: sources.Sources,
     bootstrap: Bootstrap,
@@ -88,16 +90,34 @@ def bases_of(
     return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
 
 
-def ensure_bases(bases: Iterable[Base], root: Path, progress: Progress) -> None:
+def admit(base: Base, state: Path) -> Admitted:
+    """Return a base that is there, of which programs run; raises ImageError unless it is ours.
+
+    It is a file of root's, of the caller's or of whom the checkout belongs to, and nobody else may
+    write it.
+    """
+    path = base.path(state)
+    before = state_of(path)
+    status = path.lstat()
+    ours = {0, os.geteuid(), state.stat().st_uid}
+    if not stat.S_ISREG(status.st_mode) or status.st_uid not in ours or status.st_mode & 0o002:
+        raise ImageError(
+            f"{path} cannot be trusted: it is not a regular file, belongs to another user, or can "
+            "be written by others; remove it, and it will be made again"
+        )
+    return Admitted(path, before)
+
+
+def ensure_bases(bases: Iterable[Base], root: Path, progress: BuildProgress) -> None:
     """Make the bases that are not there, side by side: each keeps one core busy."""
     lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
 
     def make(base: Base) -> None:
         path = make_base(base, root, log_path(root, f"{base.name}-base"))
-        progress.say(f"the {base.name} base is there, {path.stat().st_size / 1e6:.0f} MB")
+        progress.say(f"the {base.name} base is ready, {path.stat().st_size / 1e6:.0f} MB")
 
     for base in lacking:
-        progress.say(f"making the {base.name} base by {base.bootstrap}")
+        progress.say(f"making the {base.name} base with {base.bootstrap}")
     with ThreadPoolExecutor() as pool:
         list(pool.map(make, lacking))
 
@@ -114,7 +134,7 @@ def make_base(base: Base, root: Path, log: Path) -> Path:
             _from_registry(base, root, aside, log)
         else:
             _from_mirror(base, state, aside, log)
-        aside.rename(path)
+        put_in_place(aside, path)
     finally:
         aside.unlink(missing_ok=True)
     for old in path.parent.glob(f"{base.name}-{base.bootstrap}-*"):
@@ -178,7 +198,8 @@ def _lacking(log: Path) -> str:
     if not found:
         return ""
     return (
-        f", since the mirror has not {found['package']} {found['version']}, which {sources.LOCK} "
+        f", since the mirror does not have {found['package']} {found['version']}, which "
+        f"{sources.LOCK} "
         "pins: use a mirror that has it, or pin another version there"
     )
 
@@ -190,11 +211,11 @@ def _from_registry(base: Base, root: Path, target: Path, log: Path) -> None:
     insecure = ["--no-https"] if base.debian.docker.startswith("localhost:") else []
     try:
         run_logged(
-            [str(apptainer_command()), "build", "--fakeroot", *insecure,
-             "--mksquashfs-args", "-comp lz4",
-             "--build-arg", f"image={base.debian.docker}",
-             "--build-arg", f"packages={' '.join(base.packages)}",
-             str(target), str(root / DEFINITION)],
+            command("build", "--fakeroot", *insecure,
+                    "--mksquashfs-args", "-comp lz4",
+                    "--build-arg", f"image={base.debian.docker}",
+                    "--build-arg", f"packages={' '.join(base.packages)}",
+                    target, root / DEFINITION),
             f"the {base.name} base from {base.debian.docker}",
             log,
             scratch,

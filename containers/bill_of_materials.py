@@ -1,8 +1,8 @@
 """What is in an image, as a software bill of materials in CycloneDX 1.6 (JSON).
 
-It is made of the image's own manifest alone, so that the bill beside an image, the one inside it
-and one that somebody else makes are the same. `python -m containers.bill_of_materials` writes it
-beside images that have none.
+It is made of the image's own manifest alone, when the image is built, and put into its file.
+`python -m containers.bill_of_materials` writes it beside images that have none there; nothing of an
+image runs for it.
 """
 
 import argparse
@@ -16,10 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from containers import images
-from containers.apptainer import CallError, call, exec_options
+from containers import images, sif_objects
+from containers.apptainer import Admitted, CallError, call, exec_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
+from containers.sif_header import SifError
+from records.files import write_whole
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -62,7 +64,7 @@ def bill_of(manifest: dict[str, Any], software: list[dict[str, Any]]) -> str:
             components=[*_components(manifest), *_of_spack(software)],
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise images.ImageError(f"the image's manifest is not as it must be: {error}") from None
+        raise images.ImageError(f"the image's manifest is malformed: {error}") from None
     found.register_dependency(image, found.components)
     output = make_outputter(found, OutputFormat.JSON, SchemaVersion.V1_6)
     return output.output_as_string(indent=1) + "\n"
@@ -132,8 +134,8 @@ def _of_spack(software: list[dict[str, Any]]) -> "Iterator[Component]":
         )  # fmt: skip
 
 
-def read_bill(image: Path) -> str:
-    """Return the bill of a SIF file, made of what it says inside; raises ImageError."""
+def read_bill(image: Admitted) -> str:
+    """Return the bill of an image, made of what a program in it reads; raises ImageError."""
 
     def inside(path: str) -> Any:
         return json.loads(call("exec", *exec_options(), image, "cat", path))
@@ -142,8 +144,19 @@ def read_bill(image: Path) -> str:
         manifest = inside(MANIFEST)
         software = inside(SPACK_SOFTWARE) if "spack" in manifest else []
     except (CallError, ValueError, TypeError) as error:
-        raise images.ImageError(f"{image} does not say what is in it: {error}") from None
+        raise images.ImageError(f"{image} does not say what it contains: {error}") from None
     return bill_of(manifest, software)
+
+
+def bill_inside(image: Path) -> str:
+    """Return the bill that a SIF file has as an object; raises ImageError where it has none."""
+    try:
+        return sif_objects.bill(image)
+    except (OSError, SifError) as error:
+        raise images.ImageError(
+            f"{image} does not say what is in it: {error}; a build by {images.BUILD_COMMAND} puts "
+            "the bill of materials into the image"
+        ) from None
 
 
 def path_of(image: Path) -> Path:
@@ -153,10 +166,7 @@ def path_of(image: Path) -> Path:
 
 def write(image: Path, text: str) -> None:
     """Write the bill of an image beside it, whole or not at all."""
-    path = path_of(image)
-    aside = path.with_name(f".new-{path.name}")
-    aside.write_text(text)
-    aside.replace(path)
+    write_whole(path_of(image), text)
 
 
 def put_inside(image: Path, text: str, scratch: Path) -> None:
@@ -173,22 +183,24 @@ def main() -> int:
         prog="python -m containers.bill_of_materials",
         description="Write beside each image its software bill of materials (CycloneDX, JSON).",
     )
-    parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
+    parser.add_argument(
+        "--images", default="", metavar="a,b|all", help="which images (default: all)"
+    )
     options = parser.parse_args()
 
     def work() -> int:
         for name in images.chosen(ROOT, options.images):
             image = images.verify(ROOT, name)
-            text = read_bill(image)
+            text = bill_inside(image)
             path = path_of(image)
             same = path.is_file() and path.read_text() == text
             if not same:
                 write(image, text)
-            print(f"{'is there already' if same else 'written'}: {path}")
+            print(f"{'up to date' if same else 'written'}: {path}")
         return 0
 
     errors = (images.ImageError, ProvisionError)
-    return exit_code("bill", work, errors, "the bills that are written are whole")
+    return exit_code("bill", work, errors, "the bills already written are complete")
 
 
 if __name__ == "__main__":

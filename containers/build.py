@@ -12,25 +12,29 @@ from typing import Any
 
 from containers import (
     apt,
+    bases,
     bill_of_materials,
     images,
     installed,
+    origin,
     packing,
     sif_header,
     sources,
-    spack,
-    spack_environment,
-    spack_image,
-    spack_mirror,
-    spack_site,
     staging,
+    trust,
 )
-from containers.apptainer import CallError, apptainer_command, call, exec_options, provide
+from containers.apptainer import Admitted, CallError, call, command, exec_options, provide, state_of
 from containers.bases import Bootstrap, bases_of, ensure_bases
-from containers.commands import Progress, StepError, log_path, run_logged
+from containers.commands import BuildProgress, StepError, log_path, run_logged
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
+from containers.spack import environment as spack_environment
+from containers.spack import image as spack_image
+from containers.spack import mirror as spack_mirror
+from containers.spack import site as spack_site
+from containers.spack import tool as spack
 from containers.table import TABLE, Packed, TableError, load_table
+from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -49,7 +53,7 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
     pinned = sources.load_sources(root)
     implementation = table.resolve(name)
     wheels = tuple(pinned.wheel(source, implementation.name) for source in implementation.sources)
-    bases = bases_of(root, table, implementation, pinned, bootstrap)
+    both = bases_of(root, table, implementation, pinned, bootstrap)
     packages = {name: pinned.package_version(name) for name in implementation.packages.run}
     # HPL and NetPIPE are programs of MPI.
     archives = tuple(pinned.archives.values()) if implementation.interface == "mpi" else ()
@@ -60,7 +64,7 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
         if wheel not in implementation.sources
     }
     kind = spack_image.SpackRecipe if implementation.builder == "spack" else staging.Recipe
-    recipe = kind(root, implementation, wheels, archives, foreign, bases, packages)
+    recipe = kind(root, implementation, wheels, archives, foreign, both, packages)
     for path in (recipe.definition(), *recipe.launchers()):
         if not path.is_file():
             raise BuildError(
@@ -73,15 +77,17 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
 def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
     """Tell whether the image in the lock is there and made of just these inputs."""
     entry = lock["images"].get(recipe.implementation.name)
-    if not entry or entry["inputs_sha256"] != recipe.inputs_sha256():
+    if not entry or entry.get("inputs_sha256") != recipe.inputs_sha256():
         return False
     try:
-        return bool((images.folder(recipe.root) / entry["file"]).stat().st_size == entry["bytes"])
+        return bool(
+            (images.folder(recipe.root) / entry["file"]).stat().st_size == entry.get("bytes")
+        )
     except OSError:
         return False
 
 
-def build_image(recipe: staging.Recipe, progress: Progress) -> None:
+def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
     """Build one image aside, read what it says it is, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -99,8 +105,9 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
             "inputs_sha256": recipe.inputs_sha256(),
             "built_utc": built_utc,
             "labels": labels,
+            "origin": origin.BUILT,
         }
-        aside.rename(target)
+        put_in_place(aside, target)
         images.write_entry(root, name, entry)
         bill_of_materials.write(target, bill)
     finally:
@@ -109,7 +116,7 @@ def build_image(recipe: staging.Recipe, progress: Progress) -> None:
 
 
 def make_image(
-    recipe: staging.Recipe, target: Path, scratch: Path, built_utc: str, progress: Progress
+    recipe: staging.Recipe, target: Path, scratch: Path, built_utc: str, progress: BuildProgress
 ) -> tuple[dict[str, str], str]:
     """Make an image's file, with all that is temporary in `scratch`.
 
@@ -140,7 +147,7 @@ def make_image(
         }
         scratch.mkdir(parents=True)
         for base, argument in zip(recipe.bases, ("build_base", "run_base"), strict=True):
-            (scratch / arguments[argument]).symlink_to(base.path(state))
+            (scratch / arguments[argument]).symlink_to(bases.admit(base, state))
         binds: list[str] = []
         if isinstance(recipe, spack_image.SpackRecipe):
             assert found is not None, "it was provided above"
@@ -164,18 +171,19 @@ def make_image(
         definition.write_text(recipe.definition().read_text() + DATED.format(built_utc))
         epoch = int(datetime.fromisoformat(built_utc).timestamp())
         run_logged(
-            [str(apptainer_command()), "build", "--fakeroot", "--force",
-             "--mksquashfs-args", staging.SQUASHFS,
-             *(f"--bind={bind}" for bind in binds),
-             *(f"--build-arg={key}={value}" for key, value in arguments.items()),
-             str(target), str(definition)],
+            command("build", "--fakeroot", "--force",
+                    "--mksquashfs-args", staging.SQUASHFS,
+                    *(f"--bind={bind}" for bind in binds),
+                    *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+                    target, definition),
             name,
             log,
             scratch,
             SOURCE_DATE_EPOCH=str(epoch),
         )  # fmt: skip
-        labels = check_content(target, recipe, inputs, log)
-        bill = bill_of_materials.read_bill(target)
+        made = Admitted(target, state_of(target))
+        labels = check_content(made, recipe, inputs, log)
+        bill = bill_of_materials.read_bill(made)
         try:
             bill_of_materials.put_inside(target, bill, scratch)
             sif_header.settle(target, inputs, epoch)
@@ -186,13 +194,15 @@ def make_image(
     return labels, bill
 
 
-def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -> dict[str, str]:
+def check_content(
+    image: Admitted, recipe: staging.Recipe, inputs: str, log: Path
+) -> dict[str, str]:
     """Return a new image's labels, after its labels and manifest were found to be as asked.
 
     Raises StepError for an image that cannot be opened or does not say what it is.
     """
     try:
-        labels = images.labels_inside(image)
+        labels = images.labels_inside(image.path)
         manifest = json.loads(
             call("exec", *exec_options(), image, "cat", bill_of_materials.MANIFEST)
         )
@@ -203,7 +213,7 @@ def check_content(image: Path, recipe: staging.Recipe, inputs: str, log: Path) -
         raise StepError("the new image's labels are not those of its recipe", log)
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
-        raise StepError("an input has changed while it was copied; run the build again", log)
+        raise StepError("an input changed while it was being copied; run the build again", log)
     installed = {name.partition(":")[0]: v for name, v in manifest["debian_packages"].items()}
     for package, version in recipe.packages.items():
         if installed.get(package) != version:
@@ -221,7 +231,7 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
 
     Raises the errors of this package: each is a sentence.
     """
-    progress = Progress()
+    progress = BuildProgress()
     found = [recipe_of(root, name, bootstrap) for name in names]
     # Variants of one implementation have one image.
     recipes = list({recipe.implementation.name: recipe for recipe in found}.values())
@@ -233,7 +243,9 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
     for recipe in recipes:
         if recipe.implementation.packed:
             packing.check(recipe.implementation, needed=recipe in stale())
-    if not stale():
+    waiting = stale()
+    refuse_unknown(root, [recipe for recipe in recipes if recipe not in waiting])
+    if not waiting:
         built = ", ".join(recipe.implementation.name for recipe in recipes)
         print(f"images are up to date: {built}")
         return
@@ -244,13 +256,24 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
                 base.path(root / ".wyeast").unlink(missing_ok=True)
         for recipe in stale():
             name = recipe.implementation.name
-            pulled_from = images.load_lock(root)["images"].get(name, {}).get("pulled_from")
-            if pulled_from and not force:
+            entry = images.load_lock(root)["images"].get(name)
+            if entry and entry.get("origin") != origin.BUILT and not force:
                 progress.say(
-                    f"{name}, pulled from {pulled_from}, is not here or is of other inputs than "
-                    "this checkout's, so it is built anew"
+                    f"{name}, {origin.told(entry)}, is missing or was made from inputs other "
+                    "than this checkout's, so it is being rebuilt"
                 )
             build_image(recipe, progress)
+
+
+def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:
+    """Raise BuildError for images that are as these recipes would have them, by their own word.
+
+    What nobody answers for may be anything, whatever inputs its entry names.
+    """
+    names = [recipe.implementation.name for recipe in recipes]
+    unknown = [name for name in names if not trust.vouched(root, name)]
+    if unknown:
+        raise BuildError("\n".join(origin.question(root, name) for name in unknown))
 
 
 def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
@@ -264,17 +287,18 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
     packing.check_place(found)
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of(name, packing.entry_of(found, table, nothing), table)
-    bases = bases_of(root, table, like, sources.load_sources(root), bootstrap)
+    both = bases_of(root, table, like, sources.load_sources(root), bootstrap)
     with only_build(root):
         provide(builds=True)
-        ensure_bases(bases, root, Progress())
-    packed, lacking = packing.survey(found, like.left_out, bases[-1].path(root / ".wyeast"))
+        ensure_bases(both, root, BuildProgress())
+    base = bases.admit(both[-1], root / ".wyeast")
+    packed, lacking = packing.survey(found, like.left_out, base)
     print(
         f"{name} is {found.family} {found.version}, speaks {found.pmi} ({found.evidence}); "
         f"packing {len(packed.files)} files and {len(packed.libraries)} libraries of the machine"
     )
     if lacking:
-        print(f"left out, since this machine does not have them: {', '.join(lacking)}")
+        print(f"left out because this machine does not have them: {', '.join(lacking)}")
     path = packing.entry_path(root, name)
     before = path.read_bytes() if path.exists() else None
     packing.write_entry(path, packing.entry_of(found, table, packed))
@@ -306,13 +330,13 @@ def main() -> int:
         help="where the Debian under the images comes from: the machine's mirror, or the "
         "container image that containers/sources.lock names (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="build even what is up to date")
     parser.add_argument(
-        "--prefix", metavar="FOLDER", help="pack the MPI that is installed there, instead"
+        "--force", action="store_true", help="build even images that are up to date"
     )
     parser.add_argument(
-        "--name", default="", help="with --prefix: what the implementation is called"
+        "--prefix", metavar="FOLDER", help="instead, pack the MPI installed in this folder"
     )
+    parser.add_argument("--name", default="", help="with --prefix: the implementation's name")
     options = parser.parse_args()
     try:
         if options.prefix is not None:
@@ -338,10 +362,12 @@ def main() -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print(f"build: the disk of {ROOT} is full; make room, then run it again", file=sys.stderr)
+        print(
+            f"build: the disk of {ROOT} is full; free some space and run it again", file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
-        print("build: interrupted; images that were built before are as they were", file=sys.stderr)
+        print("build: interrupted; images built earlier are unchanged", file=sys.stderr)
         return 130
     return 0
 

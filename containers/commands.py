@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from containers import programs
+from records.causes import one_line
 
 
 class StepError(Exception):
@@ -14,13 +15,13 @@ class StepError(Exception):
     def __init__(self, sentence: str, log: Path) -> None:
         """Say what failed, with the end of its log."""
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-        tail = [f"    {line}" for line in lines if line.strip()][-8:]
+        tail = [f"    {one_line(line)}" for line in [line for line in lines if line.strip()][-8:]]
         if any("No space left on device" in line for line in lines[-200:]):
-            sentence += ": the disk is full, make room and run the build again"
-        super().__init__("\n".join([f"{sentence}; its log ends so:", *tail, f"log: {log}"]))
+            sentence += ": the disk is full; free some space and run the build again"
+        super().__init__("\n".join([f"{sentence}; its log ends with:", *tail, f"log: {log}"]))
 
 
-class Progress:
+class BuildProgress:
     """Lines on standard output, each with the seconds since the start."""
 
     def __init__(self) -> None:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, installed, packing, trust
-from containers.apptainer import apptainer_command, exec_options
+from containers.apptainer import Admitted, command, exec_options
 from containers.installed import PrefixError
+from containers.labels import PREFIX, BoundMpi, LabelError, Labels
 from containers.sources import sha256_of
 from containers.table import HOST, Packed, load_table
 from site_configs.site_file import read_site
@@ -26,7 +27,10 @@ from site_configs.site_file import read_site
 #: Where containers have the libraries of the machine that the MPI needs.
 LIBRARIES = "/opt/wyeast/host-lib"
 #: What of an image's labels is the bound MPI's instead.
-OVERRIDDEN = ("family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit")
+OVERRIDDEN = (
+    "family", "version", "pmi", "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit",
+    "init_wait",
+)  # fmt: skip
 #: Which library of MPI the loader takes for a program, in the words of ldd: its name and its path.
 TAKEN = re.compile(r"\s(lib(?:mpi|mpi_abi|mpich|lam)\.so\S*) => (\S+)")
 
@@ -63,13 +67,10 @@ def bind(
         "taken": taken,
         # What else of the machine is mixed in: its PMI's and fabric's libraries.
         "libraries": {path.name: sha256_of(path) for path in sorted(folder.iterdir())},
-        "labels": {
-            **{f"org.wyeast.{key}": own.get(f"org.wyeast.{key}", "") for key in OVERRIDDEN},
-            "org.wyeast.mpiexec": f"{found.prefix}/bin/mpiexec",
-            "org.wyeast.library": found.said,
-            "org.wyeast.binds": f"{found.prefix}:{found.prefix}:ro {folder}:{LIBRARIES}:ro",
-            f"{images.VARIANT_LABEL}{variant}": " ".join(f"{k}={v}" for k, v in variables.items()),
-        },
+        "labels": {f"{PREFIX}{key}": own.get(f"{PREFIX}{key}", "") for key in OVERRIDDEN},
+        "library": found.said,
+        "binds": [[str(found.prefix), str(found.prefix)], [str(folder), LIBRARIES]],
+        "variables": variables,
     }
     marked = [name for name in names if name.endswith(f"+{HOST}")]
     chosen = []
@@ -95,11 +96,12 @@ def bind_again(root: Path, facts: Mapping[str, Any], names: list[str], site: str
     """Bind the MPI that a campaign of these names began with; raises PrefixError for another."""
     bound = [f"{name.partition('+')[0]}+{HOST}" for name in names if facts["variant"] in name]
     now = bind(root, facts["prefix"], bound, site)[0]
-    # An older campaign does not name the machine's other libraries.
-    if {key: value for key, value in now.items() if key in facts} != facts:
+    # An older campaign does not name the machine's other libraries; its binds are labels.
+    labels = {key: value for key, value in facts["labels"].items() if key in now["labels"]}
+    if {key: value for key, value in now.items() if key in facts} != {**facts, "labels": labels}:
         raise PrefixError(
-            f"the MPI under {facts['prefix']} is another than the one that the campaign began "
-            "with; measure a new campaign instead"
+            f"the MPI under {facts['prefix']} is not the one that the campaign began with; start "
+            "a new campaign instead"
         )
 
 
@@ -114,7 +116,7 @@ def copy_libraries(found: installed.Installed, folder: Path) -> None:
 
 
 def check(
-    image: Path, name: str, found: installed.Installed, facts: Mapping[str, Any]
+    image: Admitted, name: str, found: installed.Installed, facts: Mapping[str, Any]
 ) -> tuple[Path, str | None]:
     """Return the library of the bound MPI that the loader gives an image's programs.
 
@@ -124,14 +126,18 @@ def check(
     needed = TAKEN.search(_ldd(image, [], "preflight"))
     has = f"{found.family} {found.version} under {found.prefix}"
     if not needed:
-        raise PrefixError(f"{name} has no programs of an MPI in a shared library")
+        raise PrefixError(f"{name} has no programs that use an MPI from a shared library")
     if not any((found.prefix / f / needed[1]).exists() for f in installed.FOLDERS):
         own = ", ".join(installed.interfaces(found.prefix))
         raise PrefixError(
-            f"the programs of {name} need {needed[1]}, and {has} has {own}: they do not have one "
-            "binary interface; name images that have it: IMAGES=..."
+            f"the programs of {name} need {needed[1]}, and {has} has {own}: their binary "
+            "interfaces differ; choose images that have the same one: IMAGES=..."
         )
-    said = _ldd(image, images.options_of(facts["labels"], facts["variant"]), "*")
+    try:
+        bound = Labels.of({}, name, BoundMpi.of(facts))
+    except LabelError as error:
+        raise PrefixError(str(error)) from None
+    said = _ldd(image, images.options_of(bound, facts["variant"]), "*")
     taken = TAKEN.search(said)
     if not taken or not taken[2].startswith(f"{found.prefix}/"):
         raise PrefixError(
@@ -141,7 +147,7 @@ def check(
     if too_new:
         raise PrefixError(
             f"{has} cannot be bound into {name}: {too_new[2]} needs {too_new[1]}, which is newer "
-            "than what the image has"
+            "than the image's"
         )
     lacking: dict[str, str] = {}
     for function, program in re.findall(r"undefined symbol: (\S+)\s+\((\S+)\)", said):
@@ -150,13 +156,14 @@ def check(
         return Path(taken[2]), None
     words = ", ".join(f"{program} ({function})" for program, function in lacking.items())
     if "preflight" in lacking:
-        raise PrefixError(f"{has} lacks what programs of {name} call: {words}")
+        raise PrefixError(f"{has} lacks functions that programs of {name} call: {words}")
     return Path(taken[2]), (
-        f"{has} lacks what some programs of {name} call, and these fail where they do: {words}"
+        f"{has} lacks functions that some programs of {name} call; those programs will fail when "
+        f"they call them: {words}"
     )
 
 
-def _ldd(image: Path, options: list[str], programs: str) -> str:
-    command = [str(apptainer_command()), "exec", *exec_options(), *options, str(image),
-               "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1"]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", cwd="/").stdout
+def _ldd(image: Admitted, options: list[str], programs: str) -> str:
+    words = command("exec", *exec_options(), *options, image,
+                    "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1")  # fmt: skip
+    return subprocess.run(words, capture_output=True, text=True, errors="replace", cwd="/").stdout

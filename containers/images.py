@@ -2,29 +2,34 @@
 
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from containers.apptainer import CallError, call
+from containers import sif_objects
+from containers.apptainer import Admitted, mount_option, state_of
+from containers.apptainer import ImageError as ImageError
+from containers.labels import BoundMpi, LabelError, Labels, checked
+from containers.sif_header import SifError
 from containers.sources import sha256_of
+from containers.table import split_variant, unknown_variant
+from records.files import put_in_place, write_whole
 
 LOCK = "containers/images.lock"
+#: What each entry of it has at least: a file in the folder of the images, and its digest.
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*\.sif")
+SHA256 = re.compile("[0-9a-f]{64}")
 SCHEMA = "wyeast-images-1"
 BUILD_COMMAND = "make images"
-VARIANT_LABEL = "org.wyeast.variant."
-INTERFACE_LABEL = "org.wyeast.interface"
-#: No image has it itself: the paths of a bound MPI's libraries that images take.
-TAKEN_LABEL = "org.wyeast.library.taken"
 #: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
 #: containers.host_mpi finds them.
 HOST_MPI = "WYEAST_HOST_MPI"
-
-
-class ImageError(Exception):
-    """An image cannot be used; the text is a sentence with the next step."""
+#: The variable that names the images that are used beside a checkout's own: those that a bundle
+#: brought, while its rerun measures.
+GUESTS = "WYEAST_GUESTS"
 
 
 def folder(root: Path) -> Path:
@@ -32,11 +37,46 @@ def folder(root: Path) -> Path:
     return root / ".wyeast" / "images"
 
 
+def guest_root(root: Path, name: str) -> Path:
+    """Return where the images of a bundle lie apart, with a lock of their own, as in a checkout.
+
+    Raises ImageError for a name that is not plain.
+    """
+    if not name.isalnum():
+        raise ImageError(f"{GUESTS} is `{name}`, but no bundle's images are there; unset it")
+    return root / ".wyeast" / "guests" / name
+
+
+@contextmanager
+def with_guests(name: str) -> Iterator[None]:
+    """Use the images of a bundle beside the checkout's own, here and in what is started here."""
+    before = os.environ.get(GUESTS)
+    os.environ[GUESTS] = name
+    try:
+        yield
+    finally:
+        os.environ.pop(GUESTS)
+        if before is not None:
+            os.environ[GUESTS] = before
+
+
 def load_lock(root: Path) -> dict[str, Any]:
     """Return images.lock: `schema` and, by implementation, `images`; empty where none was built.
 
-    Raises ImageError for a file that is not a lock.
+    While a bundle's rerun measures, with the images of that bundle. Raises ImageError for a file
+    that is not a lock.
     """
+    lock = load_own_lock(root)
+    if name := os.environ.get(GUESTS):
+        guests = guest_root(root, name)
+        for implementation, entry in load_own_lock(guests)["images"].items():
+            file = str(folder(guests).absolute() / entry["file"])
+            lock["images"][implementation] = {**entry, "file": file}
+    return lock
+
+
+def load_own_lock(root: Path) -> dict[str, Any]:
+    """Return the images.lock of a checkout alone; raises ImageError for a file that is no lock."""
     path = root / LOCK
     try:
         lock = json.loads(path.read_text())
@@ -48,30 +88,29 @@ def load_lock(root: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(lock, dict) or lock.get("schema") != SCHEMA:
         raise ImageError(
-            f"{path} is not of the schema {SCHEMA}; remove it and build again: {BUILD_COMMAND}"
+            f"{path} does not have the schema {SCHEMA}; remove it and build again: {BUILD_COMMAND}"
         )
+    found = lock.get("images")
+    if not isinstance(found, dict):
+        raise ImageError(f"{path} has no images; remove it and build again: {BUILD_COMMAND}")
+    for name, entry in found.items():
+        if not isinstance(entry, dict) or not (
+            FILE.fullmatch(str(entry.get("file"))) and SHA256.fullmatch(str(entry.get("sha256")))
+        ):
+            raise ImageError(
+                f"{path} lacks the file or the sha256 of {name!a}; remove that entry and build "
+                f"the image again: {BUILD_COMMAND}"
+            )
     return lock
 
 
 def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
     """Set one image's entry in images.lock; the file is never seen half-written."""
-    lock = load_lock(root)
+    lock = load_own_lock(root)
     lock["images"][implementation] = entry
     lock["images"] = dict(sorted(lock["images"].items()))
-    path = root / LOCK
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".images.lock-")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(lock, file, indent=2)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes a file that only we may read; others run the images, too.
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    # Others run the images, too, whatever the user's habit.
+    write_whole(root / LOCK, json.dumps(lock, indent=2) + "\n", 0o644)
 
 
 def install(
@@ -83,74 +122,64 @@ def install(
     named to people. A build may not be under way. Raises ImageError, and changes nothing, unless
     the file is the image of its entry, by digest and labels.
     """
+    wanted = checked_labels(entry["labels"], origin)
     found = sha256_of(aside)
     if found != entry["sha256"]:
         raise ImageError(
             f"{origin} has sha256 {found}, but the lock says {entry['sha256']}: it is not the "
-            "image that was meant, and is not installed; ask those who gave it to you"
+            "intended image and is not installed; ask whoever gave it to you"
         )
-    if labels_inside(aside) != entry["labels"]:
+    if labels_inside(aside) != wanted:
         raise ImageError(
-            f"{origin} has other labels than the lock says, and is not installed; ask those who "
-            "gave you the lock for the right one"
+            f"{origin} has labels that differ from the lock's, so it is not installed; ask "
+            "whoever gave you the lock for the right image"
         )
-    with aside.open("rb") as file:
-        os.fsync(file.fileno())
-    aside.replace(folder(root) / entry["file"])
+    put_in_place(aside, folder(root) / entry["file"])
     write_entry(root, implementation, entry)
 
 
-def split_variant(name: str) -> tuple[str, str | None]:
-    """Return the implementation and the variant of a name: `lam-7.1.4+lamd`, or without variant."""
-    implementation, plus, variant = name.partition("+")
-    return implementation, variant if plus else None
-
-
-def unknown_variant(implementation: str, variant: str, known: Iterable[str]) -> str:
-    """Return the sentence about a variant that an implementation does not have."""
-    names = list(known)
-    if not names:
-        return f"{implementation} has no variants; name it without `+{variant}`"
-    return (
-        f"{implementation} has no variant `{variant}`; use one of "
-        f"{', '.join(f'{implementation}+{name}' for name in names)}"
-    )
-
-
-def variants_of(labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the variants that an image's labels name: the variables that choose each."""
-    return {
-        key.removeprefix(VARIANT_LABEL): dict(
-            (name, value) for name, _, value in (word.partition("=") for word in words.split())
-        )
-        for key, words in labels.items()
-        if key.startswith(VARIANT_LABEL)
-    }
-
-
-def with_host_mpi(labels: dict[str, str], variant: str | None) -> dict[str, str]:
-    """Return an image's labels as they are in a variant: with a bound MPI they are that one's.
-
-    One of them names the libraries that images take of it.
-    """
+def bound_mpi(variant: str | None) -> BoundMpi | None:
+    """Return the machine's own MPI that is bound into images, if a variant is the one with it."""
     facts = json.loads(os.environ.get(HOST_MPI) or "{}")
     if not variant or variant != facts.get("variant"):
-        return labels
-    return {**labels, **facts["labels"], TAKEN_LABEL: " ".join(facts["taken"])}
+        return None
+    return BoundMpi.of(facts)
 
 
-def options_of(labels: Mapping[str, str], variant: str) -> list[str]:
+def read_labels(words: object, image: str, variant: str | None = None) -> Labels:
+    """Return an image's labels as they are in a variant: with a bound MPI they are that one's.
+
+    `image` is how the image is named to people. Raises ImageError for a label that is not as it
+    must be.
+    """
+    try:
+        return Labels.of(words, image, bound_mpi(variant))
+    except LabelError as error:
+        raise ImageError(str(error)) from None
+
+
+def checked_labels(words: object, image: str) -> dict[str, str]:
+    """Return an image's labels as they are; raises ImageError where one is not as it must be."""
+    try:
+        return checked(words, image)
+    except LabelError as error:
+        raise ImageError(str(error)) from None
+
+
+def options_of(labels: Labels, variant: str) -> list[str]:
     """Return the options of `apptainer exec` that choose a variant, a bound MPI included."""
+    bound = labels.bound if labels.bound and labels.bound.variant == variant else None
     return [
-        *(f"--bind={words}" for words in labels.get("org.wyeast.binds", "").split()),
-        *(f"--env={name}={value}" for name, value in variants_of(labels)[variant].items()),
+        *(mount_option(*bind, writable=False) for bind in (bound.binds if bound else ())),
+        *(f"--env={name}={value}" for name, value in labels.variants[variant].items()),
     ]
 
 
 def entry_of(root: Path, name: str) -> dict[str, Any]:
     """Return the entry in images.lock of an implementation, or of a variant of one.
 
-    Raises ImageError where it has none, and for a variant that the image does not have.
+    Raises ImageError where it has none, where a label of it is not as it must be, and for a variant
+    that the image does not have.
     """
     implementation, variant = split_variant(name)
     found = load_lock(root)["images"].get(implementation)
@@ -158,7 +187,7 @@ def entry_of(root: Path, name: str) -> dict[str, Any]:
         raise ImageError(
             f"{implementation} is not in {LOCK}; build it: {BUILD_COMMAND} IMAGES={implementation}"
         )
-    known = variants_of(with_host_mpi(found["labels"], variant))
+    known = read_labels(found.get("labels"), f"{implementation} in {LOCK}", variant).variants
     if variant is not None and variant not in known:
         raise ImageError(unknown_variant(implementation, variant, known))
     return found
@@ -174,8 +203,10 @@ def interface_of(root: Path, name: str) -> str:
 
     implementation, _ = split_variant(name)
     found = load_lock(root)["images"].get(implementation)
-    if isinstance(found, dict) and INTERFACE_LABEL in found["labels"]:
-        return str(found["labels"][INTERFACE_LABEL])
+    if isinstance(found, dict):
+        interface = read_labels(found.get("labels"), f"{implementation} in {LOCK}").interface
+        if interface:
+            return interface
     try:
         table = load_table(root)
         if implementation not in table.implementations:
@@ -191,29 +222,37 @@ def verify(root: Path, name: str) -> Path:
     Raises ImageError where it is not in the lock, is missing, or has another SHA-256, and for a
     variant that it does not have.
     """
+    return verified(root, name)[0]
+
+
+def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
+    """Return the path of an image as `verify` does, and the state in which the file was read."""
     entry = entry_of(root, name)
     implementation, _ = split_variant(name)
     path = folder(root) / str(entry["file"])
     try:
-        status = path.stat()
+        state = state_of(path)
     except OSError:
         raise ImageError(
             f"{path} is missing; build it: {BUILD_COMMAND} IMAGES={implementation}"
         ) from None
-    found = _sha256(path, status.st_size, status.st_mtime_ns, status.st_ino)
+    found = _sha256(path, state)
     if found != entry["sha256"]:
         raise ImageError(
             f"{path} has sha256 {found}, but {LOCK} says {entry['sha256']}: it is not the image "
             f"that was built; remove it and build it again: {BUILD_COMMAND} "
             f"IMAGES={implementation}"
         )
-    return path
+    return path, state
 
 
 @cache
-def _sha256(path: Path, size: int, modified_ns: int, inode: int) -> str:
+def _sha256(path: Path, state: tuple[int, ...]) -> str:
     # Once a process and file state: checks of one campaign ask many times.
-    return sha256_of(path)
+    found = sha256_of(path)
+    if state_of(path) != state:
+        raise ImageError(f"{path} changed while it was being read; run this again")
+    return found
 
 
 def available(root: Path) -> list[str]:
@@ -235,7 +274,7 @@ def chosen(root: Path, words: str) -> list[str]:
         return list(dict.fromkeys(split_variant(name)[0] for name in named))
     found = available(root)
     if not found:
-        raise ImageError(f"no image is here yet; build them: {BUILD_COMMAND}")
+        raise ImageError(f"there are no images here yet; build them: {BUILD_COMMAND}")
     return found
 
 
@@ -250,23 +289,34 @@ def default_implementations(root: Path) -> list[str]:
 
 
 def labels_inside(path: Path) -> dict[str, str]:
-    """Return the labels that a SIF file itself has; raises ImageError where it has none."""
+    """Return the labels that a SIF file itself has; nothing of the image runs for it.
+
+    Raises ImageError where it has none, and for a label that is not as it must be.
+    """
     try:
-        data = json.loads(call("inspect", "--json", "--labels", path))
-        return dict(data["data"]["attributes"]["labels"])
-    except (CallError, ValueError, KeyError, TypeError) as error:
-        raise ImageError(f"{path} does not say what it is: {error}") from None
+        # An image, which its digest identifies, may be a link to a larger disk.
+        words = sif_objects.labels(path.resolve())
+    except (OSError, SifError) as error:
+        raise ImageError(
+            f"{path} does not say what it is: {error}; `apptainer build` stores an image's "
+            f"description in its object {sif_objects.SAID}: ask whoever made it to build it that "
+            f"way, or build one here: {BUILD_COMMAND}"
+        ) from None
+    return checked_labels(words, str(path))
 
 
-def labels(path: Path) -> dict[str, str]:
+def labels(path: Path | Admitted) -> dict[str, str]:
     """Return an image's labels, as the build has read them out of it into images.lock.
 
+    They are checked and are words still; read_labels() gives them types.
+
     The image is known by its place: `.wyeast/images/` of the checkout whose lock is asked.
-    Raises ImageError for an image that is not in the lock.
+    Raises ImageError for an image that is not in the lock, and for a label that is not as it must
+    be.
     """
     # Not resolved: the folder may be a link to a larger disk.
-    root = path.absolute().parents[2]
-    for entry in load_lock(root)["images"].values():
-        if entry["file"] == path.name:
-            return dict(entry["labels"])
+    place = Path(path).absolute()
+    for entry in load_own_lock(place.parents[2])["images"].values():
+        if entry["file"] == place.name:
+            return checked_labels(entry.get("labels"), f"{place.name} in {LOCK}")
     raise ImageError(f"{path} is not in {LOCK}; build it: {BUILD_COMMAND}")

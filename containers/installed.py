@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers.table import TABLE, Pmi, Table
+from containers.labels import Pmi
+from containers.table import TABLE, ImplementationTable
 
 #: Where installations have their libraries, under the prefix.
 FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu")
 #: A library of MPI, by its name: an interface of its own family, or the standard one of MPI 5.
 LIBRARY = re.compile(r"libmpi(ch|_abi)?\.so\.\d+")
+#: How long an MPI may take to say what it is, in seconds.
+PATIENCE_S = 120.0
 # The standard allows the call before MPI_Init, so no ranks need to be started.
 ASK = """
 import ctypes, sys
@@ -65,37 +68,34 @@ def interfaces(prefix: Path) -> dict[str, Path]:
     return found
 
 
-def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
+def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Installed:
     """Return the MPI under a prefix, which must have these programs; raises PrefixError."""
     prefix = Path(os.path.abspath(Path(words).expanduser()))
     if not prefix.is_dir():
         raise PrefixError(
-            f"{prefix} is no folder; give the one that the MPI's bin/ and lib/ are in"
+            f"{prefix} is not a folder; give the one that contains the MPI's bin/ and lib/"
         )
     if re.search(r"[\s:,]", str(prefix)):
         raise PrefixError(
-            f"{prefix} has a space, a comma or a colon, which no search path can have"
+            f"{prefix} contains a space, a comma or a colon, which a search path cannot"
         )
     for name in programs:
         if not os.access(prefix / "bin" / name, os.X_OK):
             raise PrefixError(
-                f"there is no program bin/{name} under {prefix}; give the folder that an MPI's own "
-                "bin/ and lib/ are in"
+                f"there is no program bin/{name} under {prefix}; give the folder that contains "
+                "the MPI's own bin/ and lib/"
             )
     found = list(interfaces(prefix).values())
     if not found:
         raise PrefixError(
-            f"there is no shared library of MPI (libmpi.so.N) under {prefix}/lib; an MPI of static "
-            "libraries alone cannot be used: install it with shared ones"
+            f"there is no shared library of MPI (libmpi.so.N) under {prefix}/lib; an MPI with "
+            "static libraries only cannot be used: install it with shared ones"
         )
     library = found[0]
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK, library], env=environment_of(prefix),
-        capture_output=True, text=True, errors="replace",
-    )  # fmt: skip
+    asked = _ask(prefix, sys.executable, "-c", ASK, library)
     if asked.returncode:
         reason = (asked.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise PrefixError(f"{library} cannot be asked what it is: {reason}")
+        raise PrefixError(f"{library} cannot be identified: {reason}")
     said = asked.stdout.strip()
     for family, common in table.families.items():
         version = common.version_in(said)
@@ -103,9 +103,23 @@ def find(words: str, table: Table, programs: Iterable[str]) -> Installed:
             pmi, evidence = _pmi_of(prefix, library, said, common.pmi)
             return Installed(prefix, library, said, family, version, pmi, evidence)
     raise PrefixError(
-        f"{library} says that it is “{said.partition(chr(10))[0]}”, which no family's `says` in "
-        f"{TABLE} fits; add a family"
+        f"{library} says that it is “{said.partition(chr(10))[0]}”, which matches no family's "
+        f"`says` in {TABLE}; add a family"
     )
+
+
+def _ask(prefix: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that only tells something of an MPI; raises PrefixError if it does not end."""
+    try:
+        return subprocess.run(
+            words, env=environment_of(prefix), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", timeout=PATIENCE_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise PrefixError(
+            f"{' '.join(map(str, words))[-200:]} did not end within {PATIENCE_S:g} s: look whether "
+            f"the file system of {prefix} responds, and whether its MPI waits for a daemon"
+        ) from None
 
 
 def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi, str]:
@@ -117,8 +131,7 @@ def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi
             return pmi, f"{library.name} is linked with {name}"
     information = prefix / "bin" / "ompi_info"
     if information.exists():
-        answer = subprocess.run([information], env=environment_of(prefix), capture_output=True,
-                                text=True, errors="replace").stdout  # fmt: skip
+        answer = _ask(prefix, information).stdout
         of_module: dict[str, Pmi] = {r"(?:ext|pmix)\w+": "pmix", r"s[12]": "pmi2"}
         for module, pmi in of_module.items():
             found = re.search(rf"MCA pmix: ({module})\b", answer)
@@ -127,7 +140,7 @@ def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi
     configured = re.search(r"--with-(?:pm|pmi|pmix|pmi2)(?:=\S+)?(?=\s|'|$)", said)
     if configured:
         return ("pmix" if "pmix" in configured[0] else "pmi2"), f"configured {configured[0]}"
-    return of_family, "nothing else is said, and its family speaks it"
+    return of_family, "the default of its family, since nothing else says so"
 
 
 def libraries_of(files: list[Path], prefix: Path) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -136,8 +149,7 @@ def libraries_of(files: list[Path], prefix: Path) -> tuple[dict[str, Path], dict
     missing: dict[str, Path] = {}
     if not files:
         return found, missing
-    said = subprocess.run(["ldd", *files], env=environment_of(prefix), capture_output=True,
-                          text=True, errors="replace").stdout  # fmt: skip
+    said = _ask(prefix, "ldd", *files).stdout
     of = files[0]
     for line in said.splitlines():
         if line.endswith(":") and not line.startswith("\t"):

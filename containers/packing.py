@@ -11,10 +11,19 @@ from pathlib import Path
 
 import yaml
 
-from containers.apptainer import apptainer_command, exec_options
+from containers.apptainer import Admitted, command, exec_options
 from containers.installed import FOLDERS, Installed, PrefixError, libraries_of
 from containers.sources import sha256_of
-from containers.table import LOCAL, TABLE, Entry, Implementation, Packages, Packed, Table
+from containers.table import (
+    LOCAL,
+    TABLE,
+    Implementation,
+    ImplementationEntry,
+    ImplementationTable,
+    Packages,
+    Packed,
+)
+from records.files import write_whole
 
 #: Where an image has the libraries that are neither the MPI's own nor Debian's.
 LIBRARIES = "/opt/wyeast/lib"
@@ -29,16 +38,18 @@ C_LIBRARY = re.compile(
 )
 
 
-def check_name(name: str, found: Installed, table: Table) -> None:
+def check_name(name: str, found: Installed, table: ImplementationTable) -> None:
     """Raise PrefixError for a name that is taken, or that says something else than the MPI does."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", name):
         raise PrefixError(
-            f"NAME={name}: a name has small letters, digits, `-`, `_` and `.`; "
-            f"{found.family}-{found.version} would be one"
+            f"NAME={name}: a name consists of lower-case letters, digits, `-`, `_` and `.`; "
+            f"{found.family}-{found.version} is an example"
         )
     taken = table.implementations.get(name)
     if taken and taken.builder != "prefix":
-        raise PrefixError(f"NAME={name}: {TABLE} has an implementation of that name; take another")
+        raise PrefixError(
+            f"NAME={name}: {TABLE} already has an implementation of that name; choose another"
+        )
     claimed = max((f for f in table.families if re.match(rf"{f}(-|$)", name)), key=len, default="")
     numbers = re.search(r"(?<![\d.])\d+(?:\.\d+)+", name)
     wrong_version = numbers and not f"{found.version}.".startswith(f"{numbers[0]}.")
@@ -56,15 +67,17 @@ def check_place(found: Installed) -> None:
     closed = [folder for folder in COVERED if prefix.is_relative_to(folder)]
     if closed:
         raise PrefixError(
-            f"{prefix} cannot be the place of an MPI in an image, because containers have "
-            f"{closed[0]} from the machine that they run on, or closed; install it elsewhere, such "
+            f"{prefix} cannot hold an MPI in an image, because containers take {closed[0]} from "
+            "the machine that they run on, or hide it; install it elsewhere, such "
             f"as /opt/{found.family}-{found.version}"
         )
     if str(prefix) in WHOLE_SYSTEM:
-        raise PrefixError(f"{prefix} holds more than an MPI; give a folder that has only that")
+        raise PrefixError(
+            f"{prefix} holds more than an MPI; give a folder that contains only the MPI"
+        )
 
 
-def entry_of(found: Installed, table: Table, packed: Packed) -> Entry:
+def entry_of(found: Installed, table: ImplementationTable, packed: Packed) -> ImplementationEntry:
     """Return the entry in the table of an MPI under a prefix."""
     # What the table knows of another of its kind holds for it, too.
     major = found.version.partition(".")[0]
@@ -76,7 +89,7 @@ def entry_of(found: Installed, table: Table, packed: Packed) -> Entry:
         and entry.builder != "prefix"
     ]
     common = alike[0] if alike else table.families[found.family]
-    return Entry(
+    return ImplementationEntry(
         family=found.family,
         version=found.version,
         builder="prefix",
@@ -92,7 +105,9 @@ def entry_of(found: Installed, table: Table, packed: Packed) -> Entry:
     )
 
 
-def implementation_of(name: str, entry: Entry, table: Table) -> Implementation:
+def implementation_of(
+    name: str, entry: ImplementationEntry, table: ImplementationTable
+) -> Implementation:
     """Return what an entry means, were it the table's."""
     others = {**table.implementations, name: entry}
     return table.model_copy(update={"implementations": others}).resolve(name)
@@ -148,7 +163,7 @@ def foreign_libraries(
     }, missing
 
 
-def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, list[str]]:
+def survey(found: Installed, left_out: list[str], base: Admitted) -> tuple[Packed, list[str]]:
     """Return what is to be packed, and what the machine itself lacks of what it names.
 
     The base that the image will run on is asked what it has. Raises PrefixError where that C
@@ -160,7 +175,7 @@ def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, l
     linked, missing = foreign_libraries(prefix, programs)
     of_base = set(_in_base(base, "ldconfig -p | awk 'NR > 1 { print $1 }'").split())
     libraries = {name: path for name, path in linked.items() if name not in of_base}
-    with tempfile.TemporaryDirectory(dir=base.parent, prefix="libraries-") as folder:
+    with tempfile.TemporaryDirectory(dir=base.path.parent, prefix="libraries-") as folder:
         for name, path in libraries.items():
             shutil.copy(path, Path(folder) / name)
         copies = [f"{LIBRARIES}/{name}" for name in libraries]
@@ -177,7 +192,7 @@ def survey(found: Installed, left_out: list[str], base: Path) -> tuple[Packed, l
         library, version, wants = too_new.groups()
         raise PrefixError(
             f"{wants} needs {version} of {Path(library).name}, which is newer than that of the "
-            "images' Debian; use an MPI that was built on a system as old as that or older"
+            "images' Debian; use an MPI built on a system no newer than that"
         )
     lacking = [f"{name} (for {path})" for name, path in missing.items() if name not in of_base]
     packed = Packed(
@@ -196,11 +211,10 @@ def library_folders(found: Installed) -> list[str]:
     return list(dict.fromkeys(folders))
 
 
-def _in_base(base: Path, script: str, *options: str, text: str = "") -> str:
+def _in_base(base: Admitted, script: str, *options: str, text: str = "") -> str:
     """Return what a shell in a base says."""
-    command = [str(apptainer_command()), "exec", *exec_options(), *options, str(base),
-               "sh", "-c", script]  # fmt: skip
-    return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
+    words = command("exec", *exec_options(), *options, base, "sh", "-c", script)
+    return subprocess.run(words, input=text, capture_output=True, text=True, errors="replace",
                           cwd="/").stdout  # fmt: skip
 
 
@@ -209,15 +223,14 @@ def entry_path(root: Path, name: str) -> Path:
     return root / LOCAL / f"{name}.yaml"
 
 
-def write_entry(path: Path, entry: Entry) -> None:
+def write_entry(path: Path, entry: ImplementationEntry) -> None:
     """Write an entry; others never see half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".new")
-    aside.write_text(
+    write_whole(
+        path,
         "# Written by make image; docs/reference/images.md explains the keys.\n"
-        + yaml.safe_dump(entry.model_dump(exclude_unset=True), sort_keys=False)
+        + yaml.safe_dump(entry.model_dump(exclude_unset=True), sort_keys=False),
     )
-    aside.replace(path)
 
 
 def check(implementation: Implementation, needed: bool) -> None:
@@ -232,7 +245,7 @@ def check(implementation: Implementation, needed: bool) -> None:
         if needed:
             raise PrefixError(
                 f"{packed.prefix}, which {name} is packed from, is gone, and its image has to be "
-                f"built; install that MPI again, or remove {LOCAL}/{name}.yaml"
+                f"rebuilt; install that MPI again, or remove {LOCAL}/{name}.yaml"
             )
         return
     changed = digests(Path(packed.prefix), implementation.left_out) != packed.files

@@ -94,7 +94,7 @@ def ensure(state: Path) -> list[str]:
         ) from error
     still = missing(state)
     if still:
-        raise ProvisionError(f"{', '.join(still)} is still missing after its installation")
+        raise ProvisionError(f"{', '.join(still)} is still missing after installing it")
     return sorted(packages)
 
 

@@ -33,14 +33,16 @@ def settle(path: Path, identity: str, epoch: int) -> None:
     with path.open("r+b") as file:
         start = file.read(HEADER_AT + HEADER.size)
         if start[MAGIC_AT : MAGIC_AT + len(MAGIC)] != MAGIC:
-            raise SifError(f"{path} is no SIF file of version 01")
+            raise SifError(f"{path} is not a SIF file of version 01")
         _, _, _, free, total, offset, _ = HEADER.unpack_from(start, HEADER_AT)
         file.seek(offset)
         descriptors = bytearray(file.read(total * DESCRIPTOR_BYTES))
         places = range(0, len(descriptors), DESCRIPTOR_BYTES)
         used = [place for place in places if descriptors[place + USED_AT] == 1]
         if len(descriptors) != total * DESCRIPTOR_BYTES or len(used) != total - free:
-            raise SifError(f"{path} has descriptors of another size than SIF files of version 01")
+            raise SifError(
+                f"{path} has descriptors of a size that SIF files of version 01 do not have"
+            )
         for place in used:
             STAMPS.pack_into(descriptors, place + STAMPS_AT, epoch, epoch, 0, 0)
         file.seek(offset)

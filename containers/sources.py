@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from containers import apt
+from records.files import put_in_place
 
 LOCK = "containers/sources.lock"
 SCHEMA = "wyeast-sources-1"
@@ -85,7 +86,7 @@ def load_sources(root: Path) -> Sources:
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SourceError(f"{path} is not as it must be: {error}") from None
+        raise SourceError(f"{path} is malformed: {error}") from None
 
 
 def sha256_of(path: Path) -> str:
@@ -126,7 +127,7 @@ def _pip_download(source: Source, folder: Path) -> None:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         if any("DO NOT MATCH THE HASHES" in line for line in lines):
             raise SourceError(
-                f"the wheel {source.name} {source.version} of the package index has not the "
+                f"the wheel {source.name} {source.version} of the package index does not have the "
                 f"sha256 of {LOCK}: do not use it; find out which of the two is wrong"
             )
         reason = lines[0].removeprefix("ERROR: ") if lines else "pip failed"
@@ -147,7 +148,7 @@ def _fetch(source: Source, state: Path, download: Callable[[Source, Path], None]
             found = ", ".join(sorted(p.name for p in aside.iterdir())) or "nothing"
             raise SourceError(f"the registry has {found} where {LOCK} names {source.file}")
         _check(source, aside / source.file)
-        (aside / source.file).rename(path)
+        put_in_place(aside / source.file, path)
     except apt.AptError as error:
         raise SourceError(_unavailable(source, path, str(error))) from None
     except SourceError as error:

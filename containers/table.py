@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,7 +10,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from containers.images import split_variant, unknown_variant
+from containers import labels as image_labels
+from containers.labels import Interface, Pmi
 
 TABLE = "containers/implementations.yaml"
 #: Entries of this checkout alone: what `make image` has packed.
@@ -17,20 +19,16 @@ LOCAL = ".wyeast/implementations"
 #: The variant of any image that has the machine's own MPI bound in.
 HOST = "host"
 
-Pmi = Literal["pmix", "pmi2", "daemons"]
-#: What programs call; each experiment is of one.
-Interface = Literal["mpi", "pvm"]
-
 
 class TableError(Exception):
     """The table is not as it must be; the text names file, entry and key."""
 
 
-class _Strict(BaseModel):
+class _StrictEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Bases(_Strict):
+class Bases(_StrictEntry):
     """Debian packages of the bases."""
 
     build: list[str]
@@ -39,7 +37,7 @@ class Bases(_Strict):
     spack: list[str]
 
 
-class Packages(_Strict):
+class Packages(_StrictEntry):
     """Debian packages that one implementation needs beyond those of the bases."""
 
     build: list[str] = []
@@ -47,13 +45,13 @@ class Packages(_Strict):
 
 
 #: Words separated by spaces are how a label holds a variant, so that nothing has to be unquoted.
-VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-VariableValue = Annotated[str, Field(pattern=r"^\S+$")]
-ProgramName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+VariableName = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_NAME}$")]
+VariableValue = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_VALUE}$")]
+ProgramName = Annotated[str, Field(pattern=f"^{image_labels.PROGRAM_NAME}$")]
+VariantName = Annotated[str, Field(pattern=f"^{image_labels.NAME}$")]
 
 
-class Family(_Strict):
+class Family(_StrictEntry):
     """What all versions of an implementation have in common."""
 
     interface: Interface = "mpi"
@@ -76,6 +74,8 @@ class Family(_Strict):
     variants: dict[VariantName, dict[VariableName, VariableValue]] = {}
     #: The variables that set, in bytes, up to which size messages are sent without asking.
     eager_limit: list[VariableName] = []
+    #: What spares every rank a wait in MPI_Init that nothing needs; StartUp goes without.
+    init_wait: dict[VariableName, VariableValue] = {}
     #: How what the library says of itself begins, with the version as its group; by it an MPI under
     #: a prefix is known, and the one that ran.
     says: str | None = None
@@ -86,7 +86,7 @@ class Family(_Strict):
         return match[1] if match else None
 
 
-class Packed(_Strict):
+class Packed(_StrictEntry):
     """What an image of an MPI under a prefix holds of this machine; `make image` writes it."""
 
     prefix: str
@@ -98,7 +98,7 @@ class Packed(_Strict):
     libraries: dict[str, str]
 
 
-class Entry(_Strict):
+class ImplementationEntry(_StrictEntry):
     """One implementation as the table has it; the keys of Family override the family's."""
 
     family: str
@@ -124,6 +124,7 @@ class Entry(_Strict):
     foreign_programs: dict[ProgramName, str] | None = None
     variants: dict[VariantName, dict[VariableName, VariableValue]] | None = None
     eager_limit: list[VariableName] | None = None
+    init_wait: dict[VariableName, VariableValue] | None = None
     packed: Packed | None = None
 
 
@@ -147,14 +148,11 @@ class Implementation(Family):
 
     def labels(self) -> dict[str, str]:
         """Return the image's labels."""
-        variants = {
-            f"variant.{name}": " ".join(f"{key}={value}" for key, value in variables.items())
-            for name, variables in self.variants.items()
-        }
+        variants = {f"variant.{name}": _words(values) for name, values in self.variants.items()}
         names = " ".join(self.foreign_programs)
         foreign = {"foreign_programs": names} if names else {}
         return {
-            f"org.wyeast.{key}": value
+            f"{image_labels.PREFIX}{key}": value
             for key, value in {
                 "implementation": self.name,
                 "family": self.family,
@@ -166,18 +164,24 @@ class Implementation(Family):
                 "mpiexec.pinned": self.pinned,
                 "mpiexec.oversubscribed": self.oversubscribed,
                 **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
+                **({"init_wait": _words(self.init_wait)} if self.init_wait else {}),
                 **foreign,
                 **variants,
             }.items()
         }
 
 
-class Table(_Strict):
+def _words(variables: dict[str, str]) -> str:
+    """Return variables as labels have them."""
+    return " ".join(f"{key}={value}" for key, value in variables.items())
+
+
+class ImplementationTable(_StrictEntry):
     """The whole table."""
 
     bases: Bases
     families: dict[str, Family]
-    implementations: dict[str, Entry] = Field(min_length=1)
+    implementations: dict[str, ImplementationEntry] = Field(min_length=1)
 
     def resolve(self, name: str) -> Implementation:
         """Return an implementation with its family's keys; a variant's name means the same one.
@@ -204,6 +208,9 @@ class Table(_Strict):
         if variant not in (None, HOST, *found.variants):
             assert variant is not None
             raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
+        wrong = image_labels.wrong_label(found.labels())
+        if wrong:
+            raise TableError(f"{TABLE}: implementations.{name}: {wrong}")
         if entry.builder == "debian":
             _check_debian(found)
         if found.spack_version and entry.builder != "spack":
@@ -241,7 +248,7 @@ class Table(_Strict):
             else [name.strip() for name in words.split(",") if name.strip()]
         )
         if not names:
-            raise TableError(f"no implementation is chosen by `{words}`; {TABLE} has the names")
+            raise TableError(f"`{words}` selects no implementation; {TABLE} has the names")
         for name in names:
             self.resolve(name)
         return list(dict.fromkeys(names))
@@ -250,13 +257,14 @@ class Table(_Strict):
 def _check_debian(found: Implementation) -> None:
     if found.sources:
         raise TableError(
-            f"{TABLE}: implementations.{found.name}: an implementation of Debian's packages has no "
+            f"{TABLE}: implementations.{found.name}: an implementation from Debian's packages has "
+            "no "
             "`sources`; remove the key"
         )
     for stage in ("build", "run"):
         if not getattr(found.packages, stage):
             raise TableError(
-                f"{TABLE}: implementations.{found.name}: an implementation of Debian's packages "
+                f"{TABLE}: implementations.{found.name}: an implementation from Debian's packages "
                 f"needs their names in `packages.{stage}`"
             )
 
@@ -270,7 +278,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MODELS: dict[str, type[BaseModel]] = {
     "bases": Bases,
     "families": Family,
-    "implementations": Entry,
+    "implementations": ImplementationEntry,
 }
 
 
@@ -281,12 +289,12 @@ def _sentence(error: Any, path: str) -> str:
         place = ".".join(where) or "the table"
         return f"{path}: {place}: {error['msg'][0].lower()}{error['msg'][1:]}"
     *parents, key = where
-    model = _MODELS.get(where[0], Table) if parents else Table
+    model = _MODELS.get(where[0], ImplementationTable) if parents else ImplementationTable
     place = f"{'.'.join(parents)}: " if parents else ""
     return f"{path}: {place}unknown key `{key}`{_nearest(key, model.model_fields)}"
 
 
-def parse_table(text: str, path: str = TABLE) -> Table:
+def parse_table(text: str, path: str = TABLE) -> ImplementationTable:
     """Return the table in a YAML text.
 
     Raises TableError that names file, entry and, for an unknown key, the nearest right one.
@@ -296,7 +304,7 @@ def parse_table(text: str, path: str = TABLE) -> Table:
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
-        table = Table.model_validate(data)
+        table = ImplementationTable.model_validate(data)
     except ValidationError as error:
         raise TableError("\n".join(_sentence(e, path) for e in error.errors())) from None
     for name in table.implementations:
@@ -305,7 +313,7 @@ def parse_table(text: str, path: str = TABLE) -> Table:
 
 
 @cache
-def load_table(root: Path) -> Table:
+def load_table(root: Path) -> ImplementationTable:
     """Return the table of a checkout; raises TableError."""
     try:
         text = (root / TABLE).read_text()
@@ -318,12 +326,12 @@ def load_table(root: Path) -> Table:
     return table
 
 
-def with_entry(table: Table, name: str, text: str, path: str) -> Table:
+def with_entry(table: ImplementationTable, name: str, text: str, path: str) -> ImplementationTable:
     """Return the table with one more entry, the YAML text of a file; raises TableError."""
     if name in table.implementations:
-        raise TableError(f"{path}: {TABLE} has {name}, too; remove one of the two")
+        raise TableError(f"{path}: {TABLE} also has {name}; remove one of the two")
     try:
-        entry = Entry.model_validate(yaml.load(text, Loader=_LOADER))
+        entry = ImplementationEntry.model_validate(yaml.load(text, Loader=_LOADER))
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
@@ -333,3 +341,20 @@ def with_entry(table: Table, name: str, text: str, path: str) -> Table:
     more = table.model_copy(update={"implementations": {**table.implementations, name: entry}})
     more.resolve(name)
     return more
+
+
+def split_variant(name: str) -> tuple[str, str | None]:
+    """Return the implementation and the variant of a name: `lam-7.1.4+lamd`, or without variant."""
+    implementation, plus, variant = name.partition("+")
+    return implementation, variant if plus else None
+
+
+def unknown_variant(implementation: str, variant: str, known: Iterable[str]) -> str:
+    """Return the sentence about a variant that an implementation does not have."""
+    names = list(known)
+    if not names:
+        return f"{implementation} has no variants; name it without `+{variant}`"
+    return (
+        f"{implementation} has no variant `{variant}`; use one of "
+        f"{', '.join(f'{implementation}+{name}' for name in names)}"
+    )

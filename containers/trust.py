@@ -1,7 +1,6 @@
 """Signatures of images, and whose count: `python -m containers.trust sign|verify|new-key`.
 
-Apptainer signs and verifies (PGP). Whose signatures count stands in `containers/trust/*.asc`;
-GnuPG reads those keys, since Apptainer does not say when one has expired.
+Apptainer signs and verifies (PGP). Whose signatures count stands in `containers/trust/*.asc`.
 """
 
 import argparse
@@ -12,124 +11,31 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from containers import images
-from containers.apptainer import CallError, apptainer_command, call
+from containers import images, origin
+from containers.apptainer import Admitted, CallError, apptainer_command, call, command, state_of
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
+from containers.trusted_keys import FOLDER as FOLDER
+from containers.trusted_keys import PUBLIC, gpg, keyring, trusted
+from containers.trusted_keys import PublicKey as PublicKey
+from containers.trusted_keys import TrustError as TrustError
+from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
-FOLDER = "containers/trust"
 #: What a site's file says of the images that may run, and what it means without a word.
 POLICY_KEY = "image_policy"
 POLICIES = ("known", "signed")
 SECRET = "pgp-secret"
-PUBLIC = "pgp-public"
 
 
-class TrustError(images.ImageError):
-    """A signature or a key does not hold; the text is a sentence with the next step."""
-
-
-@dataclass(frozen=True)
-class Key:
-    """A public key of the trust folder; `expires` in seconds since 1970, 0 for never."""
-
-    file: str
-    fingerprint: str
-    owner: str
-    expires: int
-    revoked: bool
-
-    def fault(self) -> str:
-        """Return why the key does not count; empty if it does."""
-        if self.revoked:
-            return "was revoked"
-        if self.expires and self.expires <= time.time():
-            return f"expired on {time.strftime('%Y-%m-%d', time.gmtime(self.expires))}"
-        return ""
-
-    def __str__(self) -> str:
-        return f"{self.fingerprint} ({self.owner}, {FOLDER}/{self.file})"
-
-
-def gpg(home: str | Path, *arguments: str | Path) -> bytes:
-    """Run GnuPG in a home folder of its own and return its output; raises TrustError."""
-    program = shutil.which("gpg")
-    if not program:
-        raise TrustError("gpg is missing, which reads keys; install the package gnupg")
-    done = subprocess.run(
-        [program, "--homedir", home, "--batch", "--no-autostart", "--quiet", *arguments],
-        stdin=subprocess.DEVNULL, capture_output=True,
-    )  # fmt: skip
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").splitlines()
-        raise TrustError(f"{arguments[-1]} cannot be read as a key: {(lines or ['gpg failed'])[0]}")
-    return done.stdout
-
-
-def trusted(root: Path) -> list[Key]:
-    """Return the keys of the trust folder, those that do not count any more included.
-
-    Raises TrustError for a file that is no public key.
-    """
-    found = []
-    with tempfile.TemporaryDirectory() as home:
-        for path in sorted((root / FOLDER).glob("*.asc")):
-            found += _keys_in(path, home)
-    return found
-
-
-def _keys_in(path: Path, home: str) -> list[Key]:
-    found: list[Key] = []
-    primary: list[str] = []
-    listing = gpg(home, "--with-colons", "--show-keys", path).decode(errors="replace")
-    for fields in (line.split(":") for line in listing.splitlines()):
-        if fields[0] in ("sec", "ssb"):
-            raise TrustError(
-                f"{path} has a private key: remove the file, keep it out of the repository, and "
-                "put the public key there (gpg --armor --export)"
-            )
-        if fields[0] == "pub":
-            primary = fields
-        elif fields[0] == "fpr" and primary:
-            expires = int(primary[6] or 0)
-            found.append(Key(path.name, fields[9], "", expires, primary[1] == "r"))
-            primary = []
-        elif fields[0] == "uid" and found and not found[-1].owner:
-            key = found[-1]
-            found[-1] = Key(key.file, key.fingerprint, fields[9], key.expires, key.revoked)
-    if not found:
-        raise TrustError(f"{path} has no public key; put one there (gpg --armor --export)")
-    return found
-
-
-@contextmanager
-def keyring(root: Path, keys: list[Key]) -> Iterator[Path]:
-    """Give a keyring for Apptainer, of public keys of the trust folder and nothing else."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "home"
-        home.mkdir(mode=0o700)
-        ring = Path(folder) / "keys"
-        ring.mkdir(mode=0o700)
-        for file in sorted({key.file for key in keys}):
-            gpg(home, "--import", root / FOLDER / file)
-        public = gpg(home, "--export", *(key.fingerprint for key in keys)) if keys else b""
-        (ring / PUBLIC).write_bytes(public)
-        (ring / PUBLIC).chmod(0o600)
-        yield ring
-
-
-def signers(root: Path, path: Path) -> list[Key]:
+def signers(root: Path, path: Path) -> list[PublicKey]:
     """Return the keys of the trust folder by which everything in a SIF file is signed.
 
     Raises TrustError for one that is unsigned, or whose keys are unknown, expired or revoked, or
@@ -144,7 +50,7 @@ def signers(root: Path, path: Path) -> list[Key]:
         if key.fault() and key.fingerprint in named and not named & {k.fingerprint for k in good}:
             raise TrustError(
                 f"{path} is signed by {key}, which {key.fault()}; renew the key and put it into "
-                f"{FOLDER}, or sign the image by another: make sign"
+                f"{FOLDER}, or sign the image with another: make sign"
             )
     if not named & {key.fingerprint for key in good}:
         raise TrustError(
@@ -193,39 +99,54 @@ def _named_signers(path: Path) -> set[str]:
     return {found.upper() for text in told for found in re.findall(r"\b[0-9a-fA-F]{40}\b", text)}
 
 
-def admit(root: Path, name: str, site: Mapping[str, Any]) -> Path:
-    """Return the path of the image of an implementation, or its variant, that a site may run.
+def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
+    """Return the image of an implementation, or its variant, that a site may run.
 
-    By the site's `image_policy`: `known`, in images.lock with this digest (as without the key), or
-    `signed`, also signed by a key of the trust folder. Raises ImageError otherwise.
+    By the site's `image_policy`: `known`, in images.lock with this digest (as without the key), and
+    built here, signed by a key of the trust folder, or answered for by a person; or `signed`, in
+    the lock and signed. Raises ImageError otherwise. Nothing of the image runs for it.
     """
     policy = site.get(POLICY_KEY, POLICIES[0])
     if policy not in POLICIES:
         raise TrustError(
             f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
         )
-    path = images.verify(root, name)
+    path, state = images.verified(root, name)
     if policy == "signed":
         _signers_of(root, path)
-    return path
+    elif not vouched(root, name):
+        raise TrustError(origin.question(root, name))
+    return Admitted(path, state)
 
 
-def _signers_of(root: Path, path: Path) -> list[Key]:
-    status = path.stat()
-    stamps = tuple((p.name, p.stat().st_mtime_ns) for p in (root / FOLDER).glob("*.asc"))
-    return _signers_once(root, path, (status.st_size, status.st_mtime_ns, status.st_ino), stamps)
+def vouched(root: Path, name: str) -> bool:
+    """Tell whether an image was built here, is answered for, or is signed by a key that counts."""
+    entry = images.entry_of(root, name)
+    if origin.answered_for(entry):
+        return True
+    if not any((root / FOLDER).glob("*.asc")):
+        return False
+    try:
+        return bool(_signers_of(root, images.folder(root) / str(entry["file"])))
+    except (TrustError, OSError, ProvisionError):
+        return False
+
+
+def _signers_of(root: Path, path: Path) -> list[PublicKey]:
+    stamps = tuple((p.name, state_of(p)) for p in (root / FOLDER).glob("*.asc"))
+    return _signers_once(root, path, state_of(path), stamps)
 
 
 def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
     """Return by whom an image is signed, or `not verified`; raises ImageError as `admit` does."""
-    path = admit(root, name, site)
+    path = admit(root, name, site).path
     if site.get(POLICY_KEY, POLICIES[0]) != "signed":
         return "not verified"
     return "signed by " + ", ".join(sorted(key.fingerprint for key in _signers_of(root, path)))
 
 
 @cache
-def _signers_once(root: Path, path: Path, file: object, keys: object) -> list[Key]:
+def _signers_once(root: Path, path: Path, file: object, keys: object) -> list[PublicKey]:
     # Once a process and state of image and keys: checks of one campaign ask many times.
     return signers(root, path)
 
@@ -298,16 +219,14 @@ def sign_image(root: Path, name: str, path: Path, ring: Path, index: int) -> Non
                 call("sif", "del", number, aside)
         # With the terminal: Apptainer asks for the passphrase there.
         done = subprocess.run(
-            [apptainer_command(), "sign", "--keyidx", str(index), aside],
+            command("sign", "--keyidx", str(index), aside),
             env={**os.environ, "APPTAINER_KEYSDIR": str(ring)},
         )
         if done.returncode:
-            raise TrustError(f"{name} could not be signed; Apptainer's own words stand above")
+            raise TrustError(f"{name} could not be signed; Apptainer's own message is above")
         signers(root, aside)
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
         renewed = {**entry, "sha256": sha256_of(aside), "bytes": aside.stat().st_size}
-        aside.replace(path)
+        put_in_place(aside, path)
         images.write_entry(root, name, renewed)
     finally:
         aside.unlink(missing_ok=True)
@@ -338,7 +257,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
     Raises TrustError.
     """
     if not owner or "@" not in email:
-        raise TrustError('say whose key it is: make new-key NAME="First Last" EMAIL=name@host')
+        raise TrustError('say who owns the key: make new-key NAME="First Last" EMAIL=name@host')
     ring = root / ".wyeast" / "trust"
     ring.mkdir(parents=True, exist_ok=True)
     ring.chmod(0o700)
@@ -346,13 +265,13 @@ def new_key(root: Path, owner: str, email: str) -> None:
     # At a terminal Apptainer asks for a passphrase; arguments are seen by everybody on the machine.
     unasked = [] if sys.stdin.isatty() else ["--password", ""]
     done = subprocess.run(
-        [apptainer_command(), "key", "newpair", "--name", owner, "--email", email,
-         "--comment", "Wyeast", "--push=false", *unasked],
+        command("key", "newpair", "--name", owner, "--email", email,
+                "--comment", "Wyeast", "--push=false", *unasked),
         env={**os.environ, "APPTAINER_KEYSDIR": str(ring)},
     )  # fmt: skip
     made = [key for key in private_keys(ring) if key not in before]
     if done.returncode or len(made) != 1:
-        raise TrustError("no key was made; Apptainer's own words stand above")
+        raise TrustError("no key was made; Apptainer's own message is above")
     with tempfile.TemporaryDirectory() as home:
         gpg(home, "--import", ring / PUBLIC)
         public = gpg(home, "--armor", "--export", made[0])
@@ -367,14 +286,14 @@ def main() -> int:
     """Sign or verify images, or make a key, or say in a sentence why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.trust",
-        description=f"Sign images, verify them by the keys in {FOLDER}, or make a key.",
+        description=f"Sign images, verify them with the keys in {FOLDER}, or make a key.",
     )
     parser.add_argument("action", choices=["sign", "verify", "new-key"])
     parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
     parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of one")
-    parser.add_argument("--name", default="", help="new-key: whose it is")
-    parser.add_argument("--email", default="", help="new-key: and his or her address")
-    parser.add_argument("--dry-run", action="store_true", help="sign: say what would be done")
+    parser.add_argument("--name", default="", help="new-key: the name of its owner")
+    parser.add_argument("--email", default="", help="new-key: the owner's e-mail address")
+    parser.add_argument("--dry-run", action="store_true", help="sign: print what would be done")
     options = parser.parse_args()
 
     def work() -> int:
@@ -391,7 +310,7 @@ def main() -> int:
         return 0
 
     errors = (images.ImageError, BuildError, ProvisionError, CallError)
-    return exit_code(options.action, work, errors, "images are as they were")
+    return exit_code(options.action, work, errors, "the images are unchanged")
 
 
 if __name__ == "__main__":

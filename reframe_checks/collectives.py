@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.communicating import AskedPoint, Communicating
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
+# The operations of which a rank sends, or receives, a message for each rank.
+SENT, RECEIVED = {"scatter", "alltoall"}, {"gather", "allgather", "alltoall"}
 
 
 @dataclass(frozen=True)
-class Suite:
+class CollectiveSuite:
     """Operations over groups and message sizes in bytes, by as many ranks as the site has room for.
 
     `shared` divides the sizes among the ranks: the reports state a rank's whole buffer.
@@ -35,8 +37,13 @@ class Suite:
         return [max(1, size // ranks // DOUBLE) * DOUBLE if size else 0 for size in self.sizes]
 
     def bytes_of_a_rank(self, ranks: int) -> int:
-        """Return what the program reserves: two buffers for all ranks, and what it scrubs."""
-        return 2 * ranks * max(self.sizes_for(ranks)) + self.scrub_bytes
+        """Return what the program reserves at most: two buffers, and what it scrubs.
+
+        A buffer has one message, or one for each rank where an operation needs them: as a root of
+        gather and scatter has, which any rank of a node may be.
+        """
+        messages = sum(ranks if names & {*self.operations} else 1 for names in (SENT, RECEIVED))
+        return messages * max(self.sizes_for(ranks)) + self.scrub_bytes
 
     def groups_for(self, ranks: int) -> list[str]:
         """Return the groups that so many ranks can form: halves are of two ranks at least."""
@@ -53,54 +60,58 @@ ATA_SIZES = (40, 400, 1_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_500_
 # NTNU 2008, Tables 5.6 to 5.8: 400x50, 1000x1000 and 8000x8000 doubles; section 3.1.4: reductions.
 NTNU_SMALL, NTNU_MEDIUM, NTNU_LARGE = (n * DOUBLE for n in (400 * 50, 1000 * 1000, 8000 * 8000))
 
-# analysis/guidelines.yaml: all operations in one launch, at sizes that are multiples of each other
+# analysis/models/guidelines.yaml: all operations in one launch, at sizes that are multiples of
+# each other
 # by the ranks (powers of two), so that one can be held against others that do the same work.
 GUIDED = ("bcast", "scatter", "gather", "allgather", "alltoall", *REDUCTIONS, "reduce-sum")
 
-SUITES: dict[str, Suite] = of_tier(
+SUITES: dict[str, CollectiveSuite] = of_tier(
     quick={
         # SimpleBench (NTNU 2008, appendix A); its sizes are doubles over all ranks.
-        "simplebench-alltoall": Suite(("alltoall",), (64, 65_536), 4, 20, BOTH, shared=True),
-        "simplebench-collective": Suite(("barrier", *REDUCTIONS), (64, 65_536), 4, 20, BOTH,
-                                        shared=True),
+        "simplebench-alltoall": CollectiveSuite(("alltoall",), (64, 65_536), 4, 20, BOTH,
+                                                shared=True),
+        "simplebench-collective": CollectiveSuite(("barrier", *REDUCTIONS), (64, 65_536), 4, 20,
+                                                  BOTH, shared=True),
         # The Ohio tests of Kearns 2003, section 5.4: 0 to 16,384 bytes.
-        "ohio": Suite(("barrier", "bcast", "gather", "alltoall"), (0, 1024, 16_384), 2, 50),
-        "ata": Suite(("alltoall",), (40, 10_000, 100_000), 2, 10),
-        "goptest": Suite(("bcast", "allreduce-sum"), (0, 256, 512, 768, 1024), 2, 50),
-        "ntnu-alltoall": Suite(("alltoall",), (NTNU_SMALL,), 2, 10, shared=True,
-                               scrub_bytes=SCRUB),
-        "ntnu-reduce": Suite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2, 20,
-                             scrub_bytes=SCRUB),
-        "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
-        "guidelines": Suite(GUIDED, (1024, 2048, 4096), 2, 50),
+        "ohio": CollectiveSuite(("barrier", "bcast", "gather", "alltoall"), (0, 1024, 16_384), 2,
+                                50),
+        "ata": CollectiveSuite(("alltoall",), (40, 10_000, 100_000), 2, 10),
+        "goptest": CollectiveSuite(("bcast", "allreduce-sum"), (0, 256, 512, 768, 1024), 2, 50),
+        "ntnu-alltoall": CollectiveSuite(("alltoall",), (NTNU_SMALL,), 2, 10, shared=True,
+                                         scrub_bytes=SCRUB),
+        "ntnu-reduce": CollectiveSuite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2,
+                                       20, scrub_bytes=SCRUB),
+        "others": CollectiveSuite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
+        "guidelines": CollectiveSuite(GUIDED, (1024, 2048, 4096), 2, 50),
     },
     paper={
-        "simplebench-alltoall": Suite(("alltoall",), (64, 65_536, 800_000), 8, 100, BOTH,
-                                      shared=True),
-        "simplebench-collective": Suite(("barrier", *REDUCTIONS), (0, 64, 65_536, 8_000_000), 8,
-                                        100, BOTH, shared=True),
-        "ohio": Suite(("barrier", "bcast", "gather", "alltoall"),
-                      tuple(range(0, 16_385, 1024)), 8, 100),
-        "ata": Suite(("alltoall",), ATA_SIZES, 8, 100),
+        "simplebench-alltoall": CollectiveSuite(("alltoall",), (64, 65_536, 800_000), 8, 100, BOTH,
+                                                shared=True),
+        "simplebench-collective": CollectiveSuite(("barrier", *REDUCTIONS),
+                                                  (0, 64, 65_536, 8_000_000), 8, 100, BOTH,
+                                                  shared=True),
+        "ohio": CollectiveSuite(("barrier", "bcast", "gather", "alltoall"),
+                                tuple(range(0, 16_385, 1024)), 8, 100),
+        "ata": CollectiveSuite(("alltoall",), ATA_SIZES, 8, 100),
         # IIT: 1, 2 and 4 ranks a node, up to 32 in all.
         **{
-            f"goptest-{n}-a-node": Suite(("bcast", "allreduce-sum"), tuple(range(0, 1025, 256)), 32,
-                                         100, on_a_node=n)
+            f"goptest-{n}-a-node": CollectiveSuite(("bcast", "allreduce-sum"),
+                                                   tuple(range(0, 1025, 256)), 32, 100, on_a_node=n)
             for n in (1, 2, 4)
         },
         # NTNU: 1000, 5000 and 10,000 iterations of each size, of the large one the first two. The
         # largest count that the time limit has room for, by the report's own times.
-        "ntnu-alltoall-small": Suite(("alltoall",), (NTNU_SMALL,), 8, 10_000, shared=True,
-                                     scrub_bytes=SCRUB),
-        "ntnu-alltoall-medium": Suite(("alltoall",), (NTNU_MEDIUM,), 8, 10_000, shared=True,
-                                      scrub_bytes=SCRUB),
-        "ntnu-alltoall-large": Suite(("alltoall",), (NTNU_LARGE,), 8, 1000, shared=True,
-                                     scrub_bytes=SCRUB),
-        "ntnu-reduce": Suite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 8, 1000,
-                             scrub_bytes=SCRUB),
-        "others": Suite(("scatter", "allgather", "reduce-sum"), (8, 1024, 65_536, 1_000_000), 8,
-                        100),
-        "guidelines": Suite(GUIDED, tuple(8 * 2**k for k in range(16)), 8, 100),
+        "ntnu-alltoall-small": CollectiveSuite(("alltoall",), (NTNU_SMALL,), 8, 10_000, shared=True,
+                                               scrub_bytes=SCRUB),
+        "ntnu-alltoall-medium": CollectiveSuite(("alltoall",), (NTNU_MEDIUM,), 8, 10_000,
+                                                shared=True, scrub_bytes=SCRUB),
+        "ntnu-alltoall-large": CollectiveSuite(("alltoall",), (NTNU_LARGE,), 8, 1000, shared=True,
+                                               scrub_bytes=SCRUB),
+        "ntnu-reduce": CollectiveSuite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 8,
+                                       1000, scrub_bytes=SCRUB),
+        "others": CollectiveSuite(("scatter", "allgather", "reduce-sum"),
+                                  (8, 1024, 65_536, 1_000_000), 8, 100),
+        "guidelines": CollectiveSuite(GUIDED, tuple(8 * 2**k for k in range(16)), 8, 100),
     },
 )  # fmt: skip
 
@@ -139,11 +150,11 @@ class Collectives(Communicating):
             "--scrub-bytes", str(suite.scrub_bytes),
         ]  # fmt: skip
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order; a barrier has one, without a size."""
         suite = SUITES[self.suite]
         for operation in suite.operations:
             for group in suite.groups_for(self.num_tasks):
                 sizes = [0] if operation == "barrier" else suite.sizes_for(self.num_tasks)
                 for size in sizes:
-                    yield Point(operation, "", group, size)
+                    yield AskedPoint(operation, "", group, size)

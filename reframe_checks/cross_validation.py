@@ -1,6 +1,7 @@
 """Agreement with programs that nobody here wrote: NetPIPE and Intel MPI Benchmarks.
 
-In one job, on the same nodes, the programs take turns; docs/method.md says what is compared.
+In one job, on the same nodes, the programs take turns; docs/method/cross-validation.md says
+what is compared.
 """
 
 import copy
@@ -14,7 +15,10 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from analysis.agreement import (
+from records.communication import Communication, PingPong
+from records.imb import read_imb_output
+from records.netpipe import read_netpipe_hosts, read_netpipe_output
+from reframe_checks.mixins.agreement import (
     Agreement,
     Circumstances,
     ReasonsError,
@@ -23,9 +27,6 @@ from analysis.agreement import (
     read_reasons,
     times_by_size,
 )
-from analysis.communication_records import Communication, PingPong
-from analysis.imb_output import read_imb_output
-from analysis.netpipe_output import read_netpipe_hosts, read_netpipe_output
 from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
@@ -64,7 +65,7 @@ MOST_RANKS = 8
 
 
 @dataclass(frozen=True)
-class Sweep:
+class ComparedSweep:
     """Message sizes in bytes, powers of two; iterations of one trial, and turns of a program."""
 
     first: int
@@ -89,7 +90,7 @@ class Sweep:
         """Return the powers of two that hold whole doubles, which is what is reduced."""
         return [size for size in self.powers() if size >= DOUBLE]
 
-    def over_link(self, link_bytes_per_s: float) -> "Sweep":
+    def over_link(self, link_bytes_per_s: float) -> "ComparedSweep":
         """Return it with fewer iterations: a link is slow, and caches do not matter beside it."""
         fitting = int(LONGEST_TRIAL_S * link_bytes_per_s / (2 * self.last))
         most = max(FEWEST_ITERATIONS, min(fitting, MOST_OVER_LINK))
@@ -101,9 +102,9 @@ class Sweep:
 # do: the first of a trial find caches and page tables of another size, some of them ten times as
 # slow, and in an average of forty that is more than the tolerance.
 SWEEPS = {
-    "short": Sweep(1, 8192, iterations=1000, turns=of_tier(quick=9, paper=25)),
-    "medium": Sweep(16384, 131072, iterations=1000, turns=of_tier(quick=9, paper=25)),
-    "long": Sweep(
+    "short": ComparedSweep(1, 8192, iterations=1000, turns=of_tier(quick=9, paper=25)),
+    "medium": ComparedSweep(16384, 131072, iterations=1000, turns=of_tier(quick=9, paper=25)),
+    "long": ComparedSweep(
         262144,
         of_tier(quick=1 << 20, paper=1 << 22),
         iterations=400,
@@ -160,14 +161,14 @@ class CrossValidation(Experiment):
             self.foreign = [self.netpipe(), *self.foreign]
         self.skip_if(
             not self.foreign,
-            f"{IMB} does not speak the binary interface of {self.implementation()}, so nobody "
-            "else's program measures its collective operations; its ping-pong is compared with "
+            f"{IMB} does not have the binary interface of {self.implementation()}, so no other "
+            "program measures its collective operations; its ping-pong is compared with "
             "NetPIPE's",
         )
 
-    def programs_of_others(self) -> list[str]:
+    def programs_of_others(self) -> tuple[str, ...]:
         """Return the programs that the image's label says it has for its binary interface."""
-        return str(self.image.labels.get("org.wyeast.foreign_programs", "")).split()
+        return tuple(self.image.labels.foreign_programs)
 
     @run_after("setup")
     def describe_sweep(self) -> None:
@@ -195,7 +196,7 @@ class CrossValidation(Experiment):
         """Return the rate in B/s of the link that the ranks talk over, or None without one."""
         return self.site()["link_bytes_per_s"] if self.nodes > 1 else None
 
-    def sweep(self) -> Sweep:
+    def sweep(self) -> ComparedSweep:
         """Return the message sizes and iterations, fewer of these where the link wants it."""
         sweep, link = SWEEPS[self.message_range], self.link()
         few = max(FEWEST_ITERATIONS, sweep.iterations * TRIALS_OF_NETPIPE // self.trials())
@@ -226,7 +227,8 @@ class CrossValidation(Experiment):
         sizes = self.sizes()
 
         def arguments(turn: int) -> list[str]:
-            # Without an offset it receives into the buffer that it sends from; see docs/method.md.
+            # Without an offset it receives into the buffer that it sends from
+            # (docs/method/cross-validation.md).
             first = self.sweep().led_into()
             return ["-l", str(first), "-u", str(sizes[-1]), "-p", "0", "-O", f"0,{sizes[-1]}",
                     "-n", str(self.iterations()), "-o", f"{NETPIPE}.{turn}.out"]  # fmt: skip
@@ -236,7 +238,7 @@ class CrossValidation(Experiment):
             if (len(hosts), len(set(hosts))) != (self.num_tasks, self.nodes):
                 raise SanityError(
                     f"{NETPIPE}'s ranks were on {', '.join(hosts)}; {self.num_tasks} on "
-                    f"{self.nodes} node(s) were asked for"
+                    f"{self.nodes} node(s) were requested"
                 )
             points = read_netpipe_output(self.stage(f"{NETPIPE}.{turn}.out"))
             return times_by_size(
@@ -267,7 +269,7 @@ class CrossValidation(Experiment):
             if found != {asked}:
                 raise SanityError(
                     f"{IMB} measured (benchmark, processes, repetitions) = {sorted(found)}, "
-                    f"asked was {asked}"
+                    f"not {asked} as requested"
                 )
             # The slowest rank's time, which is what our program reports.
             return times_by_size((one.message_bytes, one.most_s) for one in results)
@@ -298,11 +300,9 @@ class CrossValidation(Experiment):
         except CannotStart as error:
             raise SanityError(str(error)) from None
         platform = copy.copy(self.container_platform)
-        # ReFrame adds the stage folder to the list when it writes the command.
-        platform.mount_points = list(self.container_platform.mount_points)
         platform.command = start.command
         launcher = self.job.launcher.run_command(self.job)
-        failed = f'echo "{name} ended with exit code $code; its words are in {name}.stderr" >&2'
+        failed = f'echo "{name} ended with exit code $code; its messages are in {name}.stderr" >&2'
         return (
             f"{launcher} {platform.launch_command(self.stagedir)} >{name}.stdout 2>{name}.stderr"
             f" || {{ code=$?; {failed}; exit $code; }}"
@@ -338,7 +338,7 @@ class CrossValidation(Experiment):
             if result.iterations != self.iterations():
                 raise SanityError(
                     f"{self.program} took {result.iterations} iterations of "
-                    f"{result.message_bytes} bytes, asked were {self.iterations()}"
+                    f"{result.message_bytes} bytes, not {self.iterations()} as requested"
                 )
         return times_by_size(found)
 
@@ -358,7 +358,7 @@ class CrossValidation(Experiment):
             self.check_sizes(other.name, theirs, other.times)
             where = Circumstances(
                 self.operation, other.name, self.site()["launch"],
-                self.image.labels["org.wyeast.family"], str(self.site()["name"]),
+                str(self.image.labels.family), str(self.site()["name"]),
             )  # fmt: skip
             found = compare(ours, theirs, reasons, where)
             self.agreements[other.name] = found

@@ -35,7 +35,7 @@ class EagerLimit(PingPongExperiment):
     @run_before("run", always_last=True)
     def set_limit(self) -> None:
         """Set the variables that the image's label names."""
-        variables = self.image.labels.get("org.wyeast.eager_limit", "").split()
+        variables = self.image.labels.eager_limit
         if not variables:
             raise SanityError(
                 f"{self.implementation()} has no label 'org.wyeast.eager_limit', so its limit "

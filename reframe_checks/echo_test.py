@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import performance_function, run_after
 
-from analysis.latency_bandwidth import fit
+from inference.latency_bandwidth import fit
 from reframe_checks.mixins.ping_pong import PingPongExperiment, Sweep
 from reframe_checks.mixins.tiers import TIER, of_tier
 

@@ -6,8 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from analysis.emulation_records import Emulation as EmulatedApplication
-from analysis.plausibility import emulation_above_link, emulation_too_fast
+from records.emulation import EmulationResult as EmulatedApplication
+from records.limits.plausibility import emulation_above_link, emulation_too_fast
 from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
@@ -19,7 +19,7 @@ SITUATIONS = ("alone", "together", "messages", "computing")
 
 
 @dataclass(frozen=True)
-class Suite:
+class EmulationSuite:
     """Applications by their graphs; each has `ranks` ranks, or as many as the site has cores for.
 
     Messages are in bytes, the mean time that a rank computes in a step in seconds.
@@ -45,16 +45,18 @@ class Suite:
         return found
 
 
-SUITES: dict[str, Suite] = of_tier(
-    quick={"side-by-side": Suite(("client-server", "pipeline"), 2, 8192, 20, 5)},
+SUITES: dict[str, EmulationSuite] = of_tier(
+    quick={"side-by-side": EmulationSuite(("client-server", "pipeline"), 2, 8192, 20, 5)},
     # Each of the graphs beside another of its kind; two of them also with their ranks dealt one by
     # one, so that they share the nodes.
     paper={
         **{
-            graph: Suite((graph, graph), 16, 65_536, 100, 30)
+            graph: EmulationSuite((graph, graph), 16, 65_536, 100, 30)
             for graph in ("client-server", "farm", "ring", "pipeline", "stencil")
         },
-        "shared-nodes": Suite(("stencil", "farm"), 16, 65_536, 100, 30, placement="cyclic"),
+        "shared-nodes": EmulationSuite(
+            ("stencil", "farm"), 16, 65_536, 100, 30, placement="cyclic"
+        ),
     },
 )
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.communicating import AskedPoint, Communicating
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
 
 
 @dataclass(frozen=True)
-class Suite:
+class HaloSuite:
     """Methods over dimensions and extents in points; `whole` extents are divided by the ranks."""
 
     methods: tuple[str, ...]
@@ -43,21 +43,21 @@ METHODS = ("sendrecv", "isend-irecv", "persistent", "neighbourhood", "put")
 GRID, DATATYPES = "create", "datatypes"
 CARTESIAN = (GRID, DATATYPES, "sendrecv", "isend-irecv")
 
-SUITES: dict[str, Suite] = of_tier(
+SUITES: dict[str, HaloSuite] = of_tier(
     quick={
-        "cartesian": Suite(CARTESIAN, (2,), (8, 1000), 4, 10, whole=True),
-        "halo": Suite(METHODS, (1, 2, 3, 4), (12,), 4, 10),
+        "cartesian": HaloSuite(CARTESIAN, (2,), (8, 1000), 4, 10, whole=True),
+        "halo": HaloSuite(METHODS, (1, 2, 3, 4), (12,), 4, 10),
     },
     paper={
         # SimpleBench's sizes (NTNU 2008, appendix A); the largest is a lattice of 12.8 GB.
-        "cartesian": Suite(CARTESIAN, (2,), (8, 10_000, 20_000, 40_000), 8, 100, whole=True),
-        "halo": Suite(METHODS, (1, 2, 3, 4), (8, 16, 32), 16, 200),
+        "cartesian": HaloSuite(CARTESIAN, (2,), (8, 10_000, 20_000, 40_000), 8, 100, whole=True),
+        "halo": HaloSuite(METHODS, (1, 2, 3, 4), (8, 16, 32), 16, 200),
     },
 )
 
 
 def grid_of(ranks: int, dimensions: int) -> list[int]:
-    """Return the grid of a power of two of ranks as MPI_Dims_create makes it: as even as can be."""
+    """Return the grid of a power of two of ranks as the program makes it: as even as can be."""
     grid = [1] * dimensions
     place = 0
     while ranks > 1:
@@ -97,7 +97,7 @@ class HaloExchange(Communicating):
             *(["--whole"] if suite.whole else []),
         ]  # fmt: skip
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order; a message is the largest face."""
         suite = SUITES[self.suite]
         for dimensions in suite.dimensions:
@@ -112,7 +112,7 @@ class HaloExchange(Communicating):
                     made = method in (GRID, DATATYPES)
                     if method == GRID and extent != suite.extents[0]:
                         continue
-                    yield Point(
+                    yield AskedPoint(
                         "cartesian" if made else "halo", method, "x".join(map(str, grid)),
                         0 if method == GRID else max(faces) * DOUBLE,
                     )  # fmt: skip

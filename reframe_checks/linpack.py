@@ -1,5 +1,6 @@
 """High Performance Linpack over process grids and problem sizes (Kearns 2003, section 4.1)."""
 
+import copy
 import csv
 from contextlib import suppress
 from typing import NamedTuple
@@ -8,20 +9,21 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from analysis.hpl_output import HplRun, read_hpl_output
-from analysis.plausibility import rate_above_peak
-from analysis.record_types import RecordError
+from records.base import RecordError
+from records.hpl import HplRun, read_hpl_output
+from records.limits.plausibility import rate_above_peak
 from reframe_checks.mixins import hpl_problem, node_memory
 from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT, options_of_exec
+from reframe_checks.mixins.job_script import quoted
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 HPL_DAT_OF_THE_THESIS = "literature/kearns2003/hpl_dat.csv"
 
 
-class Problem(NamedTuple):
+class HplProblem(NamedTuple):
     """A process grid, written as PxQ, with the order of the matrix and the block size."""
 
     grid: str
@@ -29,11 +31,11 @@ class Problem(NamedTuple):
     nb: int
 
 
-def problems_in(table: str, nb: int | None = None) -> set[Problem]:
+def problems_in(table: str, nb: int | None = None) -> set[HplProblem]:
     """Return the problems of a table of results in literature/, with NB where it has none."""
     with (ROOT / "literature" / table).open() as file:
         return {
-            Problem(f"{row['grid_p']}x{row['grid_q']}", int(row["n"]), int(nb or row["nb"]))
+            HplProblem(f"{row['grid_p']}x{row['grid_q']}", int(row["n"]), int(nb or row["nb"]))
             for row in csv.DictReader(file)
         }
 
@@ -45,7 +47,7 @@ def parameter_of_the_thesis(name: str) -> float:
     return float(value)
 
 
-def problems_of_the_reports() -> list[Problem]:
+def problems_of_the_reports() -> list[HplProblem]:
     """Return those of Kearns 2003, Tables 4 and 5, and of NTNU 2008, Table 5.2.
 
     The thesis left out what did not fit in its memory, and has NB in Appendix A.
@@ -55,7 +57,7 @@ def problems_of_the_reports() -> list[Problem]:
     return sorted(both, key=lambda problem: (places_of(problem.grid), problem.n))
 
 
-def problems_of_the_site() -> list[Problem]:
+def problems_of_the_site() -> list[HplProblem]:
     """Return the problem that fills the site, and smaller ones that compare block sizes."""
     site = site_here()
     if not site:
@@ -67,8 +69,8 @@ def problems_of_the_site() -> list[Problem]:
     nb = site.get("hpl_block_size", hpl_problem.USUAL_BLOCK_SIZE)
     order = hpl_problem.largest_order(memory, share, nb)
     small = hpl_problem.order_of_search(order)
-    search = [Problem(grid, small, tried) for tried in hpl_problem.BLOCK_SIZES]
-    return [problem for problem in [*search, Problem(grid, order, nb)] if problem.n > 0]
+    search = [HplProblem(grid, small, tried) for tried in hpl_problem.BLOCK_SIZES]
+    return [problem for problem in [*search, HplProblem(grid, order, nb)] if problem.n > 0]
 
 
 def refuse_residual(run: HplRun) -> None:
@@ -88,8 +90,8 @@ def places_of(grid: str) -> tuple[int, int]:
 
 
 # 192 suits the matrix kernels of today's vector units; Appendix A of the thesis has 150.
-PROBLEMS: list[Problem] = of_tier(
-    quick=lambda: [Problem(grid, n, 192) for grid in ("1x1", "1x2") for n in (2000, 4000)],
+PROBLEMS: list[HplProblem] = of_tier(
+    quick=lambda: [HplProblem(grid, n, 192) for grid in ("1x1", "1x2") for n in (2000, 4000)],
     paper=problems_of_the_reports,
     site=problems_of_the_site,
 )()
@@ -115,8 +117,8 @@ class Linpack(Experiment):
         self.num_tasks = places_of(self.grid)[0] * places_of(self.grid)[1]
         self.skip_if(
             (self.grid, self.n, self.nb) not in PROBLEMS,
-            f"N={self.n} with NB={self.nb} on a {self.grid} grid is not of tier {TIER}; in the "
-            "reports, what did not fit in memory is missing",
+            f"N={self.n} with NB={self.nb} on a {self.grid} grid is not of tier {TIER}; the "
+            "reports lack what did not fit in memory",
         )
         self.time_limit = TIME_LIMITS.get(TIER, self.time_limit)
 
@@ -139,17 +141,16 @@ class Linpack(Experiment):
     def write_input(self) -> None:
         """Have the image's generator write HPL.dat; it refuses an N that does not fit."""
         rows, columns = places_of(self.grid)
-        generator = (
-            f"hpl_dat --p {rows} --q {columns} --n {self.n} --nb {self.nb} --nodes {self.nodes} "
-            f"--memory-bytes-per-node {self.site()['memory_bytes_per_node']} --output HPL.dat"
-        )
-        platform = self.container_platform
-        options = " ".join([f'-B"{self.stagedir}:{platform.workdir}"', *options_of_exec()])
-        self.prerun_cmds = [
-            f"apptainer exec {options} --pwd {platform.workdir} {platform.image} {generator}"
-            " || exit $?",
-            *self.prerun_cmds,
-        ]
+        memory = self.site()["memory_bytes_per_node"]
+        platform = copy.copy(self.container_platform)
+        # It is no program of MPI.
+        platform.options = options_of_exec()
+        platform.command = quoted(
+            "hpl_dat", "--p", rows, "--q", columns, "--n", self.n, "--nb", self.nb,
+            "--nodes", self.nodes, "--memory-bytes-per-node", memory, "--output", "HPL.dat",
+        )  # fmt: skip
+        generate = platform.launch_command(self.stagedir)
+        self.prerun_cmds = [f"{generate} || exit $?", *self.prerun_cmds]
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
@@ -161,7 +162,7 @@ class Linpack(Experiment):
         found = [(run.p, run.q, run.n, run.nb) for run in runs]
         asked = [(*places_of(self.grid), self.n, self.nb)]
         if found != asked:
-            raise SanityError(f"HPL solved (P, Q, N, NB) = {found}, asked was {asked}")
+            raise SanityError(f"HPL solved (P, Q, N, NB) = {found}, not {asked} as requested")
         self.run_of_hpl = runs[0]
         refuse_residual(self.run_of_hpl)
         sentence = rate_above_peak(self.run_of_hpl, self.peak_flops())

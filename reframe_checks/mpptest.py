@@ -10,7 +10,7 @@ from reframe_checks.mixins.tiers import TIER, of_tier
 
 
 @dataclass(frozen=True)
-class Suite:
+class MpptestSuite:
     """Message sizes in bytes and how often each is timed; the rest as the program has it."""
 
     sizes: tuple[int, ...]
@@ -30,22 +30,22 @@ LONG = tuple(range(262_144, 1_048_577, 32_768))
 CACHE = 4_194_304
 STRIDE = 128 * 8
 
-SUITES: dict[str, Suite] = of_tier(
+SUITES: dict[str, MpptestSuite] = of_tier(
     quick={
         # Up to the sizes where implementations change their protocol, so that it is found.
-        "short": Suite((0, 1024, 8192, 32_768, 131_072), 30, refine=0.1),
-        "long": Suite((262_144, 1_048_576), 50),
-        "long-nonblocking": Suite((262_144, 1_048_576), 50, "Isend/Irecv"),
-        "out-of-cache": Suite((8, 256, 1024), 100, cache_bytes=CACHE),
-        "strided": Suite((8, 256, 1024), 100, stride_bytes=STRIDE),
+        "short": MpptestSuite((0, 1024, 8192, 32_768, 131_072), 30, refine=0.1),
+        "long": MpptestSuite((262_144, 1_048_576), 50),
+        "long-nonblocking": MpptestSuite((262_144, 1_048_576), 50, "Isend/Irecv"),
+        "out-of-cache": MpptestSuite((8, 256, 1024), 100, cache_bytes=CACHE),
+        "strided": MpptestSuite((8, 256, 1024), 100, stride_bytes=STRIDE),
     },
     paper={
-        "short": Suite(SHORT, 1500, refine=0.02),
-        "protocols": Suite((0, 1024, 8192, 32_768, 131_072, 524_288), 200, refine=0.05),
-        "long": Suite(LONG, 100),
-        "long-nonblocking": Suite(LONG, 100, "Isend/Irecv"),
-        "out-of-cache": Suite(SHORT, 1500, cache_bytes=CACHE),
-        "strided": Suite(SHORT, 1500, stride_bytes=STRIDE),
+        "short": MpptestSuite(SHORT, 1500, refine=0.02),
+        "protocols": MpptestSuite((0, 1024, 8192, 32_768, 131_072, 524_288), 200, refine=0.05),
+        "long": MpptestSuite(LONG, 100),
+        "long-nonblocking": MpptestSuite(LONG, 100, "Isend/Irecv"),
+        "out-of-cache": MpptestSuite(SHORT, 1500, cache_bytes=CACHE),
+        "strided": MpptestSuite(SHORT, 1500, stride_bytes=STRIDE),
     },
 )
 
@@ -74,7 +74,7 @@ class Mpptest(PingPongExperiment):
         on_each = self.world().ranks_per_node
         self.skip_if(
             on_each != self.ranks_per_node,
-            f"two ranks are {on_each} a node on this site, not {self.ranks_per_node}",
+            f"two ranks are {on_each} per node on this site, not {self.ranks_per_node}",
         )
 
     def ping_pong(self) -> Sweep:

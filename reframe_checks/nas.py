@@ -10,8 +10,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from analysis.npb_output import problem, read_npb_output
-from analysis.plausibility import npb_rate_above_peak
+from records.limits.plausibility import npb_rate_above_peak
+from records.npb import problem, read_npb_output
 from reframe_checks.mixins import node_memory
 from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
@@ -87,7 +87,7 @@ class Nas(Experiment):
 
     def is_official(self) -> bool:
         """Return whether the image's label says that it has NPB's own programs."""
-        return bool(self.image.labels.get("org.wyeast.nas") == "official")
+        return bool(self.image.labels.nas == "official")
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
@@ -100,7 +100,8 @@ class Nas(Experiment):
         asked = (self.benchmark, self.size, self.num_tasks)
         if found != asked:
             raise SanityError(
-                f"the benchmark, class and number of processes are {found}, asked was {asked}"
+                f"the benchmark, class and number of processes are {found}, not {asked} as "
+                "requested"
             )
         if not run.verified:
             said = " | ".join(run.wrong) or "the program does not say which value is wrong"
@@ -123,7 +124,7 @@ class Nas(Experiment):
             raise SanityError(
                 f"{len(hosts or ())} ranks are on {len(nodes)} node(s), "
                 f"{', '.join(nodes) or 'of which none is named'}; {self.num_tasks} on "
-                f"{self.nodes} were asked for"
+                f"{self.nodes} were requested"
             )
 
     @performance_function("op/s")

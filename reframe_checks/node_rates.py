@@ -4,8 +4,8 @@ import reframe as rfm
 from reframe.core.builtins import performance_function, run_after, variable
 from reframe.core.exceptions import SanityError
 
-from analysis import linpack_records as records
-from analysis.plausibility import computing_above_peak, memory_above_core
+from records import node_rates as records
+from records.limits.plausibility import computing_above_peak, memory_above_core
 from reframe_checks.mixins.cores import cores_of_a_node
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
@@ -50,7 +50,7 @@ class OnOneNode(Experiment):
         if found != wanted or len(results) != len(output.results):
             raise SanityError(
                 f"the results are of ({', '.join(keys)}, iterations) {found} among "
-                f"{len(output.results)}, asked for was {wanted}"
+                f"{len(output.results)}, not {wanted} as requested"
             )
         return results
 
@@ -75,7 +75,7 @@ class Dgemm(OnOneNode):
     def examine(self) -> None:
         """Refuse another product than asked for, a wrong one, and a rate above the peak."""
         [self.product] = self.measured([("dgemm", self.n)], "operation", "n")
-        assert isinstance(self.product, records.Dgemm)
+        assert isinstance(self.product, records.DgemmResult)
         sentence = computing_above_peak(self.product, self.peak_flops())
         if sentence:
             raise Suspect(sentence)
@@ -102,9 +102,10 @@ class Stream(OnOneNode):
         """Refuse missing loops, unverified results and what no memory can do."""
         asked: list[tuple[object, ...]] = [("stream", kernel) for kernel in records.STREAM_BYTES]
         results = self.measured(asked, "operation", "kernel")
-        self.loops = [loop for loop in results if isinstance(loop, records.Stream)]
+        self.loops = [loop for loop in results if isinstance(loop, records.StreamResult)]
         for loop in self.loops:
-            sentence = memory_above_core(loop, self.site().get("memory_bytes_per_s_per_node"))
+            memory = self.site().get("memory_bytes_per_s_per_node")
+            sentence = memory_above_core(loop, memory, self.peak_flops())
             if sentence:
                 raise Suspect(sentence)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import reframe as rfm
 
-from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.communicating import AskedPoint, Communicating
 from reframe_checks.mixins.tiers import of_tier
 
 OPERATIONS = ("put", "get", "accumulate")
@@ -28,9 +28,9 @@ class OneSided(Communicating):
         """Return the message sizes; the program does all operations, by every way to end them."""
         return [word for size in SIZES for word in ("--sizes", str(size))]
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order."""
         for completion in COMPLETIONS:
             for operation in OPERATIONS:
                 for size in SIZES:
-                    yield Point(operation, completion, "pair", size)
+                    yield AskedPoint(operation, completion, "pair", size)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from reframe_checks.mixins.communicating import Communicating, Point
+from reframe_checks.mixins.communicating import AskedPoint, Communicating
 from reframe_checks.mixins.tiers import of_tier
 
 PARTITIONS = 4
 
 
 @dataclass(frozen=True)
-class Suite:
+class PairsSuite:
     """Methods over message sizes in bytes, with one number of pairs after another."""
 
     methods: tuple[str, ...]
@@ -52,39 +52,39 @@ LBW_SIZES = (40, 400, 1_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_500_
 LONG = tuple(range(262_144, 1_048_577, 32_768))
 STYLES = ("send-recv", "irecv-send")
 
-SUITES: dict[str, Suite] = of_tier(
+SUITES: dict[str, PairsSuite] = of_tier(
     quick={
-        "lbw": Suite(STYLES, (40, 10_000, 100_000), 2, 20),
-        "load": Suite(("send-recv",), (8, 100_000), 4, 30, load=True),
+        "lbw": PairsSuite(STYLES, (40, 10_000, 100_000), 2, 20),
+        "load": PairsSuite(("send-recv",), (8, 100_000), 4, 30, load=True),
         # SimpleBench's ping-pong from rank 0 to every rank (NTNU 2008); its sizes are doubles.
-        "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192), 4, 20, "every"),
-        "bisection": Suite(("send-recv", "exchange", "window"), (8, 100_000), 4, 30, "bisection",
-                           window=4),
+        "simplebench-pingpong": PairsSuite(("send-recv",), (0, 800, 8192), 4, 20, "every"),
+        "bisection": PairsSuite(("send-recv", "exchange", "window"), (8, 100_000), 4, 30,
+                                "bisection", window=4),
         # The Ohio ping of Kearns 2003, section 5.4: one message one way, and an empty answer.
-        "ohio-ping": Suite(("window",), (0, 1024, 16_384), 2, 50, window=1),
-        "rate": Suite(("window",), (8, 1024), 2, 20),
-        "persistent": Suite(("persistent", "partitioned"), (8, 10_000), 2, 50),
+        "ohio-ping": PairsSuite(("window",), (0, 1024, 16_384), 2, 50, window=1),
+        "rate": PairsSuite(("window",), (8, 1024), 2, 20),
+        "persistent": PairsSuite(("persistent", "partitioned"), (8, 10_000), 2, 50),
     },
     paper={
-        "lbw": Suite(STYLES, LBW_SIZES, 2, 100),
-        "load": Suite(("send-recv",), (8, 1_000_000), 16, 100, load=True),
-        "simplebench-pingpong": Suite(("send-recv",), (0, 800, 8192, 65_536, 8_000_000), 8, 100,
-                                      "every"),
+        "lbw": PairsSuite(STYLES, LBW_SIZES, 2, 100),
+        "load": PairsSuite(("send-recv",), (8, 1_000_000), 16, 100, load=True),
+        "simplebench-pingpong": PairsSuite(("send-recv",), (0, 800, 8192, 65_536, 8_000_000), 8,
+                                           100, "every"),
         # mpptest's -bisect is blocking: send-recv.
         **{
-            f"bisection-short-{n}-a-node": Suite(
-                ("send-recv", "exchange", "window"), (0, 8, 64, 256, 512, 1024), 32, 1000,
-                "bisection", on_a_node=n)
+            f"bisection-short-{n}-a-node": PairsSuite( ("send-recv", "exchange", "window"),
+                                                      (0, 8, 64, 256, 512, 1024), 32, 1000,
+                                                      "bisection", on_a_node=n)
             for n in (1, 2, 4)
         },
         **{
-            f"bisection-long-{n}-a-node": Suite(
-                ("send-recv", "exchange"), LONG, 32, 100, "bisection", on_a_node=n)
+            f"bisection-long-{n}-a-node": PairsSuite( ("send-recv", "exchange"), LONG, 32, 100,
+                                                     "bisection", on_a_node=n)
             for n in (1, 2, 4)
         },
-        "ohio-ping": Suite(("window",), tuple(range(0, 16_385, 1024)), 2, 1000, window=1),
-        "rate": Suite(("window",), (8, 64, 512, 1024, 4096), 16, 1000, load=True),
-        "persistent": Suite(("persistent", "partitioned"), LBW_SIZES, 2, 100),
+        "ohio-ping": PairsSuite(("window",), tuple(range(0, 16_385, 1024)), 2, 1000, window=1),
+        "rate": PairsSuite(("window",), (8, 64, 512, 1024, 4096), 16, 1000, load=True),
+        "persistent": PairsSuite(("persistent", "partitioned"), LBW_SIZES, 2, 100),
     },
 )  # fmt: skip
 
@@ -121,10 +121,10 @@ class Pairs(Communicating):
             "--partitions", str(PARTITIONS),
         ]  # fmt: skip
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order."""
         suite = SUITES[self.suite]
         for method in suite.method_names():
             for group in suite.groups(self.num_tasks):
                 for size in suite.sizes:
-                    yield Point("pairs", method, group, size)
+                    yield AskedPoint("pairs", method, group, size)

@@ -6,9 +6,9 @@ import reframe as rfm
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from analysis.plausibility import latency_above_link
 from containers import images
 from containers.table import TableError, load_table
+from records.limits.plausibility import latency_above_link
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
@@ -64,20 +64,16 @@ class Preflight(Experiment):
     def examine(self) -> None:
         """Refuse a library that is not the image's, and a world without a latency."""
         output = self.read_records()
-        family = self.image.labels["org.wyeast.family"]
-        version = self.image.labels["org.wyeast.version"]
+        labels, bound = self.image.labels, self.image.labels.bound
+        family, version = labels.family, labels.version
         if not is_version(family, version, output.header.library):
-            where = (
-                "the bound MPI is"
-                if "org.wyeast.library" in self.image.labels
-                else "the image holds"
-            )
+            where = "the bound MPI is" if bound else "the image holds"
             raise SanityError(
                 f"{where} {family} {version}, but the library that ran says: "
                 f"{output.header.library}"
             )
         # What a bound MPI says of itself outside; a version alone does not tell whose it is.
-        said = self.image.labels.get("org.wyeast.library", "").partition("\n")[0]
+        said = bound.library.partition("\n")[0] if bound else ""
         if said and said.split() != output.header.library.split():
             raise SanityError(
                 f"the machine's own MPI says that it is {said}, but the library that ran says: "
@@ -116,18 +112,18 @@ class Preflight(Experiment):
         """
         if len(paths) > 1:
             raise SanityError(f"the ranks have MPI from {len(paths)} files: {', '.join(paths)}")
-        taken = self.image.labels.get(images.TAKEN_LABEL)
-        if taken is None:
+        if self.image.labels.bound is None:
             return
+        taken = self.image.labels.bound.taken
         if not paths:
             raise SanityError(
-                "the image's preflight does not say which file it has MPI from, so that the bound "
-                f"one is not proven: build the image anew: {images.BUILD_COMMAND}"
+                "the image's preflight does not say which file it has MPI from, so the bound MPI "
+                f"cannot be confirmed: rebuild the image: {images.BUILD_COMMAND}"
             )
         # The MPI's folder has the same path in the container.
-        if Path(paths[0]).resolve() not in {Path(path).resolve() for path in taken.split()}:
+        if Path(paths[0]).resolve() not in {Path(path).resolve() for path in taken}:
             raise SanityError(
-                f"the machine's own MPI is {taken}, but the library that ran is "
+                f"the machine's own MPI is {' '.join(taken)}, but the library that ran is "
                 f"{paths[0] or 'linked into the program'}"
             )
 

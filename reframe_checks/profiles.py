@@ -10,7 +10,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 from reframe.core.meta import make_test
 
-from analysis.profile import PREFIX
+from records.profile import PREFIX
 from reframe_checks.halo_exchange import HaloExchange
 from reframe_checks.linpack import Linpack
 from reframe_checks.mixins.experiment import Experiment

@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from analysis.plausibility import echo_above_link, one_way_bandwidth
+from records.limits.plausibility import echo_above_link, one_way_bandwidth
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
@@ -17,7 +17,7 @@ WARMUP = 5
 
 
 @dataclass(frozen=True)
-class Sweep:
+class PvmSweep:
     """Message sizes in bytes, and how often each is timed."""
 
     sizes: tuple[int, ...]
@@ -34,10 +34,10 @@ def sizes_of_nasa() -> tuple[int, ...]:
 # name those between; short ones tell the latency, so they are closest together.
 SIZES_OF_ORNL = (0, 10, 100, 1_000, 10_000, 100_000, 200_000, 500_000, 1_000_000)
 SWEEPS = of_tier(
-    quick={"few": Sweep((0, 1_000, 10_000, 100_000, 1_000_000), iterations=20)},
+    quick={"few": PvmSweep((0, 1_000, 10_000, 100_000, 1_000_000), iterations=20)},
     paper={
-        "ornl1996": Sweep(SIZES_OF_ORNL, iterations=100),
-        "nas2003": Sweep(sizes_of_nasa(), iterations=100),
+        "ornl1996": PvmSweep(SIZES_OF_ORNL, iterations=100),
+        "nas2003": PvmSweep(sizes_of_nasa(), iterations=100),
     },
 )
 
@@ -90,7 +90,7 @@ class PvmEcho(Experiment):
     def examine(self) -> None:
         """Refuse another PVM, results other than those asked for, bandwidths that cannot be."""
         output = self.read_records()
-        version = self.image.labels["org.wyeast.version"]
+        version = self.image.labels.version
         if output.header.library != f"PVM {version}":
             raise SanityError(
                 f"the image holds PVM {version}, but the library that ran says: "
@@ -104,7 +104,11 @@ class PvmEcho(Experiment):
             for size in sweep.sizes
         ]
         if found != asked or len(output.results) != len(asked):
-            raise SanityError(f"the output has the results {found}, asked for were {asked}")
+            other = [one for one in asked if one not in found] or found
+            raise SanityError(
+                f"the output has {len(output.results)} results, not the {len(asked)} that were "
+                f"requested, or others than them: look at {other[0]}"
+            )
         if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(asked):
             raise SanityError("the output lacks the times of single iterations")
         unverified = [r.message_bytes for r in results if r.verified_bytes != 2 * r.message_bytes]

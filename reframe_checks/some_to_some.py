@@ -6,10 +6,9 @@ import reframe as rfm
 from reframe.core.builtins import variable
 from reframe.core.exceptions import SanityError
 
-from analysis.communication_records import Communication
-from analysis.link_limits import Message
-from analysis.some_to_some import drawn_messages
-from reframe_checks.mixins.communicating import Communicating, Point
+from records.communication import Communication
+from records.limits.links import Message, drawn_messages
+from reframe_checks.mixins.communicating import AskedPoint, Communicating
 from reframe_checks.mixins.tiers import of_tier
 
 STYLES = ("asynchronous", "synchronous")
@@ -64,14 +63,14 @@ class SomeToSome(Communicating):
             self.seed, self.num_tasks, self.messages, self.most_bytes, double=sided == "double"
         )
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order; the mean size follows from the seed."""
         group = f"world, {self.messages} messages a rank, seed {self.seed}"
         for sided in SIDED:
             drawn = self.drawn(sided)
             mean = sum(message.size_bytes for message in drawn) // len(drawn)
             for style in STYLES:
-                yield Point("some-to-some", f"{style} {sided}-sided", group, mean)
+                yield AskedPoint("some-to-some", f"{style} {sided}-sided", group, mean)
 
     def messages_of(self, result: Communication) -> list[Message]:
         """Return the messages of one exchange."""

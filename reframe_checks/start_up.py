@@ -1,7 +1,6 @@
 """Process start-up: from the launch to the last integer at rank 0 (Kearns 2003, Table 9)."""
 
 import copy
-import shlex
 import sys
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from analysis.start_up import of_the_thesis, points_out_of_order, start_up_times
+from records.start_up import of_the_thesis, points_out_of_order, start_up_times
 from reframe_checks.mixins import page_cache
 from reframe_checks.mixins.cores import cores_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
+from reframe_checks.mixins.job_script import quoted
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import of_tier
 
@@ -37,6 +37,8 @@ class StartUp(Experiment):
 
     descr = "process start-up, from the launch to the last rank's integer at rank 0"
     program = "startup"
+    # What MPI_Init waits for is what this finds.
+    measures_start = True
     ranks = parameter(
         of_tier(quick=two_and_most, paper=lambda: sorted(of_the_thesis(ROOT)))(), loggable=True
     )
@@ -61,11 +63,9 @@ class StartUp(Experiment):
         # Heeded by a launcher that boots daemons, and by nothing else.
         self.container_platform.options += [f"--env=LAM_RANKS_BOOTED={DAEMONS_BOOTED}"]
         platform = copy.copy(self.container_platform)
-        # ReFrame adds the stage folder to the list when it writes the command.
-        platform.mount_points = list(self.container_platform.mount_points)
         platform.command = "/bin/true"
         script = [sys.executable, page_cache.__file__, self.cache, str(platform.image)]
-        set_cache = f"{self.on_every_node(shlex.join(script))} || exit $?"
+        set_cache = f"{self.on_every_node(quoted(*script))} || exit $?"
         self.prerun_cmds = [
             f"uname -n >{LAUNCH_HOST}",
             set_cache,
@@ -129,7 +129,7 @@ class StartUp(Experiment):
         if output.header.hosts[0] != here:
             raise SanityError(
                 f"the launch began on {here} and rank 0 is on {output.header.hosts[0]}: "
-                "two clocks give no duration"
+                "a duration cannot be measured between two clocks"
             )
         sentence = points_out_of_order(output, *span)
         if sentence:
@@ -137,7 +137,7 @@ class StartUp(Experiment):
         self.times = start_up_times(output, span[0])
         for name, seconds in self.others.items():
             if seconds <= 0:
-                raise Suspect(f"{name} took {seconds:.6f} s: a clock was set meanwhile")
+                raise Suspect(f"{name} took {seconds:.6f} s: a clock was set in the meantime")
         if self.others.get("daemons", 0.0) > self.times.start_up:
             raise Suspect(
                 f"the daemons stood after {self.others['daemons']:.6f} s, when rank 0 already had "

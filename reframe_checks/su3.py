@@ -8,15 +8,15 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after, variable
 from reframe.core.exceptions import SanityError
 
-from analysis.plausibility import su3_too_fast
-from analysis.su3_physics import (
+from records.limits.plausibility import su3_too_fast
+from records.limits.su3 import (
     Expectation,
     energy_violation_is_wrong,
     expected_plaquette,
     metropolis_is_wrong,
     plaquette_is_wrong,
 )
-from analysis.su3_records import Su3 as Simulation
+from records.su3 import Su3Result as Simulation
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
@@ -27,7 +27,7 @@ MOST_DEVIATION = 1e-10
 
 
 @dataclass(frozen=True)
-class Suite:
+class LatticeSuite:
     """A lattice in x, y, z and t, and its trajectories.
 
     The thesis says nothing of beta, steps, step size, start and warm-ups; they are our choice
@@ -52,7 +52,7 @@ class Suite:
         return [*sides, nt * ranks if scaling == "weak" else nt]
 
 
-def experiments_of_the_thesis() -> dict[str, Suite]:
+def experiments_of_the_thesis() -> dict[str, LatticeSuite]:
     """Return experiments 1 to 5 of Table 6, with the ranks of Table 7."""
     with (ROOT / "literature" / "kearns2003/su3.csv").open() as table:
         rows = list(csv.DictReader(table))
@@ -62,21 +62,22 @@ def experiments_of_the_thesis() -> dict[str, Suite]:
         nx, ny, nz, nt = (int(same[0][name]) for name in ("nx", "ny", "nz", "nt"))
         # Where Table 7 has a slip of the pen, `procs_read` is what Table 6 and Table 8 say.
         ranks = tuple(dict.fromkeys(int(row["procs_read"]) for row in same))
-        found[f"experiment-{number}"] = Suite((nx, ny, nz, nt), int(same[0]["trajectories"]), ranks)
+        found[f"experiment-{number}"] = LatticeSuite(
+            (nx, ny, nz, nt), int(same[0]["trajectories"]), ranks
+        )
     return found
 
 
-SUITES: dict[str, Suite] = of_tier(
+SUITES: dict[str, LatticeSuite] = of_tier(
     quick=lambda: {
-        "anchored": Suite(
-            (4, 4, 4, 4), 300, (1, 2), beta=5.0, warmups=30, steps=6, step_size=1 / 6,
-            start="cold", integrator="omelyan", accept=True,
-        ),
-        "scaling": Suite((8, 8, 8, 8), 15, (1, 2), weak=True, warmups=10),
+        "anchored": LatticeSuite( (4, 4, 4, 4), 300, (1, 2), beta=5.0, warmups=30, steps=6,
+                                 step_size=1 / 6, start="cold", integrator="omelyan", accept=True,
+                                 ),
+        "scaling": LatticeSuite((8, 8, 8, 8), 15, (1, 2), weak=True, warmups=10),
     },
     paper=lambda: {
         **experiments_of_the_thesis(),
-        "scaling": Suite((8, 8, 8, 16), 100, (1, 2, 4, 8, 16), weak=True),
+        "scaling": LatticeSuite((8, 8, 8, 16), 100, (1, 2, 4, 8, 16), weak=True),
     },
 )()  # fmt: skip
 
@@ -101,7 +102,9 @@ class Su3(Experiment):
         """Start the ranks; leave out what the suite does not have."""
         suite = SUITES[self.suite]
         self.num_tasks = self.ranks
-        self.skip_if(self.ranks not in suite.ranks, f"{self.suite} has no {self.ranks} ranks")
+        self.skip_if(
+            self.ranks not in suite.ranks, f"{self.suite} does not run on {self.ranks} ranks"
+        )
         self.skip_if(
             self.scaling == "weak" and (not suite.weak or self.ranks == 1),
             f"{self.suite} on {self.ranks} rank(s) is not of weak scaling, or the same as strong",
@@ -114,7 +117,7 @@ class Su3(Experiment):
         """Leave out more ranks than cores: busy-waiting ranks measure each other."""
         self.skip_if(
             self.num_tasks > self.most_ranks(),
-            f"{self.num_tasks} ranks are asked for, the site has {self.most_ranks()} cores",
+            f"{self.num_tasks} ranks are requested, the site has {self.most_ranks()} cores",
         )
 
     @run_after("setup")
@@ -157,13 +160,13 @@ class Su3(Experiment):
         }  # fmt: skip
         for name, value in asked.items():
             if getattr(result, name) != value:
-                raise SanityError(f"{name} is {getattr(result, name)}, asked was {value}")
+                raise SanityError(f"{name} is {getattr(result, name)}, not {value} as requested")
         if len(output.iterations) != 1:
             raise SanityError("the output lacks the times of single trajectories")
         if result.unitarity_deviation > MOST_DEVIATION:
             raise SanityError(
-                f"links are off SU(3) by {result.unitarity_deviation:.3g}, and rounding gives no "
-                f"more than {MOST_DEVIATION:.3g}"
+                f"links are off SU(3) by {result.unitarity_deviation:.3g}, and rounding explains "
+                f"at most {MOST_DEVIATION:.3g}"
             )
         expectation = self.expectation(result)
         for sentence in (

@@ -1,4 +1,4 @@
-"""What the machine that asks has: its cores, an upper limit of their rate, its memory."""
+"""What the machine that asks has: its cores, an upper limit of their rate, memory, fabrics."""
 
 import os
 import re
@@ -40,3 +40,12 @@ def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
 def detected_memory() -> int:
     """Return this machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def fabrics(root: Path = Path("/")) -> list[str]:
+    """Return the devices of this machine that libfabric may reach memory of other nodes by.
+
+    InfiniBand, RoCE, Omni-Path and EFA are among the kernel's `infiniband`, Slingshot is `cxi`.
+    """
+    kinds = ("infiniband", "cxi")
+    return sorted(path.name for kind in kinds for path in (root / "sys/class" / kind).glob("*"))

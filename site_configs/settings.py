@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from site_configs.processor import detected_memory, detected_processor
+from site_configs.processor import detected_memory, detected_processor, fabrics
 from site_configs.site_file import SiteError, check_references, read_site
 
 SITES = Path(__file__).resolve().parent
@@ -19,8 +19,9 @@ CURRENT = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
 # One folder a site: on a cluster in a box, jobs are another user's than those of `local`.
 STATE = PROJECT / ".wyeast" / "reframe" / CURRENT
 
-# ReFrame opens its log here before it makes the folder.
-STATE.mkdir(parents=True, exist_ok=True)
+# ReFrame opens its log here before it makes the folder. What root made it would be root's.
+if os.geteuid() == PROJECT.stat().st_uid:
+    STATE.mkdir(parents=True, exist_ok=True)
 
 
 def load_site(name: str) -> dict[str, Any]:
@@ -30,11 +31,12 @@ def load_site(name: str) -> dict[str, Any]:
     """
     site = read_site(SITES / name / "site.yaml", PROJECT)
     check_references(SITES / name / "references.yaml", PROJECT, name, site["partition"])
-    detectors: dict[str, Callable[[], float]] = {
+    detectors: dict[str, Callable[[], float | bool]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
         "peak_flops_per_node": lambda: detected_processor()[1],
         "processors": lambda: detected_processor()[0],
+        "spare_init_wait": lambda: not fabrics(),
     }
     for key, detector in detectors.items():
         if site.get(key) == "detect":

@@ -44,7 +44,7 @@ class SiteError(Exception):
 
 
 @dataclass(frozen=True)
-class Key:
+class KeyRule:
     """What the value of a key must be, in words and as a test."""
 
     words: str
@@ -84,52 +84,55 @@ def _or(other: Any, fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value == other or fits(value)
 
 
-def _one_of(choices: Iterable[str], needed: bool = True) -> Key:
+def _one_of(choices: Iterable[str], needed: bool = True) -> KeyRule:
     known = tuple(choices)
-    return Key(f"one of: {', '.join(known)}", lambda value: value in known, needed, known)
+    return KeyRule(f"one of: {', '.join(known)}", lambda value: value in known, needed, known)
 
 
-def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> Key:
-    return Key(f"{words}, or `detect`", _or("detect", fits), needed)
+def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> KeyRule:
+    return KeyRule(f"{words}, or `detect`", _or("detect", fits), needed)
 
 
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
-KEYS: dict[str, Key] = {
-    "description": Key("some words", _text, True),
-    "hostnames": Key("a list of regular expressions", _patterns, True),
+KEYS: dict[str, KeyRule] = {
+    "description": KeyRule("some words", _text, True),
+    "hostnames": KeyRule("a list of regular expressions", _patterns, True),
     "scheduler": _one_of(SCHEDULERS),
-    "partition": Key(
+    "partition": KeyRule(
         "a name of letters, digits, - and _, that begins with a letter",
         lambda value: _text(value) and bool(NAME.fullmatch(value)), True,
     ),
-    "access": Key("a list of options", _texts),
+    "access": KeyRule("a list of options", _texts),
     "launch": _one_of(("mpiexec", "srun")),
-    "launch_options": Key("a list of options", _texts),
-    "implementations": Key("a list of implementations", lambda value: _texts(value) and value),
-    "nodes": Key("a whole number from 1", _whole, True),
-    "cores_per_node": _detected("a whole number from 1", _whole),
+    "launch_options": KeyRule("a list of options", _texts),
+    "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
+    "nodes": KeyRule("a whole number of at least 1", _whole, True),
+    "cores_per_node": _detected("a whole number of at least 1", _whole),
     "memory_bytes_per_node": _detected("a number of bytes above 0", _positive),
     "peak_flops_per_node": _detected("a number of FLOP/s above 0", _positive),
-    "memory_bytes_per_s_per_node": Key("a number of B/s above 0", _positive),
-    "hpl_memory_share": Key(
-        "a share above 0 and at most 1", lambda value: _positive(value) and value <= 1
+    "memory_bytes_per_s_per_node": KeyRule("a number of B/s above 0", _positive),
+    "hpl_memory_share": KeyRule(
+        "a fraction above 0 and at most 1", lambda value: _positive(value) and value <= 1
     ),
-    "hpl_block_size": Key("a whole number from 1", _whole),
-    "link_bytes_per_s": Key("a number of B/s above 0, or null", _or(None, _positive), True),
+    "hpl_block_size": KeyRule("a whole number of at least 1", _whole),
+    "link_bytes_per_s": KeyRule("a number of B/s above 0, or null", _or(None, _positive), True),
     # What `make cluster-up` found on each of its links, for the record.
-    "measured_links_bit_per_s": Key(
+    "measured_links_bit_per_s": KeyRule(
         "a list of bit/s above 0",
         lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
     ),
-    "shared_page_cache": Key("true or false", lambda value: isinstance(value, bool)),
-    "processors": _detected("a whole number from 1", _whole, needed=False),
+    "shared_page_cache": KeyRule("true or false", lambda value: isinstance(value, bool)),
+    "processors": _detected("a whole number of at least 1", _whole, needed=False),
+    "spare_init_wait": _detected(
+        "true or false", lambda value: isinstance(value, bool), needed=False
+    ),
     "image_policy": _one_of(("known", "signed"), needed=False),
-    "overrides": Key("a path seen from the checkout", _text),
+    "overrides": KeyRule("a path relative to the checkout", _text),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Place:
+class LineOfFile:
     """A line of a file."""
 
     file: str
@@ -140,11 +143,11 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Entry:
+class SiteEntry:
     """A value with where its key stands; `node` is what YAML read there."""
 
     value: Any
-    place: Place
+    place: LineOfFile
     node: Any
 
 
@@ -168,13 +171,13 @@ def _compose(path: Path, shown: str) -> tuple[Any, Any]:
         raise SiteError(f"{where}: not YAML: {getattr(error, 'problem', error)}") from None
 
 
-def _entries(loader: Any, node: Any, place: Place) -> dict[str, Entry]:
+def _entries(loader: Any, node: Any, place: LineOfFile) -> dict[str, SiteEntry]:
     """Return what a mapping has, by key; raise SiteError for anything else, or a key twice."""
     if not isinstance(node, yaml.MappingNode):
         raise SiteError(f"{place}: expected `key: value` lines")
-    found: dict[str, Entry] = {}
+    found: dict[str, SiteEntry] = {}
     for key_node, value_node in node.value:
-        here = Place(place.file, key_node.start_mark.line + 1)
+        here = LineOfFile(place.file, key_node.start_mark.line + 1)
         try:
             key, value = (
                 loader.construct_object(part, deep=True) for part in (key_node, value_node)
@@ -184,20 +187,20 @@ def _entries(loader: Any, node: Any, place: Place) -> dict[str, Entry]:
             raise SiteError(f"{here}: {reason}") from None
         if str(key) in found:
             raise SiteError(
-                f"{here}: the key `{key}` stands in line {found[str(key)].place.line} already"
+                f"{here}: the key `{key}` is already in line {found[str(key)].place.line}"
             )
-        found[str(key)] = Entry(value, here, value_node)
+        found[str(key)] = SiteEntry(value, here, value_node)
     return found
 
 
-def read_entries(path: Path, root: Path) -> dict[str, Entry]:
+def read_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
     """Return the keys of a YAML file with their lines; raises SiteError."""
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
     loader, node = _compose(path, shown)
-    return _entries(loader, node, Place(shown, 1))
+    return _entries(loader, node, LineOfFile(shown, 1))
 
 
-def read_site_entries(path: Path, root: Path) -> dict[str, Entry]:
+def read_site_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
     """Return the keys of a site's file, or of its overrides, with their lines; raises SiteError."""
     entries = read_entries(path, root)
     overrides = entries.get("overrides")
@@ -206,17 +209,17 @@ def read_site_entries(path: Path, root: Path) -> dict[str, Entry]:
     return entries
 
 
-def _wrong_value(name: str, entry: Entry) -> str:
+def _wrong_value(name: str, entry: SiteEntry) -> str:
     """Return the sentence about a value that a key cannot have."""
     key, value = KEYS[name], entry.value
     said = "null" if value is None else str(value)
     hint = nearest(said, key.choices)
     if isinstance(value, str) and re.fullmatch(r"[\d.]+[eE][+-]?\d+", value):
-        hint = f"; YAML takes {value} for text: a point and a sign make it a number, as in 12.5e+6"
+        hint = f"; YAML reads {value} as text: a point and a sign make it a number, as in 12.5e+6"
     return f"{entry.place}: `{name}` must be {key.words}, not {said}{hint}"
 
 
-def _problems(entries: dict[str, Entry], file: str) -> Iterator[str]:
+def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
     """Yield a sentence for all that is wrong with a site's keys."""
     unknown = [name for name in entries if name not in KEYS]
     meant = set()
@@ -236,12 +239,12 @@ def _problems(entries: dict[str, Entry], file: str) -> Iterator[str]:
     if value.get("launch") == "mpiexec" and _whole(nodes) and nodes > 1:
         yield (
             f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `launch: mpiexec`: "
-            "the launcher inside an image reaches no other node"
+            "the launcher inside an image cannot reach other nodes"
         )
     scheduler = value.get("scheduler")
     if value.get("launch") == "srun" and scheduler in SCHEDULERS and scheduler not in UNDER_SLURM:
         yield (
-            f"{entries['launch'].place}: `launch: srun` is Slurm's, and the scheduler is "
+            f"{entries['launch'].place}: `launch: srun` needs Slurm, and the scheduler is "
             f"{scheduler}; use `mpiexec`"
         )
 
@@ -267,7 +270,7 @@ def check_names(folder: Path = CHECKS) -> tuple[str, ...]:
     return tuple(name for path in files for name in declared.findall(path.read_text()))
 
 
-def _metric_problems(metric: str, entry: Entry) -> Iterator[str]:
+def _metric_problems(metric: str, entry: SiteEntry) -> Iterator[str]:
     """Yield what is wrong with one reference: `metric: [value, lower, upper, unit]`."""
     shape, begin = "[value, lower threshold, upper threshold, unit]", f"{entry.place}: `{metric}`"
     if not isinstance(entry.value, list) or len(entry.value) != 4:
@@ -278,13 +281,13 @@ def _metric_problems(metric: str, entry: Entry) -> Iterator[str]:
         yield f"{begin}: the value must be a number above 0, not {value}; the shape is {shape}"
     if lower is not None and not (_number(lower) and -1 <= lower <= 0):
         yield (
-            f"{begin}: the lower threshold must be a share from -1 to 0, as -0.1 for 10% less, "
-            f"or null, not {lower}"
+            f"{begin}: the lower threshold must be a fraction from -1 to 0, such as -0.1 for 10% "
+            f"less, or null, not {lower}"
         )
     if upper is not None and not (_number(upper) and upper >= 0):
         yield (
-            f"{begin}: the upper threshold must be a share from 0, such as 0.1 for 10% more, or "
-            f"null, not {upper}"
+            f"{begin}: the upper threshold must be a fraction of 0 or more, such as 0.1 for 10% "
+            f"more, or null, not {upper}"
         )
     if not _text(unit):
         yield f'{begin}: the unit must be text, such as "s" or "B/s", not {unit}'
@@ -298,13 +301,13 @@ def _reference_problems(path: Path, root: Path, site: str, partition: str) -> It
         return
     of_site = ("*", site, f"{site}:{partition}")
 
-    def below(entry: Entry, levels: int) -> Iterator[str]:
+    def below(entry: SiteEntry, levels: int) -> Iterator[str]:
         for key, inner in _entries(loader, entry.node, entry.place).items():
             if key == "$index":
                 continue
             yield from below(inner, levels - 1) if levels else _metric_problems(key, inner)
 
-    for name, entry in _entries(loader, node, Place(shown, 1)).items():
+    for name, entry in _entries(loader, node, LineOfFile(shown, 1)).items():
         if name in BESIDE_CHECKS:
             continue
         if name.removeprefix(PROFILE) not in check_names():

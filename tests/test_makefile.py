@@ -1,7 +1,18 @@
-"""What targets of the Makefile leave alone."""
+"""What targets of the Makefile leave alone, and which words they take."""
 
+import os
+import re
+import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.box import started_at
+from records.locks import exclusive
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -22,3 +33,204 @@ def test_cleaning_up_keeps_what_nothing_could_make_again(tmp_path: Path) -> None
     assert {path.name for path in (tmp_path / ".wyeast").iterdir()} == {"trust", "bundles"}
     (tmp_path / "empty").mkdir()
     subprocess.run(command, cwd=tmp_path / "empty", check=True)
+
+
+LOCKS = {
+    ".wyeast/locks/build": "a build is under way (process 7 of a test)",
+    ".wyeast/locks/cluster": "the cluster in a box is being started or ended (process 7 of a test)",
+    ".wyeast/reframe/local/campaign-local.lock": "a campaign is measuring (7 of a test)",
+}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_cleaning_up_is_refused_while_something_is_at_work(name: str, tmp_path: Path) -> None:
+    command = ["make", "-s", "-f", str(PROJECT / "Makefile"), "clean"]
+    (tmp_path / ".wyeast" / "venv").mkdir(parents=True)
+    with exclusive(tmp_path / name, "7 of a test"):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 2 and LOCKS[name] in done.stderr, done.stderr
+        assert "nothing was removed" in done.stderr and (tmp_path / ".wyeast" / "venv").is_dir()
+    # Its file is still there, and nobody holds it.
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert list((tmp_path / ".wyeast").iterdir()) == []
+
+
+def test_cleaning_up_is_refused_while_a_cluster_is_up(tmp_path: Path) -> None:
+    command = ["make", "-s", "-f", str(PROJECT / "Makefile"), "clean"]
+    process = tmp_path / ".wyeast" / "cluster" / "process"
+    process.parent.mkdir(parents=True)
+    first = subprocess.Popen(["sleep", "600"])
+    try:
+        process.write_text(f"{first.pid} {started_at(first.pid)}\n")
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 2 and "end it first: make cluster-down" in done.stderr
+        assert process.is_file()
+        # Another process of that id, which began at another time.
+        process.write_text(f"{first.pid} 1\n")
+        subprocess.run(command, cwd=tmp_path, check=True)
+        assert not process.exists()
+    finally:
+        first.kill()
+        first.wait()
+
+
+def make(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Return how a make ended that was told what to do, and that nothing is to be installed."""
+    command = ["make", "-o", ".wyeast/venv/.for-run", *words]
+    where = {"cwd": PROJECT, **options}
+    return subprocess.run(command, capture_output=True, text=True, check=False, **where)
+
+
+REFUSED = [
+    (["run", "ROUND=9", "SITES=virtual"], ["ROUND (did you mean ROUNDS?)", "mean SITE?"]),
+    (["run", "rounds=9"], ["rounds (did you mean ROUNDS?)"]),
+    (["run", "ROUND=a b=c'd\"e$f"], ["ROUND (did you mean ROUNDS?)"]),
+    (["run", "CC=gcc"], ["make run does not take CC; it takes SITE, TIER, ROUNDS"]),
+    (["run", "MAKEFLAGS=k"], ["does not take MAKEFLAGS"]),
+    (["run", "SHELL=/bin/bash"], ["does not take SHELL"]),
+    (["run", "a'b;c=1"], ["does not take a'b;c"]),
+    (["run", "CHECKS=a\nb"], ["CHECKS has a line break in it"]),
+    (["report", "ROUNDS=9"], ["make report does not take ROUNDS; it takes CAMPAIGN"]),
+    (["cluster-down", "NODES=4"], ["does not take NODES; it takes no variable"]),
+    (["ROUNDS=9"], ["make help does not take ROUNDS"]),
+    (["images", "run", "IMPLEMENTATIONS=x", "ROUND=3"], ["images run does not take ROUND (did"]),
+    (["reprot"], ["there is no target reprot (did you mean report?)"]),
+    (["run", "tset", "lnit"], ["tset (did you mean test?), lnit (did you mean unit?)"]),
+    (["run'; true"], ["there is no target run'; (did you mean run?)"]),
+]
+
+
+@pytest.mark.parametrize("how", [["-n"], ["-n", "-s", "-j2"], ["-n", "-C", str(PROJECT)]], ids=str)
+@pytest.mark.parametrize(("words", "sentences"), REFUSED, ids=lambda value: " ".join(value))
+def test_a_word_that_make_does_not_know_is_refused(
+    words: list[str], sentences: list[str], how: list[str], tmp_path: Path
+) -> None:
+    done = make(*how, *words, cwd=tmp_path if "-C" in how else PROJECT)
+    assert done.returncode == 2
+    assert not [line for line in done.stdout.splitlines() if "directory" not in line]
+    assert not [sentence for sentence in sentences if sentence not in done.stderr], done.stderr
+    assert len([line for line in done.stderr.splitlines() if "***" in line]) == 1
+
+
+def test_nothing_is_done_before_the_refusal(tmp_path: Path) -> None:
+    (tmp_path / ".wyeast").mkdir()
+    (tmp_path / ".wyeast" / "image.sif").touch()
+    for words in (["clean", "DRYRUN=1"], ["clean", "claen"], ["-j2", "clean", "lnit"]):
+        done = make("-f", str(PROJECT / "Makefile"), *words, cwd=tmp_path)
+        assert done.returncode == 2 and (tmp_path / ".wyeast" / "image.sif").exists()
+
+
+def test_what_a_make_passes_on_is_refused_too(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(f"all:\n\t$(MAKE) -n -C '{PROJECT}' cluster-status\n")
+    assert make(cwd=tmp_path).returncode == 0
+    done = make("CC=gcc", cwd=tmp_path)
+    assert done.returncode == 2 and "cluster-status does not take CC" in done.stderr
+
+
+def test_a_make_of_ours_may_be_passed_what_the_asked_one_takes() -> None:
+    """`study` measures by another make, to which its PAPER is of no use."""
+    done = make("-n", f"PYTHON={sys.executable}", "study", "PAPER=iit", "CHECKS=a$b", "ROUNDS=7")
+    assert done.returncode == 0, done.stderr
+    [words] = measuring(done.stdout)
+    assert {"--study=iit", "--rounds=7", "--checks=a$b"} < set(words)
+
+
+def test_what_a_recipe_starts_may_ask_make_for_something_else(tmp_path: Path) -> None:
+    """A test that measures, say, under `make test TESTS=...`."""
+    other = tmp_path / "python"
+    other.write_text(f"#!/bin/sh\n[ \"$CAMPAIGN\" = 'a$b' ] && make -n -C '{PROJECT}' lint\n")
+    other.chmod(0o755)
+    done = make(f"PYTHON={other}", "report", "CAMPAIGN=a$b")
+    assert done.returncode == 0 and "ruff" in done.stdout, done.stderr
+
+
+def test_without_its_table_nothing_is_taken(tmp_path: Path) -> None:
+    shutil.copy(PROJECT / "Makefile", tmp_path)
+    done = make("-n", "run", cwd=tmp_path)
+    assert done.returncode == 2 and "awk could not read the Makefile" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["images", "run", "ROUNDS=2", "BUILDER=spack"], ["bundle", "sample", "CAMPAIGN=x", "OUT=y"],
+     [".wyeast/venv/.for-run"], ["help", "__BASH_MAKE_COMPLETION__=1"], []],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_a_target_takes_is_taken(words: list[str]) -> None:
+    done = make("-n", *words, env={**os.environ, "ROUND": "9", "CC": "gcc", "TIERS": "x"})
+    assert done.returncode == 0, done.stderr
+
+
+def measuring(said: str) -> list[list[str]]:
+    """Return the words of the commands that measure among what `make -n` said."""
+    lines = said.replace("\\\n", " ").splitlines()
+    commands = [shlex.split(line) for line in lines if "-m campaign " in line]
+    return [words for words in commands if "--look" not in words]
+
+
+HOSTILE = ["a'b", "a b  c", 'a"b', "a$b$(HOME)${HOME}$$", "$(shell touch RAN)", "`touch RAN`",
+           "x; touch RAN", "$(touch RAN)", "a=b=c", "a\\", "\\'", "#a", "--resume", "%,(|", "é*?~",
+           "'; touch RAN; '"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("by", ["command line", "environment"])
+def test_a_value_reaches_the_command_as_it_was_given(value: str, by: str, tmp_path: Path) -> None:
+    """No make and no shell replaces or runs anything in it; a program notes what it is given."""
+    note = tmp_path / "python"
+    note.write_text('#!/bin/sh\nprintf "%s\\0" "$@" >>"$NOTED"\n')
+    note.chmod(0o755)
+    noted = tmp_path / "noted"
+    variables = {"CAMPAIGN": b"--", "LINK": b"--link=", "CHECKS": b"--cells=",
+                 "PREFIX": b"--prefix=", "SITE": b""}  # fmt: skip
+    given = dict.fromkeys(variables, value)
+    words = [f"{name}={value}" for name in variables] if by == "command line" else []
+    done = make(
+        "-f", str(PROJECT / "Makefile"), "-o", "setup", f"PYTHON={note}",
+        "report", "cluster-up", "sample", "image", "accept-references", *words,
+        cwd=tmp_path, env={**os.environ, **({} if words else given), "NOTED": str(noted)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for before in variables.values():
+        between = b"\0" if before in (b"--", b"") else b""
+        assert before + between + value.encode() + b"\0" in noted.read_bytes(), before
+    assert not list(tmp_path.rglob("RAN")) and not (PROJECT / "RAN").exists()
+
+
+def test_help_lists_the_variables_that_recipes_use() -> None:
+    """What a recipe takes stands in its line, and what stands in a line is taken somewhere."""
+    text = (PROJECT / "Makefile").read_text().replace("\\\n", " ")
+    shared = dict(re.findall(r"^(MEASURE|CHECK_SITE|SUBMIT) = (.*)", text, re.MULTILINE))
+    taken = re.compile(r"\((?:value |call (?:given|quoted|(?:option|flag),[a-z-]+),)([A-Z_]+)")
+    lines, everywhere = {}, set(taken.findall(text)) | {"TESTS", "SPACK_ROOT", "PATH"}
+    for name, line, recipe in re.findall(
+        r"^([a-z-]+):[^#=\n]*## (.*)\n((?:(?:\t|if|else|endif).*\n)*)", text, re.MULTILINE
+    ):
+        lines[name] = set(re.findall(r"\b[A-Z][A-Z_]+\b", line.rpartition("(")[2]))
+        for _ in range(2):
+            recipe = re.sub(r"\$\((\w+)\)", lambda found: shared.get(found[1], found[0]), recipe)
+        used = set(taken.findall(recipe))
+        assert used <= lines[name], name
+        assert bool(used) <= line.endswith(")"), name
+        assert not line.endswith(")") or lines[name] <= everywhere | {"N"}, name
+    assert {"ROUNDS", "HOST_MPI", "SITE"} < lines["run"] and "BUNDLE" in lines["rerun"]
+
+
+def test_every_command_that_is_written_down_is_taken() -> None:
+    """In the documents, and in the sentences that the programs say."""
+    asked: dict[str, set[str]] = {}
+    tracked = subprocess.run(["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True)
+    for name in tracked.stdout.splitlines():
+        if not name.endswith((".md", ".py", ".yaml", ".html")) or name.startswith("tests/"):
+            continue
+        text = (PROJECT / name).read_text()
+        for found in re.finditer(r"\bmake ([a-z]+(?:-[a-z]+)*)((?: [A-Z_]+=[^\s`]*)+)", text):
+            asked.setdefault(found[1], set()).update(re.findall(r" ([A-Z_]+)=", found[2]))
+    assert {"ROUNDS", "CHECKS", "RAW_BY_RANK"} < asked["run"] and len(asked) > 10
+    for target, names in asked.items():
+        done = subprocess.run(
+            ["awk", "-f", "campaign/bin/request.awk", "Makefile"],
+            cwd=PROJECT, env={**os.environ, "goals": target, "given": " ".join(names)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == "", target

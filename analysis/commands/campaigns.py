@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from records.acting_user import become, owner_of
+
 if TYPE_CHECKING:
-    from analysis.campaign import Campaign
-    from analysis.comparison import Comparison
+    from analysis.comparison.compare import Comparison
+    from records.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
 CampaignArgument = Annotated[
@@ -23,7 +25,7 @@ CampaignArgument = Annotated[
 BaseOption = Annotated[
     str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
 ]
-PagerOption = Annotated[bool, typer.Option(help="page what is longer than the terminal's screen")]
+PagerOption = Annotated[bool, typer.Option(help="page output that is longer than the screen")]
 
 
 def fail(sentence: str) -> NoReturn:
@@ -34,10 +36,14 @@ def fail(sentence: str) -> NoReturn:
 
 def folder_of(name: str) -> Path:
     """Return a campaign's folder, or end with a sentence."""
-    from analysis.campaign import CampaignError, find_campaign, read_manifest
+    from records.base import CampaignError
+    from records.campaign import find_campaign
+    from records.manifest import read_manifest
 
     try:
         path = find_campaign(ROOT, name)
+        # Before anything of it is opened: whoever made it could have put links in it.
+        become(owner_of(path), ROOT)
         read_manifest(path)
     except CampaignError as error:
         fail(str(error))
@@ -46,7 +52,7 @@ def folder_of(name: str) -> Path:
 
 def campaign_of(name: str) -> Campaign:
     """Return a campaign; say on stderr what of it was left out."""
-    from analysis.campaign import read_campaign
+    from records.campaign import read_campaign
 
     campaign = read_campaign(folder_of(name))
     for problem in campaign.problems:
@@ -56,7 +62,7 @@ def campaign_of(name: str) -> Campaign:
 
 def comparison_of(name: str, base: str | None) -> Comparison:
     """Return the comparison of a campaign, or end with a sentence."""
-    from analysis.comparison import compare
+    from analysis.comparison.compare import compare
 
     campaign = campaign_of(name)
     try:
@@ -66,6 +72,9 @@ def comparison_of(name: str, base: str | None) -> Comparison:
     if not campaign.sound():
         fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
     if not comparison.cells:
-        print(f"{campaign.path.name} has sound launches, but none of an experiment that compares")
+        print(
+            f"{campaign.path.name} has sound launches, but none of an experiment that "
+            "compares implementations"
+        )
         raise typer.Exit(0)
     return comparison

@@ -21,17 +21,19 @@ app = typer.Typer()
 def show(
     campaign: CampaignArgument,
     cell: Annotated[
-        str, typer.Argument(help="a cell's name, or a pattern of names, as '*range=long*'")
+        str, typer.Argument(help="a cell's name, or a pattern of names, such as '*range=long*'")
     ] = "*",
-    most: Annotated[int, typer.Option(help="list names where more cells than these fit")] = 4,
+    most: Annotated[
+        int, typer.Option(help="list names instead where more cells than this match")
+    ] = 4,
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
     """Print all of a cell: medians and ratios with intervals, its launches, where they are from."""
     from fnmatch import fnmatchcase
 
-    from analysis.cell_tables import cell_tables
-    from analysis.terminal import console, paged, print_table
+    from analysis.report.one_cell import cell_tables
+    from analysis.tables.terminal import console, paged, print_table
 
     comparison = comparison_of(campaign, base)
     # A name may have a pattern's signs in it, and then means itself.
@@ -47,7 +49,7 @@ def show(
             for one in fits:
                 screen.print(one.name, markup=False, highlight=False, soft_wrap=True)
             screen.print(
-                f"{len(fits)} cells fit {cell!r}; name one of them, or raise --most.",
+                f"{len(fits)} cells match {cell!r}; name one of them, or raise --most.",
                 markup=False, highlight=False, soft_wrap=True,
             )  # fmt: skip
             return

@@ -20,7 +20,7 @@ from analysis.commands.campaigns import (
 )
 
 if TYPE_CHECKING:
-    from analysis.campaign import Campaign
+    from records.campaign import Campaign
 
 app = typer.Typer()
 
@@ -38,7 +38,7 @@ FormatOption = Annotated[
     Format,
     typer.Option(
         "--format", "-f",
-        help="csv: every table of the report, a file each; markdown: a summary for a merge "
+        help="csv: every table of the report, one file each; markdown: a summary for a merge "
         "request; latex: the tables; junit: the launches, for continuous integration",
     ),
 ]  # fmt: skip
@@ -51,13 +51,15 @@ def export(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", help="a folder, or - for the output (the campaign's folder)"
+            "--output",
+            "-o",
+            help="a folder, or - for standard output (default: the campaign's folder)",
         ),
     ] = None,
     base: BaseOption = None,
 ) -> None:
     """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
-    from analysis.whole_file import write_whole
+    from records.files import write_whole
 
     found = campaign_of(campaign)
     try:
@@ -82,18 +84,14 @@ def export(
 
 def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
     """Return the files of an export by name; raise ValueError where there is nothing for it."""
-    from analysis.clock_limited import limited_data
-    from analysis.comparison import compare
-    from analysis.data_tables import data_tables
-    from analysis.exports import csv_text, latex
-    from analysis.junit import junit
-    from analysis.markdown_summary import markdown
-    from analysis.message_models import fitted_in
-    from analysis.model_data import derived_data
-    from analysis.profile import profiled_cells
-    from analysis.profile_tables import profile_data
-    from analysis.start_up_tables import start_up_data
-    from analysis.text_tables import derived_tables, rate_tables
+    from analysis.comparison.compare import compare
+    from analysis.models.all_tables import Models
+    from analysis.report.all_tables import compared_tables, tables_of
+    from analysis.report.junit import junit
+    from analysis.report.markdown import markdown
+    from analysis.tables.csv import csv_text
+    from analysis.tables.latex import latex
+    from analysis.tables.table import for_people
 
     if format_ is Format.JUNIT:
         if not (found.launches or found.problems):
@@ -102,16 +100,12 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     comparison = compare(found, base)
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}
-    fitted = fitted_in(found)
-    words = [*rate_tables(found, ROOT), *derived_tables(found, fitted)]
     if format_ is Format.LATEX:
         # For people: the words of models, not their numbers.
-        return {"tables.tex": latex(data_tables(comparison, words), found)}
-    numbers = [
-        limited_data(comparison), *derived_data(found, fitted), start_up_data(found),
-        *profile_data(found, profiled_cells(found)[0]),
-    ]  # fmt: skip
-    tables = data_tables(comparison, words, numbers)
+        models = Models(found, ROOT)
+        shown = for_people([*models.rates, *models.derived])
+        return {"tables.tex": latex(compared_tables(comparison), shown, found)}
+    tables = tables_of(comparison, ROOT)
     if not tables:
         raise ValueError(f"{found.path.name} has no launch; measure with: make run")
     return {f"{table.name}.csv": csv_text(table) for table in tables}
@@ -121,14 +115,14 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
 def plot(
     campaign: CampaignArgument,
     experiment: Annotated[str, typer.Option("--experiment", "-e", help="such as PointToPoint")],
-    cell: Annotated[str, typer.Option(help="only curves whose name has this in it")] = "",
+    cell: Annotated[str, typer.Option(help="only curves whose name contains this")] = "",
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
     """Draw curves over message size in the terminal, with a sign for each implementation."""
-    from analysis.metrics import metrics
-    from analysis.terminal import console, paged
-    from analysis.terminal_plot import curves_of, drawing
+    from analysis.comparison.metrics import metrics
+    from analysis.report.terminal_plot import curves_of, drawing
+    from analysis.tables.terminal import console, paged
 
     comparison = comparison_of(campaign, base)
     names = list(dict.fromkeys(one.experiment for one in comparison.cells))

@@ -22,14 +22,14 @@ from analysis.commands.campaigns import (
 if TYPE_CHECKING:
     import polars
 
-    from analysis.campaign import Campaign
-    from analysis.campaign_comparison import CampaignComparison, Row
-    from analysis.lost_cells import Untold
-    from analysis.suspects import Explanation
+    from analysis.history.lost_cells import UntoldCell
+    from analysis.history.suspects import Explanation
+    from analysis.history.two_campaigns import CampaignComparison, ComparedCell
+    from records.campaign import Campaign
 
 app = typer.Typer()
 
-REGRESSION_FOUND = 3
+REGRESSION_FOUND, COULD_NOT_SEE = 3, 5
 RunsOption = Annotated[Path, typer.Option(help="the folder of campaigns")]
 RebuildOption = Annotated[bool, typer.Option("--rebuild", help="read every campaign again")]
 
@@ -38,13 +38,13 @@ def images_of(text: str) -> tuple[str, str]:
     """Return the two implementations of `--images`, or end with a sentence."""
     names = tuple(name.strip() for name in text.split(","))
     if len(names) != 2 or not all(names) or names[0] == names[1]:
-        fail(f"--images {text!r} must name two implementations, as mpich-5.0.2,openmpi-5.0.11")
+        fail(f"--images {text!r} must name two implementations, such as mpich-5.0.2,openmpi-5.0.11")
     return (names[0], names[1])
 
 
 def compared(before: Campaign, after: Campaign, images: str | None) -> CampaignComparison:
     """Return the comparison of two campaigns with its caveats on stderr, or end with a sentence."""
-    from analysis.campaign_comparison import IncomparableError, compare_campaigns
+    from analysis.history.two_campaigns import IncomparableError, compare_campaigns
 
     try:
         found = compare_campaigns(before, after, images_of(images) if images else None)
@@ -63,9 +63,9 @@ def say_limits(refused: Sequence[str], caveats: Sequence[str]) -> None:
         print(f"caveat: {sentence}", file=sys.stderr)
 
 
-def say_lost(lost: Sequence[Untold]) -> None:
+def say_lost(lost: Sequence[UntoldCell]) -> None:
     """Say on stderr what an earlier campaign measured and the new one should have."""
-    from analysis.lost_cells import lost_sentences
+    from analysis.history.lost_cells import lost_sentences
 
     for sentence in lost_sentences(lost):
         print(f"not measured: {sentence}", file=sys.stderr)
@@ -73,8 +73,8 @@ def say_lost(lost: Sequence[Untold]) -> None:
 
 def explained(before: Campaign, after: Campaign, images: str | None) -> Explanation:
     """Return why two campaigns differ, or end with a sentence."""
-    from analysis.campaign_comparison import IncomparableError
-    from analysis.suspects import explain
+    from analysis.history.suspects import explain
+    from analysis.history.two_campaigns import IncomparableError
 
     try:
         return explain(before, after, images_of(images) if images else None)
@@ -84,7 +84,7 @@ def explained(before: Campaign, after: Campaign, images: str | None) -> Explanat
 
 def say_reasons(found: Explanation) -> None:
     """Say what moved between two campaigns, and what else differs, a line each."""
-    from analysis.suspects import sentences
+    from analysis.history.suspects import sentences
 
     for sentence in sentences(found):
         print(sentence)
@@ -92,8 +92,8 @@ def say_reasons(found: Explanation) -> None:
 
 def rows_of_history(runs: Path, rebuild: bool) -> polars.DataFrame:
     """Return what all campaigns measured; say on stderr what was left out."""
-    from analysis.campaign import CampaignError
-    from analysis.history_index import history_rows
+    from analysis.history.index import history_rows
+    from records.base import CampaignError
 
     try:
         return history_rows(runs, lambda sentence: print(sentence, file=sys.stderr), rebuild)
@@ -105,27 +105,29 @@ def rows_of_history(runs: Path, rebuild: bool) -> polars.DataFrame:
 def compare(
     campaign: CampaignArgument,
     other: Annotated[
-        str | None, typer.Argument(help="a second campaign, whose numbers are over the first's")
+        str | None, typer.Argument(help="a second campaign, compared with the "
+                                        "first (ratios are second over first)")
     ] = None,
     images: Annotated[
         str | None,
-        typer.Option(help="ONE,OTHER: these two, of one campaign or the first of one, the second "
-                     "of the other"),
+        typer.Option(help="ONE,OTHER: two images, either both of one campaign, or ONE of the "
+                          "first campaign and OTHER of the second"),
     ] = None,
     base: BaseOption = None,
     with_why: Annotated[
-        bool, typer.Option("--why", help="of two campaigns: what differs, too, as by `why`")
+        bool, typer.Option("--why", help="for two campaigns, also print what "
+                                         "differs between them, as `why` does")
     ] = False,
     pager: PagerOption = True,
 ) -> None:  # fmt: skip
     """Say which implementation, or campaign, is faster for what, in words."""
-    from analysis.report import answer, tally
-    from analysis.terminal import show
+    from analysis.comparison.answer import answer, tally
+    from analysis.tables.terminal import show
 
     if other is not None:
         if base:
             fail("--base is for implementations of one campaign; of two, the first is the base")
-        from analysis.history_tables import comparison_table, group_sentences
+        from analysis.history.tables import comparison_table, group_sentences
 
         before, after = campaign_of(campaign), campaign_of(other)
         reasons = explained(before, after, images) if with_why else None
@@ -143,8 +145,8 @@ def compare(
     if with_why:
         fail("--why is for two campaigns; name the second")
     if images:
-        from analysis.comparability import differences
-        from analysis.comparison import compare as compare_cells
+        from analysis.comparison.comparability import differences
+        from analysis.comparison.compare import compare as compare_cells
 
         pair = images_of(images)
         one = campaign_of(campaign)
@@ -152,7 +154,7 @@ def compare(
             if name not in {launch.record.implementation for launch in one.sound()}:
                 fail(f"{name} has no sound launch in {one.path.name}")
         one.launches = [x for x in one.launches if x.record.implementation in pair]
-        for difference in differences(one.manifest, one.manifest, [pair]):
+        for difference in differences(one.manifest.facts, one.manifest.facts, [pair]):
             print(f"caveat: {difference.sentence}", file=sys.stderr)
         comparison = compare_cells(one, pair[0])
     else:
@@ -167,7 +169,7 @@ def why(
     other: Annotated[str, typer.Argument(help="the second campaign")],
     images: Annotated[
         str | None,
-        typer.Option(help="ONE,OTHER: the first of one campaign, the second of the other"),
+        typer.Option(help="ONE,OTHER: the first campaign's image and the second's"),
     ] = None,
 ) -> None:
     """Say in words what differs between two campaigns, the largest suspect first."""
@@ -178,11 +180,15 @@ def why(
 def history(
     site: Annotated[str | None, typer.Option(help="only this site")] = None,
     experiment: Annotated[str | None, typer.Option(help="only this experiment")] = None,
-    cell: Annotated[str, typer.Option(help="only cells whose name fits, as '*range=long*'")] = "*",
+    cell: Annotated[
+        str, typer.Option(help="only cells whose name matches, such as '*range=long*'")
+    ] = "*",
     least: Annotated[
-        float, typer.Option(help="list changes of at least this size, as a share")
+        float, typer.Option(help="list changes of at least this size, as a fraction")
     ] = 0.0,
-    most: Annotated[int, typer.Option(help="how many series, those that changed first")] = 40,
+    most: Annotated[
+        int, typer.Option(help="how many series to show; those that changed come first")
+    ] = 40,
     runs: RunsOption = ROOT / "runs",
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
@@ -192,9 +198,9 @@ def history(
 
     import polars as pl
 
-    from analysis.history import history as series_of
-    from analysis.history_tables import change_sentences, history_table
-    from analysis.terminal import show
+    from analysis.history.series import history as series_of
+    from analysis.history.tables import change_sentences, history_table
+    from analysis.tables.terminal import show
 
     rows = rows_of_history(runs, rebuild)
     if rows.is_empty():
@@ -207,7 +213,7 @@ def history(
     chosen = chosen.filter(pl.col("cell").is_in(names))
     if chosen.is_empty():
         fail(
-            "no campaign has such a cell; there are the sites "
+            "no campaign has such a cell; the sites are "
             f"{', '.join(sorted(rows['site'].unique()))} and the experiments "
             f"{', '.join(sorted(rows['experiment'].unique()))}"
         )
@@ -220,35 +226,57 @@ def history(
 def regress(
     campaign: CampaignArgument,
     against: Annotated[
-        str, typer.Option(help="another campaign, or `history`: all earlier ones of its cells")
+        str,
+        typer.Option(
+            help="another campaign, or `history` for all earlier campaigns with the same cells"
+        ),
     ],
     margin: Annotated[
         float | None,
-        typer.Option(help="how much worse is too much, as a share (else each metric's own)"),
+        typer.Option(
+            help="how much worse counts as a regression, as a fraction (default: each "
+            "metric's own margin)"
+        ),
     ] = None,
+    slowdown: Annotated[
+        float,
+        typer.Option(
+            help="the slowdown, as a fraction, that every comparison must be able to see with "
+            "80% for the gate to be green"
+        ),
+    ] = 0.25,
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
     """Look for what became worse, or was measured before and is not now.
 
-    Exit with 3 if anything became worse, 1 on an error or for what was not measured, else with 0.
+    Exit with 3 if anything became worse, 1 on an error or for what was not measured, 5 if a
+    comparison was inconclusive or could not have seen a slowdown of --slowdown, else with 0.
     """
-    from analysis.campaign import CampaignError
-    from analysis.campaign_comparison import (
+    from analysis.history.limits import caveats_of, without_refused
+    from analysis.history.lost_cells import lost_since
+    from analysis.history.regressions import (
+        inconclusive_sentence,
+        is_blind,
+        power_sentences,
+        tested,
+        write_junit,
+    )
+    from analysis.history.series import against_history
+    from analysis.history.two_campaigns import (
         IncomparableError,
         compare_campaigns,
         refused_sentences,
     )
-    from analysis.history import against_history
-    from analysis.history_limits import caveats_of, without_refused
-    from analysis.lost_cells import lost_since
-    from analysis.regressions import tested, write_junit
+    from records.base import CampaignError
 
     if margin is not None and not 0 <= margin < 10:
-        fail("--margin must be a share from 0 on, as 0.05 for 5%")
+        fail("--margin must be a fraction of 0 or more, such as 0.05 for 5%")
+    if not 0 < slowdown < 1000:
+        fail("--slowdown must be a fraction above 0, such as 0.25 for 25%")
     new = campaign_of(campaign)
-    rows: list[Row] = []
-    refused: list[Untold] = []
+    rows: list[ComparedCell] = []
+    refused: list[UntoldCell] = []
     nothing = ""
     try:
         if against == "history":
@@ -270,8 +298,8 @@ def regress(
     except CampaignError as error:
         fail(str(error))
     say_lost(lost)
-    found = tested(rows, margin)
-    told = [one for one in found if one.outcome != "cannot be told"]
+    found = tested(rows, margin, needed=slowdown)
+    told = [one for one in found if one.outcome != "inconclusive"]
     bad = [one for one in told if one.outcome == "regression"]
     if junit:
         try:
@@ -280,13 +308,18 @@ def regress(
             fail(f"{junit} cannot be written: {error.strerror}")
     if not told:
         sentence = found[0].sentence if found else "it has no sound launch of what is compared"
-        fail(nothing or f"nothing of {new.path.name} can be told against {against}: {sentence}")
+        fail(
+            nothing or f"no comparison of {new.path.name} with {against} is conclusive: {sentence}"
+        )
     for one in bad:
         print(f"regression: {one.row.cell}, {one.row.verdict.implementation}: {one.sentence}")
     apart = {(one.cell, one.implementation) for one in refused}
+    blind = [one for one in found if is_blind(one)]
+    for line in [*power_sentences(told, slowdown), *inconclusive_sentence(found)]:
+        print(line)
     print(
-        f"{len(bad)} regressions in {len(told)} cells and implementations that can be told, "
-        f"{len(found) - len(told)} that cannot, {len(apart)} "
-        f"that are not compared, {len(lost)} that were not measured"
+        f"{len(bad)} regressions in {len(told)} conclusive comparisons of cells and "
+        f"implementations; {len(found) - len(told)} inconclusive, {len(apart)} not compared, "
+        f"{len(lost)} not measured"
     )
-    raise typer.Exit(REGRESSION_FOUND if bad else 1 if lost else 0)
+    raise typer.Exit(REGRESSION_FOUND if bad else 1 if lost else COULD_NOT_SEE if blind else 0)

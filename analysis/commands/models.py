@@ -15,20 +15,20 @@ app = typer.Typer()
 def models(
     campaign: CampaignArgument,
     cell: Annotated[
-        str, typer.Option(help="only cells whose name has this in it, such as `pair=Send/Recv`")
+        str, typer.Option(help="only cells whose name contains this, such as `pair=Send/Recv`")
     ] = "",
     pager: PagerOption = True,
 ) -> None:
     """Print start-up, bandwidth and n1/2 between protocol switches, and LogGP's parameters."""
-    from analysis.message_models import fitted_in
-    from analysis.model_tables import model_tables
-    from analysis.terminal import show
+    from analysis.models.message_tables import model_tables
+    from analysis.models.messages import fitted_in
+    from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
-    tables = model_tables(found, fitted_in(found, cell), cell)
+    tables = model_tables(fitted_in(found, cell), cell)
     if not tables:
         fail(
-            f"{found.path.name} has no sound messages over three sizes or more"
+            f"{found.path.name} has no sound launches of messages at three sizes or more"
             f"{f' in a cell with {cell!r} in its name' if cell else ''}; measure some with: "
             "make run CHECKS='EchoTest|Mpptest|Pairs'"
         )
@@ -38,14 +38,17 @@ def models(
 @app.command()
 def scaling(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """Print speedup, efficiency, Karp and Flatt's serial part, and bandwidth over ranks."""
-    from analysis.scaling_tables import scaling_tables
-    from analysis.terminal import show
+    from analysis.models.linpack import hpl_in
+    from analysis.models.profile import profiled_cells
+    from analysis.models.scaling_tables import scaling_tables
+    from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
-    tables = scaling_tables(found)
+    tables = scaling_tables(found, hpl_in(found), profiled_cells(found)[0])
     if not tables:
         fail(
-            f"{found.path.name} has no program on several numbers of ranks; measure one with: "
+            f"{found.path.name} has no program measured with several numbers of ranks; measure "
+            "one with: "
             "make run CHECKS='Linpack|Nas|Su3'"
         )
     show(tables, pager)
@@ -54,11 +57,12 @@ def scaling(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """List where a collective operation is slower than others that do the same work."""
-    from analysis.guidelines import guideline_tables
-    from analysis.terminal import show
+    from analysis.models.guidelines import guideline_tables
+    from analysis.tables.table import for_people
+    from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
-    tables = guideline_tables(found)
+    tables = for_people(guideline_tables(found))
     if not tables:
         fail(
             f"{found.path.name} has no sound collective operation; measure some with: "

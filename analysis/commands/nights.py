@@ -13,24 +13,25 @@ from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_hist
 if TYPE_CHECKING:
     import polars
 
-    from analysis.campaign import Campaign
+    from records.campaign import Campaign
 
 app = typer.Typer()
 
-INCOMPLETE, MEASURE_AGAIN = 4, 6
+INCOMPLETE, MEASURE_AGAIN, NOT_JUDGED = 4, 6, 7
 EXIT_CODES = {"regression": REGRESSION_FOUND, "incomplete": INCOMPLETE,
-              "measure again": MEASURE_AGAIN}  # fmt: skip
+              "measure again": MEASURE_AGAIN, "not judged": NOT_JUDGED}  # fmt: skip
 
 
 def night_before(night: Campaign, frame: polars.DataFrame, runs: Path) -> Campaign | None:
     """Return the last night before one, of the same site and name, if it can still be read."""
     import polars as pl
 
-    from analysis.campaign import CampaignError, read_campaign
-    from analysis.nights import nights_like
+    from analysis.nights.judging import nights_like
+    from records.base import CampaignError
+    from records.campaign import read_campaign
 
     earlier = nights_like(frame, night.manifest).filter(
-        pl.col("campaign") < night.manifest["campaign"]
+        pl.col("campaign") < night.manifest.campaign
     )
     if earlier.is_empty():
         return None
@@ -45,28 +46,32 @@ def night(
     campaign: CampaignArgument,
     again: Annotated[
         list[str] | None,
-        typer.Option(help="a campaign that measured again what tripped; say it for each"),
+        typer.Option(
+            help="a campaign that measured again what tripped; repeat the option for each"
+        ),
     ] = None,
     decide: Annotated[
-        bool, typer.Option(help="decide by what there is, though nothing could be measured again")
+        bool,
+        typer.Option(help="decide from what there is, although nothing could be measured again"),
     ] = False,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
     """Judge a night; exit with 3 if a regression is confirmed, 6 if something asks to be measured
-    again, 4 if something was not measured, 1 on an error, else with 0.
+    again, 4 if something was not measured, 7 if no cell could be held against earlier nights, 1 on
+    an error, else with 0.
 
     Writes night.json, night.md and night.xml (JUnit) into the campaign's folder.
     """  # noqa: D205
     import json
 
-    from analysis.campaign import CampaignError
-    from analysis.campaign_comparison import refused_sentences
-    from analysis.history_index import keep_rows, stamp_of
-    from analysis.history_limits import without_refused
-    from analysis.night_summary import VERDICTS, cases, facts, markdown
-    from analysis.nights import judge
-    from analysis.regressions import write_cases
-    from analysis.whole_file import write_whole
+    from analysis.history.index import keep_rows, stamp_of
+    from analysis.history.limits import without_refused
+    from analysis.history.two_campaigns import refused_sentences
+    from analysis.nights.judging import judge, power
+    from analysis.nights.summary import VERDICTS, cases, facts, markdown
+    from analysis.tables.junit import write_cases
+    from records.base import CampaignError
+    from records.files import write_whole
 
     stamp = stamp_of(folder_of(campaign))
     found = campaign_of(campaign)
@@ -92,7 +97,9 @@ def night(
     for name, said in judgement.broken.items():
         print(f"broken: {name}: {said}")
     if judgement.untold:
-        print(f"{judgement.untold} of {len(judgement.rows)} cells and implementations have too few "
-              "nights before them to be told")  # fmt: skip
+        print(f"{judgement.untold} of {len(judgement.rows)} cells and implementations "
+              "have too few earlier nights to be judged")  # fmt: skip
+    for line in power(judgement.rows):
+        print(line)
     print(f"{VERDICTS[judgement.verdict]} {found.path / 'night.md'}")
     raise typer.Exit(code)

@@ -22,28 +22,32 @@ app = typer.Typer()
 def plan(
     campaign: CampaignArgument,
     precision: Annotated[
-        float, typer.Option(help="how far the interval may reach from the ratio, as a share")
+        float,
+        typer.Option(help="half-width of the wanted interval around the ratio, as a fraction"),
     ] = 0.02,
     power: Annotated[
-        float, typer.Option(help="with which probability a difference of that size is shown")
+        float, typer.Option(help="probability with which a difference of that size is to be shown")
     ] = 0.8,
     cells: Annotated[bool, typer.Option("--cells", help="each cell instead of groups")] = False,
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
     """Say how many rounds a wanted precision takes, by the spread that the campaign has seen."""
-    from analysis.precision_tables import plan_table
-    from analysis.rounds_needed import plans
-    from analysis.terminal import show
+    from analysis.precision.rounds import plans
+    from analysis.precision.tables import plan_table
+    from analysis.tables.terminal import show
 
     if not 0 < precision < 1 or not 0.05 < power < 1:
-        fail("--precision must be between 0 and 1 and --power between 0.05 and 1, as 0.02 and 0.8")
+        fail(
+            "--precision must be between 0 and 1 and --power between 0.05 and 1, "
+            "such as 0.02 and 0.8"
+        )
     comparison = comparison_of(campaign, base)
     rows = plans(comparison, precision, power, by_cell=cells)
     if not rows:
         fail(
-            f"{comparison.campaign.path.name} has not two implementations in two complete rounds, "
-            "so no spread was seen; measure a few first: make run ROUNDS=5"
+            f"{comparison.campaign.path.name} does not have two implementations in two complete "
+            "rounds, so it shows no spread; measure a few rounds first: make run ROUNDS=5"
         )
     show(plan_table(comparison, rows, precision, power), pager)
 
@@ -55,9 +59,9 @@ def spread(
     pager: PagerOption = True,
 ) -> None:
     """List how much launches differ, how much iterations within them, and their quantiles."""
-    from analysis.launch_spread import spreads
-    from analysis.precision_tables import spread_table
-    from analysis.terminal import show
+    from analysis.precision.spread import spreads
+    from analysis.precision.tables import spread_table
+    from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
     rows = spreads(found)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analysis.commands.campaigns import ROOT, fail
+from records.acting_user import owner_of, rights_of
 
 if TYPE_CHECKING:
-    from analysis.references import CellReference
+    from records.references import CellReference
 
 app = typer.Typer()
 SiteArgument = Annotated[str, typer.Argument(help="a folder of site_configs/")]
@@ -29,9 +30,9 @@ def folder_of_site(sites: Path, site: str) -> Path:
 
 def show_difference(folder: Path, new: list[CellReference], looked_at: int | None = None) -> int:
     """Print what accepting changes; return the number of changes."""
-    from analysis.reference_tables import changes, difference_table, handwritten, source_lines
-    from analysis.references import ACCEPTED, load, merged
-    from analysis.terminal import show
+    from analysis.references.tables import changes, difference_table, handwritten, source_lines
+    from analysis.tables.terminal import show
+    from records.references import ACCEPTED, load, merged
 
     old = merged(load(folder / ACCEPTED), [])
     if changes(old, new):
@@ -46,9 +47,14 @@ def calibrate(
     site: SiteArgument,
     campaigns: Annotated[
         str,
-        typer.Option(help="campaigns of runs/, by comma (the newest and those with its images)"),
+        typer.Option(
+            help="campaigns of runs/, separated by commas (default: the newest and those "
+            "with its images)"
+        ),
     ] = "",
-    rounds: Annotated[int, typer.Option(help="the fewest launches that give a reference")] = 3,
+    rounds: Annotated[
+        int, typer.Option(help="the least number of launches that gives a reference")
+    ] = 3,
     every: Annotated[
         bool, typer.Option("--every", help="name every metric that gets no reference")
     ] = False,
@@ -56,9 +62,10 @@ def calibrate(
     sites: SitesOption = ROOT / "site_configs",
 ) -> None:
     """Propose a site's references from campaigns: values, thresholds, and where from."""
-    from analysis.calibration import calibrating_campaigns, propose
-    from analysis.campaign import CampaignError, find_campaign
-    from analysis.references import PROPOSED, ReferencesError, write
+    from analysis.references.calibration import calibrating_campaigns, propose
+    from records.base import CampaignError
+    from records.campaign import find_campaign
+    from records.references import PROPOSED, ReferencesError, write
 
     folder = folder_of_site(sites, site)
     try:
@@ -70,7 +77,9 @@ def calibrate(
         ]  # fmt: skip
         chosen = chosen or calibrating_campaigns(runs, site)
         print(f"campaigns: {', '.join(path.name for path in chosen)}")
-        proposal = propose(chosen, site, rounds)
+        # The proposal is written in a folder of the site, which may not be of who measured.
+        with rights_of(next(filter(None, map(owner_of, chosen)), 0)):
+            proposal = propose(chosen, site, rounds)
         for sentence in proposal.left_out[: None if every else SHOWN]:
             print(f"no reference: {sentence}", file=sys.stderr)
         if len(proposal.left_out) > SHOWN and not every:
@@ -83,14 +92,15 @@ def calibrate(
             )
         if len(chosen) == 1:
             print(
-                "one campaign: what differs from day to day is in no threshold, so a launch of "
-                "another day may fail without a change; calibrate from five campaigns where you can"
+                "one campaign: the thresholds do not include variation from day to day, so a "
+                "launch on another day may fail although nothing changed; calibrate from five "
+                "campaigns where you can"
             )
         changed = show_difference(folder, proposal.references, proposal.looked_at)
         proposed = folder / PROPOSED
         if not changed:
             proposed.unlink(missing_ok=True)
-            print("The references are those already; there is nothing to accept.")
+            print("The references would not change; there is nothing to accept.")
             return
         write(proposed, proposal.references)
     except (CampaignError, ReferencesError) as error:
@@ -101,12 +111,14 @@ def calibrate(
 @app.command()
 def accept_references(
     site: SiteArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="show it, and change nothing")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show the changes without making them")
+    ] = False,
     sites: SitesOption = ROOT / "site_configs",
 ) -> None:
     """Put the proposed references of a site in effect; those of other cells stay."""
-    from analysis.campaign import CampaignError
-    from analysis.references import ACCEPTED, PROPOSED, ReferencesError, load, merged, write
+    from records.base import CampaignError
+    from records.references import ACCEPTED, PROPOSED, ReferencesError, load, merged, write
 
     folder = folder_of_site(sites, site)
     try:

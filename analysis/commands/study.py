@@ -22,7 +22,7 @@ def study(
     page: Annotated[
         bool, typer.Option("--page", help="write study.html and study.md into the campaign")
     ] = False,
-    tables: Annotated[bool, typer.Option(help="print the tables too, not the claims alone")] = True,
+    tables: Annotated[bool, typer.Option(help="print the tables too, not only the claims")] = True,
     pager: PagerOption = False,
 ) -> None:
     """Print a report's tables beside today's, and three verdicts on each of its claims.
@@ -33,17 +33,17 @@ def study(
     from analysis.studies.declaration import StudyError
     from analysis.studies.page import exhibit_tables, tally, write_pages
     from analysis.studies.reading import read_paper
-    from analysis.studies.tables import Measured
+    from analysis.studies.relations import TodaysTables
     from analysis.studies.verdicts import evaluate
-    from analysis.terminal import show
+    from analysis.tables.terminal import show
 
     if page and campaign is None:
-        fail("--page writes into a campaign's folder, so name the campaign")
+        fail("--page writes into a campaign's folder; name the campaign")
     try:
         found = read_paper(ROOT, paper)
         measured = None
         if campaign is not None:
-            measured = Measured(found, campaign_of(campaign))
+            measured = TodaysTables(found, campaign_of(campaign))
         if tables:
             show(exhibit_tables(found, measured), pager)
         evaluated = evaluate(found, measured)

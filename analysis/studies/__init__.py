@@ -1,1 +1,1 @@
-"""Reports replayed: their tables, their claims, and what holds of these here (docs/method.md)."""
+"""Reports replayed: their tables, their claims, and which hold here (docs/method/studies.md)."""

@@ -39,7 +39,7 @@ class SideBySide(Data):
     rows: list[str]
 
 
-class Group(Data):
+class RowGroup(Data):
     """One row for each value of the columns `by`, with aggregates `of` each group."""
 
     by: list[str]
@@ -65,7 +65,7 @@ class Step(Data):
     where: Expression | None = None
     derive: dict[str, Expression] | None = None
     side_by_side: SideBySide | None = None
-    group: Group | None = None
+    group: RowGroup | None = None
     join: Join | None = None
     sort: Expression | None = None
     fill_down: list[str] | None = None
@@ -99,7 +99,7 @@ class Today(Data):
     steps: list[Step] = []
 
 
-class Table(Data):
+class Relation(Data):
     """A CSV file of the report, or another table, after `steps`.
 
     With `today` alone the report prints nothing of it, as of what it quotes from elsewhere.
@@ -112,7 +112,7 @@ class Table(Data):
     today: Today | None = None
 
     @model_validator(mode="after")
-    def one_origin(self) -> Table:
+    def one_origin(self) -> Relation:
         """Refuse a table without an origin, or with two."""
         if self.today is None or self.file or self.of:
             exactly_one(self, ("file", "of"))
@@ -121,7 +121,7 @@ class Table(Data):
         return self
 
 
-class Experiment(Data):
+class StudyExperiment(Data):
     """What measures a part of the report today: ReFrame's check, and the names to choose by."""
 
     check: str
@@ -142,7 +142,7 @@ class Standing(Data):
     because: str
 
 
-class Figure(Data):
+class DrawnFigure(Data):
     """A drawing: `up` over `across`, a line for each value of the columns `lines`."""
 
     across: str
@@ -162,7 +162,7 @@ class Exhibit(Data):
     rows: list[str] = []
     across: str | None = None
     values: dict[str, str] = {}
-    figures: list[Figure] = []
+    figures: list[DrawnFigure] = []
     note: str | None = None
     absent: str | None = None
 
@@ -182,8 +182,8 @@ class Study(Data):
     site: str
     rounds: Annotated[int, Field(ge=2)]
     stands_for: dict[str, Standing] = {}
-    experiments: dict[str, Experiment]
-    tables: dict[str, Table]
+    experiments: dict[str, StudyExperiment]
+    tables: dict[str, Relation]
     exhibits: list[Exhibit]
 
     @model_validator(mode="after")
@@ -213,7 +213,9 @@ class Study(Data):
     def known(self, table: str | None, where: str) -> None:
         """Raise ValueError for the name of a table that there is none of."""
         if table is not None and table not in self.tables:
-            raise ValueError(f"{where}: {table} is no table; there is {', '.join(self.tables)}")
+            raise ValueError(
+                f"{where}: {table} is not a table; the tables are {', '.join(self.tables)}"
+            )
 
     def steps_known(self, steps: list[Step], where: str) -> None:
         """Raise ValueError for a join with a table that there is none of."""

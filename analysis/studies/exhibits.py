@@ -9,27 +9,27 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from analysis.statistics import Interval, median, median_interval
-from analysis.studies.declaration import Exhibit, Figure, NotMeasuredError
-from analysis.studies.drawing import Line, Point, legend_mark, line_figure
-from analysis.studies.judging import Number, digits, number_text
-from analysis.studies.tables import (
-    Measured,
+from analysis.figures.lines import Line, Point, legend_mark, line_figure
+from analysis.studies.declaration import DrawnFigure, Exhibit, NotMeasuredError
+from analysis.studies.one_number import Number, digits, number_text
+from analysis.studies.relations import (
     OneRound,
     Report,
-    Source,
+    TableSource,
+    TodaysTables,
     after,
     expression,
     naming,
     table_of,
 )
+from inference.intervals import Interval, median, median_interval
 
 #: Rows from which on a table is folded.
 LONG = 30
 
 
 @dataclass(frozen=True)
-class Cell:
+class ShownCell:
     """A number of a table; `about` says how it came about, where it was measured."""
 
     text: str = "–"
@@ -39,7 +39,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class ExhibitColumn:
     """What a column's numbers are: which value, of what `across`, the report's or today's."""
 
     value: str
@@ -56,7 +56,7 @@ class Drawn:
     report: Markup | None
     today: Markup | None
     legend: list[tuple[str, Markup]]
-    figure: Figure
+    figure: DrawnFigure
     #: The lines of both.
     lines: tuple[list[Line], list[Line]]
 
@@ -69,8 +69,8 @@ class Shown:
     keys: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     #: As many as `columns`.
-    about: list[Column] = field(default_factory=list)
-    rows: list[tuple[list[str], list[Cell]]] = field(default_factory=list)
+    about: list[ExhibitColumn] = field(default_factory=list)
+    rows: list[tuple[list[str], list[ShownCell]]] = field(default_factory=list)
     figures: list[Drawn] = field(default_factory=list)
     measured: bool = False
 
@@ -80,13 +80,13 @@ class Shown:
         return len(self.rows) > LONG
 
 
-def of_report(source: Source, exhibit: Exhibit) -> pl.DataFrame:
+def of_report(source: TableSource, exhibit: Exhibit) -> pl.DataFrame:
     """Return the rows of an exhibit from one source."""
     frame = table_of(source, str(exhibit.table))
     return after(source, frame, exhibit.steps, f"study.yaml: exhibits, {exhibit.number}")
 
 
-def of_campaign(measured: Measured, exhibit: Exhibit) -> pl.DataFrame:
+def of_campaign(measured: TodaysTables, exhibit: Exhibit) -> pl.DataFrame:
     """Return the rows of an exhibit from all rounds; empty where nothing like it was measured."""
     frames = []
     for number in sorted({launch.record.round for launch in measured.campaign.sound()}):
@@ -131,7 +131,7 @@ def over_rounds(values: Sequence[float]) -> tuple[float, Interval | None]:
     return median(values), median_interval(values) if len(values) > 1 else None
 
 
-def show(exhibit: Exhibit, report: Report, measured: Measured | None) -> Shown:
+def show(exhibit: Exhibit, report: Report, measured: TodaysTables | None) -> Shown:
     """Return an exhibit with the report's numbers and today's."""
     if exhibit.absent is not None:
         return Shown(exhibit)
@@ -147,7 +147,7 @@ def show(exhibit: Exhibit, report: Report, measured: Measured | None) -> Shown:
             words = " ".join(word for word in (side, unit or name.replace("_", " ")) if word)
             for whose in ("report", "today") if measured else ("report",):
                 shown.columns.append(f"{words}, {whose}")
-                shown.about.append(Column(name, unit, side, whose == "today"))
+                shown.about.append(ExhibitColumn(name, unit, side, whose == "today"))
     for key in dict.fromkeys([*printed, *today]):
         cells = []
         for name in exhibit.values:
@@ -155,7 +155,9 @@ def show(exhibit: Exhibit, report: Report, measured: Measured | None) -> Shown:
                 numbers = printed.get(key, {}).get((name, side))
                 # As it is printed, not rounded.
                 cells.append(
-                    Cell(f"{numbers[0]:.10g}", number=Number(numbers[0])) if numbers else Cell()
+                    ShownCell(f"{numbers[0]:.10g}", number=Number(numbers[0]))
+                    if numbers
+                    else ShownCell()
                 )
                 if measured:
                     cells.append(cell_of(today.get(key, {}).get((name, side), [])))
@@ -164,16 +166,16 @@ def show(exhibit: Exhibit, report: Report, measured: Measured | None) -> Shown:
     return shown
 
 
-def cell_of(values: list[float]) -> Cell:
+def cell_of(values: list[float]) -> ShownCell:
     """Return today's number, the median over rounds."""
     if not values:
-        return Cell(today=True)
+        return ShownCell(today=True)
     middle, interval = over_rounds(values)
     number = Number(middle, interval, len(values))
-    return Cell(digits(middle), number_text(number), True, number)
+    return ShownCell(digits(middle), number_text(number), True, number)
 
 
-def draw(figure: Figure, exhibit: Exhibit, then: pl.DataFrame, now: pl.DataFrame) -> Drawn:
+def draw(figure: DrawnFigure, exhibit: Exhibit, then: pl.DataFrame, now: pl.DataFrame) -> Drawn:
     """Return a figure of the report and today's."""
     where = f"study.yaml: exhibits, {exhibit.number}, figures, {figure.label}"
     sides: list[Markup | None] = []
@@ -191,7 +193,9 @@ def draw(figure: Figure, exhibit: Exhibit, then: pl.DataFrame, now: pl.DataFrame
     )  # fmt: skip
 
 
-def lines_of(figure: Figure, frame: pl.DataFrame, where: str, styles: dict[str, int]) -> list[Line]:
+def lines_of(
+    figure: DrawnFigure, frame: pl.DataFrame, where: str, styles: dict[str, int]
+) -> list[Line]:
     """Return a figure's lines; only what is above zero can be drawn on logarithmic axes.
 
     A line of the same name has the same style as in `styles`, to which new ones are added.

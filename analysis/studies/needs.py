@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from analysis.studies.declaration import Claim, Statement, Step, Study, Today
 from analysis.studies.reading import Paper
-from analysis.studies.tables import Measured, families
+from analysis.studies.relations import TodaysTables, families
 
 #: So few rounds give an interval.
 FEWEST_ROUNDS = 2
@@ -69,7 +69,7 @@ def families_wanted(study: Study, claim: Claim) -> list[str]:
     return [family for family in study.stands_for if family in wanted]
 
 
-def families_lacking(measured: Measured, statement: Statement, tables: list[str]) -> list[str]:
+def families_lacking(measured: TodaysTables, statement: Statement, tables: list[str]) -> list[str]:
     """Return the report's implementations that a statement takes and nothing stands for."""
     study = measured.study
     lacking: list[str] = []
@@ -92,7 +92,7 @@ def command_for(paper: Paper, experiments: list[str]) -> str:
     return f"make study PAPER={paper.name} SITE={site} TIER={tier} ROUNDS={paper.study.rounds}"
 
 
-def needs_of(paper: Paper, claim: Claim, measured: Measured | None) -> Needs:
+def needs_of(paper: Paper, claim: Claim, measured: TodaysTables | None) -> Needs:
     """Return what the test of a claim needs, and of that what a campaign lacks."""
     study = paper.study
     names = list(experiments_of(study, claim))
@@ -106,7 +106,7 @@ def needs_of(paper: Paper, claim: Claim, measured: Measured | None) -> Needs:
     for one in chosen:
         launches = [x for x in measured.campaign.sound() if x.record.experiment == one.check]
         if not launches:
-            needs.missing.append(f"{one.check} was not run (or no launch of it is sound)")
+            needs.missing.append(f"{one.check} was not run, or has no sound launch")
             continue
         for family in families_wanted(study, claim):
             if family not in families(study, measured.implementations(one.check)):

@@ -6,15 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from analysis.data_tables import DataTable
-from analysis.launch_names import folded
 from analysis.studies.declaration import Claim, Exhibit, NotMeasuredError
 from analysis.studies.exhibits import Drawn, Shown
 from analysis.studies.needs import base_tables, cells_wanted, joined
 from analysis.studies.reading import Paper
-from analysis.studies.tables import Measured, families
-from analysis.text_table import file_name
-from analysis.traces import TraceList
+from analysis.studies.relations import TodaysTables, families
+from analysis.tables.launch_names import folded
+from analysis.tables.origins import TraceList
+from analysis.tables.table import Row, Table, file_name, plain_columns
 
 #: The column that has the report's name of an implementation, where something stands for it.
 FAMILY = "mpi"
@@ -44,7 +43,7 @@ def formulas(paper: Paper, tables: Iterable[str]) -> tuple[str, ...]:
 class Origins(TraceList):
     """The entries of a study's page, each with the launches that its numbers are of."""
 
-    def __init__(self, measured: Measured) -> None:
+    def __init__(self, measured: TodaysTables) -> None:
         """Begin an empty list for a campaign."""
         super().__init__(measured.campaign)
         self.measured = measured
@@ -117,7 +116,7 @@ def origin(
     )  # fmt: skip
 
 
-def exhibit_table(paper: Paper, shown: Shown, origins: Origins | None) -> DataTable:
+def exhibit_table(paper: Paper, shown: Shown, origins: Origins | None) -> Table:
     """Return an exhibit's numbers, a row each: the report's and today's."""
     exhibit = shown.exhibit
     columns = (*exhibit.rows, *([exhibit.across] if exhibit.across else []), "quantity", "unit",
@@ -139,10 +138,12 @@ def exhibit_table(paper: Paper, shown: Shown, origins: Origins | None) -> DataTa
                 *((interval.low, interval.high, interval.coverage) if interval else (None,) * 3),
                 cell.number.rounds, *known[of],
             ))  # fmt: skip
-    return DataTable(file_name(exhibit.number), exhibit.title, columns, rows)
+    return Table(
+        file_name(exhibit.number), exhibit.title, plain_columns(*columns), list(map(Row, rows))
+    )
 
 
-def figure_table(paper: Paper, shown: Shown, drawn: Drawn, origins: Origins | None) -> DataTable:
+def figure_table(paper: Paper, shown: Shown, drawn: Drawn, origins: Origins | None) -> Table:
     """Return the points of a figure's lines, the report's and today's."""
     figure = drawn.figure
     columns = ("figure", "whose", "line", figure.across, figure.up, "interval_low",
@@ -159,12 +160,11 @@ def figure_table(paper: Paper, shown: Shown, drawn: Drawn, origins: Origins | No
             for point in line.points
         ]  # fmt: skip
     name = file_name(f"{shown.exhibit.number} drawn {drawn.label}")
-    return DataTable(name, f"{shown.exhibit.number}: {drawn.label}", columns, rows)
+    title = f"{shown.exhibit.number}: {drawn.label}"
+    return Table(name, title, plain_columns(*columns), list(map(Row, rows)))
 
 
-def study_tables(
-    paper: Paper, exhibits: Iterable[Shown], origins: Origins | None
-) -> list[DataTable]:
+def study_tables(paper: Paper, exhibits: Iterable[Shown], origins: Origins | None) -> list[Table]:
     """Return every table and figure of a study that has numbers, by names of their own."""
     found = []
     for shown in exhibits:

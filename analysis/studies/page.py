@@ -8,18 +8,21 @@ from pathlib import Path
 
 import jinja2
 
-from analysis.campaign import manifest_of_nodes
-from analysis.downloads import downloads_of
 from analysis.studies.exhibits import Shown, show
-from analysis.studies.judging import FAILS, HOLDS, UNTOLD
+from analysis.studies.one_number import FAILS, HOLDS, UNTOLD
 from analysis.studies.origins import Origins, study_tables
 from analysis.studies.reading import Paper
-from analysis.studies.tables import Measured, Report, families
+from analysis.studies.relations import Report, TodaysTables, families
 from analysis.studies.verdicts import Evaluated
-from analysis.text_table import TextTable, file_name
-from analysis.whole_file import write_whole
+from analysis.tables.csv import downloads_of
+from analysis.tables.table import PREFIXED, Column, Printed, Row, Table, file_name
+from records.campaign import manifest_of_nodes
+from records.files import write_whole
 
-TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+#: Its own templates, and the page that all share.
+TEMPLATES = [
+    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
+]  # fmt: skip
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -40,12 +43,12 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
         if found:
             sentences.append(
                 f"{whose}: {len(found)} claims, of which {count[HOLDS]} hold, "
-                f"{count[FAILS]} do not hold, {count[UNTOLD]} cannot be told."
+                f"{count[FAILS]} do not hold, {count[UNTOLD]} are inconclusive."
             )
     return sentences
 
 
-def standing(paper: Paper, measured: Measured | None) -> list[tuple[str, str, str]]:
+def standing(paper: Paper, measured: TodaysTables | None) -> list[tuple[str, str, str]]:
     """Return what stands for what: the report's name, today's implementation, and why."""
     return [
         (family, standing_for(family, measured) if measured else "–", one.because)
@@ -53,7 +56,7 @@ def standing(paper: Paper, measured: Measured | None) -> list[tuple[str, str, st
     ]
 
 
-def standing_for(family: str, measured: Measured) -> str:
+def standing_for(family: str, measured: TodaysTables) -> str:
     """Return what the verdicts take for an implementation of the report, with the checks.
 
     An image of the campaign may have no sound launch of a check, and then another stands there.
@@ -72,7 +75,7 @@ def standing_for(family: str, measured: Measured) -> str:
 
 
 def write_pages(
-    paper: Paper, measured: Measured | None, evaluated: list[Evaluated], pages: dict[Path, str]
+    paper: Paper, measured: TodaysTables | None, evaluated: list[Evaluated], pages: dict[Path, str]
 ) -> None:
     """Write a study by templates: path -> name of the template."""
     report = Report(paper)
@@ -106,16 +109,24 @@ def write_pages(
         write_whole(path, text)
 
 
-def exhibit_tables(paper: Paper, measured: Measured | None) -> list[TextTable]:
+def exhibit_tables(paper: Paper, measured: TodaysTables | None) -> list[Table]:
     """Return a study's tables and figures for the terminal, the figures as their numbers."""
     report = Report(paper)
-    return [text_table(show(exhibit, report, measured)) for exhibit in paper.study.exhibits]
+    return [shown_table(show(exhibit, report, measured)) for exhibit in paper.study.exhibits]
 
 
-def text_table(shown: Shown) -> TextTable:
-    """Return an exhibit as a table of words."""
+def shown_table(shown: Shown) -> Table:
+    """Return an exhibit as the report has it, a column for each of the report's."""
     exhibit = shown.exhibit
     notes = [note for note in (exhibit.note, exhibit.absent) if note]
-    rows = [(*key, *(cell.text for cell in cells)) for key, cells in shown.rows]
-    columns = (*shown.keys, *shown.columns) or ("not shown",)
-    return TextTable(f"{exhibit.number}: {exhibit.title}", columns, rows, len(shown.keys), notes)
+    rows = [
+        Row((*key, *(Printed(cell.number and cell.number.value, cell.text) for cell in cells)))
+        for key, cells in shown.rows
+    ]
+    columns = (
+        *(Column(file_name(name), name) for name in shown.keys),
+        *(Column(file_name(name), name, PREFIXED) for name in shown.columns),
+    )
+    title = f"{exhibit.number}: {exhibit.title}"
+    none = (Column("not-shown", "not shown", PREFIXED),)
+    return Table(file_name(exhibit.number), title, columns or none, rows, notes)

@@ -1,6 +1,6 @@
 """A claim's three answers: of the report's own tables, of a campaign, and what a test would need.
 
-docs/method.md, section Studies, has the rules.
+docs/method/studies.md has the rules.
 """
 
 from __future__ import annotations
@@ -8,32 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from analysis.statistics import CONFIDENCE
-from analysis.studies.cells import found_in_cells
 from analysis.studies.declaration import Claim, Statement, StudyError
-from analysis.studies.judging import (
+from analysis.studies.many_cells import found_in_cells
+from analysis.studies.needs import cells_wanted, families_lacking, needs_of
+from analysis.studies.one_number import (
     FAILS,
     HOLDS,
     UNTOLD,
-    Finding,
     Number,
+    StatementJudgement,
     asked_of,
     found_of,
     interval_of,
     label_of,
 )
-from analysis.studies.needs import cells_wanted, families_lacking, needs_of
 from analysis.studies.reading import Paper
-from analysis.studies.tables import (
+from analysis.studies.relations import (
     Cells,
-    Measured,
     OneRound,
     Report,
-    Source,
+    TableSource,
+    TodaysTables,
     Value,
     cells_of,
     quantity_of,
 )
+from inference.intervals import CONFIDENCE
 
 #: What a test still needs is said in one of these.
 TESTED, TESTABLE, UNTESTABLE = "tested here", "testable", "not tested by a study"
@@ -44,7 +44,7 @@ class Answer:
     """A verdict with the findings that it follows from."""
 
     verdict: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[StatementJudgement] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -68,7 +68,7 @@ class Evaluated:
     needed: Answer
 
 
-def together(findings: list[Finding]) -> Answer:
+def together(findings: list[StatementJudgement]) -> Answer:
     """Return the verdict over a claim's statements: it holds if all do, and fails if any does."""
     verdicts = [one.verdict for one in findings]
     count = verdicts.count(HOLDS)
@@ -76,7 +76,7 @@ def together(findings: list[Finding]) -> Answer:
     for verdict in (FAILS, UNTOLD, HOLDS):
         if verdict in verdicts:
             return Answer(verdict, findings, part)
-    return Answer(UNTOLD, findings, ["The report prints nothing that it could be computed of."])
+    return Answer(UNTOLD, findings, ["The report prints nothing from which it could be computed."])
 
 
 def behind(claim: Claim, name: str) -> list[str]:
@@ -86,7 +86,7 @@ def behind(claim: Claim, name: str) -> list[str]:
 
 
 def values_of(
-    source: Source, paper: Paper, claim: Claim, names: Sequence[str] | None = None
+    source: TableSource, paper: Paper, claim: Claim, names: Sequence[str] | None = None
 ) -> dict[str, Value]:
     """Return the quantities of a claim from one source, or those named; not those of many cells."""
     values: dict[str, Value] = dict(claim.claimed)
@@ -123,7 +123,9 @@ def by_report(
     findings = []
     for one in claim.report:
         if one.untold is not None:
-            findings.append(Finding(one.untold, None, "", UNTOLD, "not in the report's tables"))
+            findings.append(
+                StatementJudgement(one.untold, None, "", UNTOLD, "not in the report's tables")
+            )
         elif one.that in cells:
             findings.append(found_in_cells(claim, one, [cells[one.that]], printed=True))
         else:
@@ -133,7 +135,9 @@ def by_report(
     return together(findings)
 
 
-def complete_rounds(measured: Measured, tables: list[str], implementation: str | None) -> list[int]:
+def complete_rounds(
+    measured: TodaysTables, tables: list[str], implementation: str | None
+) -> list[int]:
     """Return the rounds that have every cell of the tables that any round has.
 
     A round that lacks a cell would compare other things than the others do.
@@ -153,7 +157,7 @@ def complete_rounds(measured: Measured, tables: list[str], implementation: str |
     return sorted(rounds or ())
 
 
-def lacks_launches(measured: Measured, tables: list[str]) -> bool:
+def lacks_launches(measured: TodaysTables, tables: list[str]) -> bool:
     """Return whether an implementation has a cell of the tables in no round, and another has it."""
     return any(
         measured.completed.base(name, table).height != measured.base(name, table).height
@@ -162,19 +166,21 @@ def lacks_launches(measured: Measured, tables: list[str]) -> bool:
 
 
 def one_here(
-    measured: Measured,
+    measured: TodaysTables,
     claim: Claim,
     statement: Statement,
     implementation: str | None = None,
     among: int = 1,
-) -> Finding:
+) -> StatementJudgement:
     """Return what a campaign tells of one statement.
 
     A claim fails with any of its statements, so of `among` statements one is said to fail only if
     it does at a level that is stricter by as much (Bonferroni).
     """
     if statement.untold is not None:
-        return Finding(statement.untold, None, "", UNTOLD, "no number of a round")
+        return StatementJudgement(
+            statement.untold, None, "", UNTOLD, "not a number that a single round gives"
+        )
     name = str(statement.that)
     quantity = claim.quantities[name]
     label = label_of(claim, statement)
@@ -184,11 +190,11 @@ def one_here(
     lacking = families_lacking(measured, statement, tables)
     if lacking:
         reason = f"no implementation that was measured stands for {' and '.join(lacking)}"
-        return Finding(label, None, asked, UNTOLD, reason, of)
+        return StatementJudgement(label, None, asked, UNTOLD, reason, of)
     rounds = complete_rounds(measured, tables, implementation)
     if not rounds:
-        return Finding(
-            label, None, asked, UNTOLD, "none of its cells was measured in a whole round", of
+        return StatementJudgement(
+            label, None, asked, UNTOLD, "none of its cells was measured in a complete round", of
         )
     sources = [OneRound(measured, number, implementation) for number in rounds]
     if quantity.each:
@@ -208,7 +214,9 @@ def one_here(
         same_kind(measured.paper, claim, statement, value)
     told = [value for value in values if isinstance(value, float)]
     if not told:
-        return Finding(label, None, asked, UNTOLD, "the campaign has none of the cells for it", of)
+        return StatementJudgement(
+            label, None, asked, UNTOLD, "the campaign has none of the cells for it", of
+        )
     finding = found_of(claim, statement, interval_of(told, quantity.scale), of)
     if finding.verdict == FAILS and among > 1:
         stricter = 1 - (1 - CONFIDENCE) / among
@@ -219,7 +227,9 @@ def one_here(
     return finding
 
 
-def implementations_for(measured: Measured, claim: Claim, statement: Statement) -> list[str | None]:
+def implementations_for(
+    measured: TodaysTables, claim: Claim, statement: Statement
+) -> list[str | None]:
     """Return the implementations to test by themselves; None stands for all that take part."""
     tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
     declared = measured.study.tables[tables[0]].today if tables else None
@@ -229,7 +239,7 @@ def implementations_for(measured: Measured, claim: Claim, statement: Statement) 
     return [*measured.implementations(check)] or [None]
 
 
-def by_campaign(measured: Measured, claim: Claim) -> Answer:
+def by_campaign(measured: TodaysTables, claim: Claim) -> Answer:
     """Return whether a claim holds in a campaign."""
     if isinstance(claim.here, str):
         return Answer(UNTOLD, notes=[claim.here])
@@ -254,7 +264,7 @@ def by_campaign(measured: Measured, claim: Claim) -> Answer:
 
 
 def what_is_needed(
-    paper: Paper, claim: Claim, measured: Measured | None, here: Answer | None
+    paper: Paper, claim: Claim, measured: TodaysTables | None, here: Answer | None
 ) -> Answer:
     """Return what a test of a claim needs, or still needs after a campaign."""
     if isinstance(claim.here, str):
@@ -266,7 +276,7 @@ def what_is_needed(
     return Answer(TESTED if told else TESTABLE, notes=[*notes, f"Command: {needs.command}"])
 
 
-def evaluate(paper: Paper, measured: Measured | None = None) -> list[Evaluated]:
+def evaluate(paper: Paper, measured: TodaysTables | None = None) -> list[Evaluated]:
     """Return every claim with its answers; raise StudyError with file, claim and key."""
     source = Report(paper)
     found = []

@@ -1,6 +1,6 @@
 #include "clock_frequency.h"
 
-#include <time.h>
+#include "clock.h"
 
 /* Long enough that reading the clock is nothing, short enough to be seldom interrupted. */
 #define ADDITIONS 262144L
@@ -10,13 +10,6 @@
  * summand is a register too: some processors add a constant without taking a cycle for it. */
 #define ADD __asm__ volatile("" : "+r"(sum)); sum += summand
 #define ADD_8 ADD; ADD; ADD; ADD; ADD; ADD; ADD; ADD
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Every addition needs the sum before it, and one takes a cycle on every processor of the last
  * decades; the loop's own counting is done beside it. */

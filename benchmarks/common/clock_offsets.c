@@ -1,32 +1,154 @@
 #include "clock_offsets.h"
 
-#include <mpi.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
 
 #define TAG 77
 #define ROUND_TRIPS 50
+/* Seconds in a second by which a clock drifts at most: quartz is right to 1e-4, and the kernel slews by
+ * 5e-4 (adjtimex). */
+#define LARGEST_RATE 1e-3
 
-clock_offset measure_clock_offset(void)
+/* FNV-1a: ranks of one text get one number; those of others may, and are told apart afterwards. */
+static int number_of(const char *text)
+{
+    uint32_t number = 2166136261u;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        number = (number ^ *c) * 16777619u;
+    return (int)(number & INT_MAX);
+}
+
+/* Whether all ranks of a communicator have the text of its rank 0. */
+static int all_have_one(MPI_Comm comm, const char *text)
+{
+    char first[CLOCK_IDENTITY_BYTES];
+    memcpy(first, text, sizeof first);
+    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, comm);
+    int mine = first[0] && strcmp(first, text) == 0, all = mine;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all;
+}
+
+void begin_comparison(clock_comparison *clocks)
+{
+    int rank, within;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char identity[CLOCK_IDENTITY_BYTES] = "";
+    find_clock_identity(identity);
+    MPI_Comm_split(MPI_COMM_WORLD, number_of(identity), rank, &clocks->sharing);
+    int others = !all_have_one(clocks->sharing, identity), any = others;
+    MPI_Allreduce(&others, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (any) {
+        /* Some clocks could not be told apart: each rank is compared by itself. */
+        MPI_Comm_free(&clocks->sharing);
+        MPI_Comm_split(MPI_COMM_WORLD, rank, rank, &clocks->sharing);
+    }
+    MPI_Comm_rank(clocks->sharing, &within);
+    MPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, rank, &clocks->leaders);
+    const long long own = (long long)nanoseconds_at_beginning();
+    long long of_leader = own;
+    MPI_Bcast(&of_leader, 1, MPI_LONG_LONG, 0, clocks->sharing);
+    clocks->from_leader = (double)(own - of_leader) * 1e-9;
+    clocks->step = smallest_step(seconds_now);
+}
+
+void end_comparison(clock_comparison *clocks)
+{
+    MPI_Comm_free(&clocks->sharing);
+    if (clocks->leaders != MPI_COMM_NULL)
+        MPI_Comm_free(&clocks->leaders);
+}
+
+static clock_offset compare_leaders(MPI_Comm leaders)
 {
     int rank, ranks;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    clock_offset found = {0.0, 0.0};
+    MPI_Comm_rank(leaders, &rank);
+    MPI_Comm_size(leaders, &ranks);
+    clock_offset found = {seconds_now(), 0.0, 0.0};
     for (int other = 1; other < ranks; other++)
         for (int i = 0; i < ROUND_TRIPS; i++) {
             double there = 0.0;
             if (rank == 0) {
-                MPI_Recv(&there, 1, MPI_DOUBLE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                there = MPI_Wtime();
-                MPI_Send(&there, 1, MPI_DOUBLE, other, TAG, MPI_COMM_WORLD);
+                MPI_Recv(&there, 1, MPI_DOUBLE, other, TAG, leaders, MPI_STATUS_IGNORE);
+                there = seconds_now();
+                MPI_Send(&there, 1, MPI_DOUBLE, other, TAG, leaders);
             } else if (rank == other) {
-                double began = MPI_Wtime();
-                MPI_Send(&began, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD);
-                MPI_Recv(&there, 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                double ended = MPI_Wtime(), half = (ended - began) / 2;
+                double began = seconds_now();
+                MPI_Send(&began, 1, MPI_DOUBLE, 0, TAG, leaders);
+                MPI_Recv(&there, 1, MPI_DOUBLE, 0, TAG, leaders, MPI_STATUS_IGNORE);
+                const double half = (seconds_now() - began) / 2;
                 /* Of the shortest round trip it is best known when it was at rank 0. */
                 if (i == 0 || half < found.error)
-                    found = (clock_offset){there - (began + half), half};
+                    found = (clock_offset){began + half, there - (began + half), half};
             }
         }
     return found;
+}
+
+clock_offset compare_clocks(const clock_comparison *clocks)
+{
+    double of_leader[3] = {0.0, 0.0, 0.0};
+    int sharing;
+    MPI_Comm_size(clocks->sharing, &sharing);
+    if (clocks->leaders != MPI_COMM_NULL) {
+        const clock_offset found = compare_leaders(clocks->leaders);
+        memcpy(of_leader, (const double[]){found.at, found.offset, found.error}, sizeof of_leader);
+    }
+    MPI_Bcast(of_leader, 3, MPI_DOUBLE, 0, clocks->sharing);
+    /* Two readings of one clock are known to its step each. */
+    return (clock_offset){of_leader[0] - clocks->from_leader, of_leader[1] + clocks->from_leader,
+                          of_leader[2] + (sharing > 1 ? clocks->step : 0.0)};
+}
+
+/* Whether two comparisons differ by more than a clock can have drifted: then by their own errors. */
+static int beyond_drift(const clock_offset *earlier, const clock_offset *later)
+{
+    return !(fabs(later->offset - earlier->offset) <= LARGEST_RATE * (later->at - earlier->at));
+}
+
+clock_line line_through(const clock_offset *earlier, const clock_offset *later)
+{
+    const double seconds = later->at - earlier->at;
+    const clock_offset *surer = earlier->error < later->error ? earlier : later;
+    clock_line line = {surer->at, surer->offset, 0.0, HUGE_VAL};
+    if (!(seconds > 0.0))
+        return line;
+    line.rate = (later->offset - earlier->offset) / seconds;
+    line.rate_error = (earlier->error + later->error) / seconds;
+    if (beyond_drift(earlier, later))
+        line.rate = copysign(LARGEST_RATE, line.rate);
+    return line;
+}
+
+clock_line line_onwards(const clock_offset *earlier, const clock_offset *later)
+{
+    const double rate = line_through(earlier, later).rate;
+    const double error = line_through(earlier, later).rate_error;
+    return (clock_line){later->at, later->offset, fabs(rate) > error ? rate : 0.0, error};
+}
+
+double time_of_rank_0(const clock_line *line, double seconds)
+{
+    return seconds + line->offset + line->rate * (seconds - line->at);
+}
+
+double error_between(const clock_offset *earlier, const clock_offset *before,
+                     const clock_offset *after)
+{
+    const double seconds = after->at - before->at;
+    /* The line is through one of them alone, and the drift is anything that it can be. */
+    const double between = beyond_drift(before, after)
+        ? fmin(before->error, after->error) + 2 * LARGEST_RATE * fmax(seconds, 0.0)
+        : fmax(before->error, after->error);
+    const clock_line until = line_through(earlier, before);
+    if (isinf(until.rate_error))
+        return between;
+    const double missed = fabs(before->offset + until.rate * seconds - after->offset);
+    const double explained = before->error + after->error + until.rate_error * seconds;
+    return between + (missed > explained ? missed : 0.0);
 }

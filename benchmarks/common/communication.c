@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "estimate.h"
 #include "leaving.h"
 #include "progress.h"
@@ -19,7 +20,7 @@ size_t communications_reported(void)
 
 void announce_points(const program_description *program, size_t points)
 {
-    begin_progress(&sweep, program->name, "points", points, MPI_Wtime);
+    begin_progress(&sweep, program->name, "points", points, seconds_now);
 }
 
 void refuse_together(const program_description *program, int failed, const complaint *about)
@@ -99,7 +100,7 @@ void measure_communication(const program_description *program, const sampling *p
     complaint what = {""};
     void *context = operation->timed.context;
     const unsigned long long n = measured;
-    const double began = MPI_Wtime();
+    const double began = seconds_now();
     operation->prepare(context, n);
     MPI_Barrier(MPI_COMM_WORLD);
     operation->timed.run(context);
@@ -113,7 +114,7 @@ void measure_communication(const program_description *program, const sampling *p
                  about->operation, about->method, about->message_bytes, all[0], all[1]);
         leave_together(program->name, what.text, EXIT_FAILED);
     }
-    const double verifying = MPI_Wtime() - began;
+    const double verifying = seconds_now() - began;
     samples taken;
     refuse_together(program, take_samples(plan, &operation->timed, &taken, &what) != 0, &what);
     measured++;

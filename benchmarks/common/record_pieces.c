@@ -6,8 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLOCK_READINGS 1000
-
 void print_string(FILE *out, const char *text)
 {
     fputc('"', out);
@@ -73,19 +71,6 @@ static void print_processors(FILE *out, const rank_place *where)
     fputc(']', out);
 }
 
-double smallest_step(double (*clock)(void))
-{
-    double smallest = 1.0;
-    for (int i = 0; i < CLOCK_READINGS; i++) {
-        double before = clock(), after = before;
-        while (after <= before)
-            after = clock();
-        if (after - before < smallest)
-            smallest = after - before;
-    }
-    return smallest;
-}
-
 void print_header_record(FILE *out, const header_facts *facts)
 {
     char started[32];
@@ -109,8 +94,11 @@ void print_header_record(FILE *out, const header_facts *facts)
         print_processors(out, &facts->places[i]);
     }
     fprintf(out, "],\"clock\":\"%s\",\"clock_tick_s\":%.9e,\"clock_resolution_s\":%.9e,"
-                 "\"started_utc\":\"%s\",\"parameters\":%s}\n",
-            facts->clock, facts->clock_tick, facts->clock_resolution, started, facts->parameters);
+                 "\"started_utc\":\"%s\"",
+            facts->clock, facts->clock_tick, facts->clock_resolution, started);
+    if (facts->mpi_wtime)
+        fprintf(out, ",\"mpi_wtime\":%s", facts->mpi_wtime);
+    fprintf(out, ",\"parameters\":%s}\n", facts->parameters);
 }
 
 int print_end(FILE *out, size_t results)

@@ -7,7 +7,7 @@
 
 #include "summary.h"
 
-#define RECORD_FORMAT "wyeast-records-1"
+#define RECORD_FORMAT "wyeast-records-2"
 #define PROGRAM_VERSION "1.0.0"
 #define LARGEST_HOST_NAME 256
 #define MOST_PROCESSORS 1024
@@ -37,13 +37,11 @@ typedef struct {
     size_t ranks;
     const char *clock;
     double clock_tick, clock_resolution; /* In seconds. */
-    const char *parameters;              /* The text of a JSON object. */
+    const char *mpi_wtime; /* The text of a JSON object or `null`; NULL: not in this format. */
+    const char *parameters; /* The text of a JSON object. */
 } header_facts;
 
 void print_header_record(FILE *out, const header_facts *facts);
-
-/* The smallest step in seconds that a clock was seen to make. */
-double smallest_step(double (*clock)(void));
 
 /* Write the end record and see that all of the output got out. Returns 0, or -1. */
 int print_end(FILE *out, size_t results);

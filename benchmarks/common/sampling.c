@@ -5,27 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock_offsets.h"
+#include "clock.h"
 #include "summary.h"
+#include "windows.h"
 
 /* The standard normal distribution's 97.5% quantile. */
 #define NORMAL_QUANTILE 1.959963984540054
 /* Below this the interval's ranks say nothing (Hoefler and Belli 2015). */
 #define FEWEST_FOR_INTERVAL 6
-/* Of SKaMPI: windows are doubled where more than a quarter of the iterations began late. Where they
- * still do in windows of 2^8 times the first one's length, length is not what is missing. */
-#define TOLERATED_LATE 0.25
-#define MOST_DOUBLINGS 8
-#define FIRST_WINDOW_FACTOR 4.0
-#define SHORTEST_WINDOW_S 50e-6
-#define LONGEST_WINDOW_S 10.0
 /* The interval is looked at again when the iterations have grown by this part: each look sorts them
  * all, which after every batch would take longer than many short iterations themselves. */
 #define GROWTH_BETWEEN_LOOKS 8
 
 const char *const synchronisation_names[] = {"barrier", "window", "none", NULL};
 
-/* One batch as this rank saw it: by MPI_Wtime, corrected to rank 0's clock with a window. */
+/* One batch as this rank saw it: by its clock, corrected to rank 0's clock with a window. */
 typedef struct {
     double *began, *ended, *took;
     double *first, *last; /* Of all ranks, on rank 0; without windows what the slowest took. */
@@ -85,33 +79,12 @@ static void run_batch(const operation *operation, batch *batch, int with_barrier
             operation->before(operation->context);
         if (with_barrier)
             MPI_Barrier(MPI_COMM_WORLD);
-        batch->began[i] = MPI_Wtime();
+        batch->began[i] = seconds_now();
         operation->run(operation->context);
-        batch->ended[i] = MPI_Wtime();
+        batch->ended[i] = seconds_now();
         if (with_barrier || i + 1 == batch->count)
             settle_runs(operation);
     }
-}
-
-/* Every iteration begins at its own time by rank 0's clock; `window` is the time between two. */
-static void run_windows(const operation *operation, batch *batch, const clock_offset *clock,
-                        double window)
-{
-    double start = MPI_Wtime() + clock->offset + window;
-    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    start += window;
-    for (size_t i = 0; i < batch->count; i++) {
-        double begin = start + (double)i * window;
-        if (operation->before)
-            operation->before(operation->context);
-        batch->late[i] = MPI_Wtime() + clock->offset > begin;
-        while (MPI_Wtime() + clock->offset < begin)
-            ;
-        batch->began[i] = MPI_Wtime() + clock->offset;
-        operation->run(operation->context);
-        batch->ended[i] = MPI_Wtime() + clock->offset;
-    }
-    settle_runs(operation);
 }
 
 static int clock_went_back(const batch *batch)
@@ -181,22 +154,6 @@ static int narrow_enough(const samples *taken, double relative_width, double *wo
     return work[high] - work[low] <= relative_width * summary.median;
 }
 
-static double first_window(const operation *operation, long long warmup)
-{
-    double longest = 0.0;
-    for (long long i = 0; i < warmup || i < 2; i++) {
-        double began = MPI_Wtime();
-        run_once(operation);
-        double took = MPI_Wtime() - began;
-        if (i && took > longest)
-            longest = took;
-    }
-    settle_runs(operation);
-    double of_all = longest;
-    MPI_Allreduce(&longest, &of_all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return fmin(LONGEST_WINDOW_S, fmax(SHORTEST_WINDOW_S, FIRST_WINDOW_FACTOR * of_all));
-}
-
 /* Of --estimate: seconds from one iteration to the next, the mean of a batch's: a sweep takes the sum
  * of all, pauses included. */
 static double seconds_of_each(const batch *batch)
@@ -233,7 +190,7 @@ static size_t smaller(size_t one, size_t other)
 int take_samples(const sampling *plan, const operation *operation, samples *taken,
                  complaint *about)
 {
-    int rank, status = -1, more = 1, doublings = 0;
+    int rank, status = -1, more = 1, has_windows = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *taken = (samples){0};
     const int with_window = strcmp(plan->synchronisation, "window") == 0;
@@ -245,33 +202,36 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     size_t done = 0, next_look = 0;
     double *work = calloc(most, sizeof *work);
     batch batch;
+    windows windows = {0};
     if (reserve_batch(&batch, of_batch) || all_agree(!work)) {
         complain(about, "no memory for the times of %zu iterations", most);
         goto out;
     }
     const long long warmup = plan->estimate ? few_warmups(plan->warmup) : plan->warmup;
-    double window = 0.0, comparing_clocks = 0.0, clock_error = 0.0;
-    if (with_window)
-        window = first_window(operation, warmup);
-    else
+    if (with_window) {
+        if (begin_windows(&windows, operation, warmup, most)) {
+            complain(about, "no memory for the times of %lld warm-up iterations", warmup);
+            goto out;
+        }
+        has_windows = 1;
+    } else {
         for (long long i = 0; i < warmup; i++)
             run_once(operation);
-    settle_runs(operation);
+        settle_runs(operation);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
     while (more) {
         /* The last batch may be shorter. */
         batch.count = smaller(of_batch, most - done);
-        const size_t late_before = taken->discarded;
         if (with_window) {
-            /* Again for each batch: clocks drift. */
-            comparing_clocks = MPI_Wtime();
-            const clock_offset clock = measure_clock_offset();
-            comparing_clocks = MPI_Wtime() - comparing_clocks;
-            clock_error = fmax(clock_error, clock.error);
-            run_windows(operation, &batch, &clock, window);
+            batch.count = windows_left(&windows, batch.count);
+            if (batch.count == 0)
+                break;
+            run_windows(&windows, operation, batch.count, batch.began, batch.ended, batch.late);
         } else {
             run_batch(operation, &batch, with_barrier);
         }
+        const size_t late_before = taken->discarded;
         if (all_agree(clock_went_back(&batch))) {
             complain(about, "a rank's clock went back while it timed");
             goto out;
@@ -281,14 +241,10 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
             goto out;
         }
         const size_t late = taken->discarded - late_before;
-        const int widen = (double)late > TOLERATED_LATE * (double)batch.count &&
-                          doublings < MOST_DOUBLINGS && window < LONGEST_WINDOW_S;
+        const int widened = with_window && widen_windows(&windows, late, batch.count);
         /* In wider windows as many as were late are timed again. */
-        done += widen ? batch.count - late : batch.count;
-        if (widen) {
-            window = fmin(LONGEST_WINDOW_S, 2 * window);
-            doublings++;
-        } else if (rank == 0) {
+        done += widened ? batch.count - late : batch.count;
+        if (!widened && rank == 0) {
             more = done < most && taken->count > 0 && !plan->estimate &&
                    (done < next_look || !narrow_enough(taken, plan->relative_width, work));
             if (done >= next_look)
@@ -305,13 +261,16 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         complain(about, "no memory for the ranks' medians");
         goto out;
     }
-    MPI_Reduce(&clock_error, &taken->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&windows.error, &taken->clock_error, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     /* A batch with windows has two more: the first begins one later, and the last is waited for. */
     if (plan->estimate)
-        taken->each = with_window ? window + (comparing_clocks + 2 * window) / (double)plan->iterations
+        taken->each = with_window ? windows.length + (windows.comparing + 2 * windows.length) /
+                                                         (double)plan->iterations
                                   : seconds_of_each(&batch);
     status = 0;
 out:
+    if (has_windows)
+        end_windows(&windows);
     free_batch(&batch);
     free(work);
     if (status)

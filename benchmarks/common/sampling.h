@@ -69,7 +69,7 @@ typedef struct {
     size_t count;       /* On every rank. */
     size_t discarded;       /* With a window: iterations that some rank began late. */
     double *median_by_rank; /* Each rank's own time from beginning to end. */
-    double clock_error;     /* With a window: of the clocks' offsets, the largest of any batch. */
+    double clock_error;     /* With a window: the largest of any batch, at its beginning or end. */
     double each;            /* With --estimate: from one iteration to the next, whatever is between. */
 } samples;
 

@@ -51,7 +51,7 @@ static const option options[] = {
 static const program_description program = {
     .name = "echo",
     .purpose =
-    "echo: round trips between 2 ranks without MPI, in wyeast-records-1 (benchmarks/FORMAT.md).\n"
+    "echo: round trips between 2 ranks without MPI, in wyeast-records-2 (benchmarks/FORMAT.md).\n"
     "Rank 1 sends back what it gets from rank 0; MPI only starts them and says where they are.\n",
     .example = "mpiexec -n 2 echo --via udp --via tcp --sizes 8 --sizes 1472",
     .options = options, .option_count = sizeof options / sizeof options[0]};

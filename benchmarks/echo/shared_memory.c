@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../common/clock.h"
 #include "../common/leaving.h"
 
 #define NAME "/dev/shm/wyeast-echo-XXXXXX"
@@ -149,8 +150,8 @@ static void receive_copy(const partner *with)
         if (tries % YIELDS)
             continue;
         if (waiting_since == 0.0)
-            waiting_since = MPI_Wtime();
-        else if (MPI_Wtime() - waiting_since > LONGEST_SILENCE_S) {
+            waiting_since = seconds_now();
+        else if (seconds_now() - waiting_since > LONGEST_SILENCE_S) {
             complaint about;
             complain(&about, "memory, %zu bytes: rank %d has heard nothing for too long",
                      with->bytes, with->rank);

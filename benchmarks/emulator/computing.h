@@ -25,7 +25,7 @@ int check_computing(const computing *how, complaint *about);
 void draw_computing(const computing *how, int application, int rank, unsigned long long run,
                     double mean, double *times, size_t steps);
 
-/* Compute, or sleep, until MPI_Wtime is `seconds` after `begin`. Returns what MPI_Wtime says then,
+/* Compute, or sleep, until seconds_now is `seconds` after `begin`. Returns what seconds_now says then,
  * which is before `begin` only if the clock went back. */
 double compute_until(const computing *how, double begin, double seconds);
 

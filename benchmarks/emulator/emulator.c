@@ -61,7 +61,7 @@ static const option options[] = {
 static const program_description program = {
     "emulator",
     "emulator: the time, overlap and slowdown of parallel applications that run side by side,\n"
-    "in wyeast-records-1 (benchmarks/FORMAT.md). Each is a graph of messages, with computing\n"
+    "in wyeast-records-2 (benchmarks/FORMAT.md). Each is a graph of messages, with computing\n"
     "between them; its rank 0 is the master.\n",
     "mpiexec -n 8 emulator --application ring:4 --application farm:4 --message-bytes 65536",
     options, sizeof options / sizeof options[0]};

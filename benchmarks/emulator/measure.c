@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../common/clock.h"
 #include "../common/communication.h"
 #include "../common/leaving.h"
 #include "../common/progress.h"
@@ -258,7 +259,7 @@ void measure_applications(const program_description *program, const application_
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *measured = (emulation){0};
     begin_progress(&done, program->name, "iterations", (size_t)(plan->warmup + plan->iterations),
-                   MPI_Wtime);
+                   seconds_now);
     find_own_rank(&m);
     MPI_Comm_dup(MPI_COMM_WORLD, &m.naps);
     if (reserve(&m))
@@ -266,7 +267,7 @@ void measure_applications(const program_description *program, const application_
     const long long compared = verify_step(&m.exchange, &plan->how, m.mine, &about);
     refuse_together(program, compared < 0, &about);
     m.bytes[BYTES_VERIFIED] = (unsigned long long)compared;
-    const double began = MPI_Wtime();
+    const double began = seconds_now();
     measured->once = began - done.began;
     for (long long i = -plan->warmup; i < plan->iterations; i++) {
         if (i < 0)
@@ -277,7 +278,7 @@ void measure_applications(const program_description *program, const application_
             count_part(&done);
     }
     synchronise_asleep(m.naps);
-    measured->each = (MPI_Wtime() - began) / (double)(plan->warmup + plan->iterations);
+    measured->each = (seconds_now() - began) / (double)(plan->warmup + plan->iterations);
     refuse_together(program, check_bytes(&m, &about) != 0, &about);
     refuse_together(program, collect(program, &m, measured, &about) != 0, &about);
     release(&m);

@@ -32,7 +32,7 @@ static const option options[] = {
 
 static const program_description program = {
     "halo",
-    "halo: the exchange of a lattice's borders, in wyeast-records-1 (benchmarks/FORMAT.md).\n"
+    "halo: the exchange of a lattice's borders, in wyeast-records-2 (benchmarks/FORMAT.md).\n"
     "Faces are derived datatypes of doubles; edges and corners are not exchanged.\n",
     "mpiexec -n 4 halo --dimensions 2 --extent 1000 --method all",
     options, sizeof options / sizeof options[0]};

@@ -42,7 +42,7 @@ int size_lattice(lattice *l, int dimensions, size_t extent, int whole, int perio
     *l = (lattice){.dimensions = dimensions, .faces = 2 * dimensions, .periodic = periodic,
                    .points = 1};
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Dims_create(ranks, dimensions, l->grid);
+    arrange_ranks(ranks, dimensions, l->grid);
     for (int d = 0; d < dimensions; d++) {
         const size_t own = whole ? extent / (size_t)l->grid[d] : extent;
         if (own < 1 || own > INT_MAX - 2)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "../common/arguments.h"
+#include "rank_grid.h"
 
-#define MOST_DIMENSIONS 4
 /* Each dimension has two faces: 2d towards lower coordinates, 2d+1 towards higher ones. */
 #define MOST_FACES (2 * MOST_DIMENSIONS)
 

@@ -11,6 +11,7 @@
 #include "../common/options.h"
 
 enum { ORIGIN = 0, TARGET = 1 };
+enum { TAG_END_OF_ACCESS = 1 };
 
 static const char *const operation_names[] = {"put", "get", "accumulate", NULL};
 static const char *const completion_names[] = {"fence", "lock", "post-start", NULL};
@@ -31,7 +32,7 @@ static const option options[] = {
 
 static const program_description program = {
     "one_sided",
-    "one_sided: put, get and accumulate between two ranks, in wyeast-records-1\n"
+    "one_sided: put, get and accumulate between two ranks, in wyeast-records-2\n"
     "(benchmarks/FORMAT.md). An iteration is one operation with its beginning and end.\n",
     "mpiexec -n 2 one_sided --operation put --completion fence --sizes 8 --sizes 1000000",
     options, sizeof options / sizeof options[0]};
@@ -181,9 +182,23 @@ static long long verify(void *context, unsigned long long n, complaint *about)
     return status;
 }
 
+/* With a lock the target has no part in an iteration. Before it waits for its clock and nothing else it
+ * waits, inside MPI, until the origin is through with the iteration before: an MPI may bring an
+ * operation to its end only while both ranks call it. */
+static void await_end_of_access(void *context)
+{
+    const access *a = context;
+    if (a->rank == ORIGIN)
+        MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG_END_OF_ACCESS, MPI_COMM_WORLD);
+    else
+        MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, TAG_END_OF_ACCESS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void measure(access *a, void (*run)(void *))
 {
-    verified_operation operation = {{.run = run, .context = a}, prepare, verify};
+    const int waits = is(a->completion, "lock") && is(plan.synchronisation, "window");
+    verified_operation operation = {
+        {.run = run, .before = waits ? await_end_of_access : NULL, .context = a}, prepare, verify};
     communication about = {a->operation, a->completion, "pair", 2, a->bytes,
                            is_sender(a) ? a->bytes : 0};
     measure_communication(&program, &plan, &operation, &about);

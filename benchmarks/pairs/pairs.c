@@ -44,7 +44,7 @@ static const option options[] = {
 
 static const program_description program = {
     "pairs",
-    "pairs: messages between pairs of ranks, in wyeast-records-1 (benchmarks/FORMAT.md).\n"
+    "pairs: messages between pairs of ranks, in wyeast-records-2 (benchmarks/FORMAT.md).\n"
     "An iteration is a round trip; with `window` so many messages one way and an empty answer;\n"
     "with `exchange` one message each way at once.\n",
     "mpiexec -n 4 pairs --method window --partner bisection --sizes 8 --sizes 1000000",

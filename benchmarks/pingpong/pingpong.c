@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../common/buffers.h"
+#include "../common/clock.h"
 #include "../common/leaving.h"
 #include "../common/memory_copy.h"
 #include "../common/estimate.h"
@@ -69,7 +70,7 @@ static const option options[] = {
 
 static const program_description program = {
     "pingpong",
-    "pingpong: time round trips of messages between two ranks, in wyeast-records-1\n"
+    "pingpong: time round trips of messages between two ranks, in wyeast-records-2\n"
     "(benchmarks/FORMAT.md). A time is that of a whole round trip. The data of both directions\n"
     "is verified in an untimed pass for each pair and size.\n",
     "mpiexec -n 2 pingpong --pair all --sizes 5000:100000:5000 --iterations 100",
@@ -102,12 +103,23 @@ static size_t place_of(size_t offset)
     return stride_bytes ? offset / ELEMENT * (size_t)stride_bytes + offset % ELEMENT : offset;
 }
 
+/* From one message's place to the next: each begins with a cache line, so that all are aligned alike. */
+static size_t step_of(size_t bytes)
+{
+    const size_t line = 64;
+    return (extent_of(bytes) + line) / line * line;
+}
+
+/* How many places messages go from. */
+static size_t places_of(const pingpong *p, size_t bytes)
+{
+    return cache_bytes ? p->room / step_of(bytes) : 1;
+}
+
 /* The n-th message goes from another place than the one before, where there is room. */
 static message message_at(const pingpong *p, size_t bytes, MPI_Datatype type, size_t n)
 {
-    /* Each begins with a cache line, so that all are aligned alike. */
-    const size_t line = 64, step = (extent_of(bytes) + line) / line * line;
-    const size_t offset = cache_bytes ? n % (p->room / step) * step : 0;
+    const size_t offset = n % places_of(p, bytes) * step_of(bytes);
     return (message){p->send + offset, p->receive + offset, stride_bytes ? 1 : (int)bytes, type};
 }
 
@@ -129,19 +141,38 @@ static void round_trip(const pingpong *p, const message *message)
         echo(p->pair, p->order, message);
 }
 
-/* One untimed round trip whose data both ranks compare. Collective. */
+/* The first byte of a received message that is wrong after an untimed round trip, or -1. */
+static long long first_wrong(const pingpong *p, size_t bytes, const message *message,
+                             unsigned long long number)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        message->send[place_of(i)] = pattern(i, number, p->rank);
+        message->receive[place_of(i)] = (unsigned char)~pattern(i, number, 1 - p->rank);
+    }
+    round_trip(p, message);
+    for (size_t i = 0; i < bytes; i++)
+        if (message->receive[place_of(i)] != pattern(i, number, 1 - p->rank))
+            return (long long)i;
+    return -1;
+}
+
+/* Untimed round trips whose data both ranks compare, one from each place that timed messages go from.
+ * Afterwards the places are as far out of the cache as before. Collective. */
 static void verify(const pingpong *p, size_t bytes, MPI_Datatype type)
 {
-    const message message = message_at(p, bytes, type, 0);
-    for (size_t i = 0; i < bytes; i++) {
-        message.send[place_of(i)] = pattern(i, p->results, p->rank);
-        message.receive[place_of(i)] = (unsigned char)~pattern(i, p->results, 1 - p->rank);
-    }
-    round_trip(p, &message);
+    const size_t messages = (size_t)warmup + (size_t)iterations, room = places_of(p, bytes);
+    const size_t places = messages < room ? messages : room;
     long long wrong = -1, all[2];
-    for (size_t i = 0; i < bytes && wrong < 0; i++)
-        if (message.receive[place_of(i)] != pattern(i, p->results, 1 - p->rank))
-            wrong = (long long)i;
+    for (size_t n = 0; n < places; n++) {
+        const message message = message_at(p, bytes, type, n);
+        const long long found = first_wrong(p, bytes, &message,
+                                            ((unsigned long long)p->results << 32) + n);
+        wrong = wrong < 0 ? found : wrong;
+    }
+    if (cache_bytes) {
+        scrub(p->send, p->room);
+        scrub(p->receive, p->room);
+    }
     MPI_Allgather(&wrong, 1, MPI_LONG_LONG_INT, all, 1, MPI_LONG_LONG_INT, MPI_COMM_WORLD);
     for (int receiver = 0; receiver < 2; receiver++)
         if (all[receiver] >= 0) {
@@ -160,10 +191,10 @@ static void time_round_trips(const pingpong *p, size_t bytes, MPI_Datatype type,
     MPI_Barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < all; i++) {
         const message message = message_at(p, bytes, type, i);
-        double began = MPI_Wtime();
+        double began = seconds_now();
         round_trip(p, &message);
         if (i >= untimed)
-            p->times[i - untimed] = MPI_Wtime() - began;
+            p->times[i - untimed] = seconds_now() - began;
     }
 }
 
@@ -201,10 +232,10 @@ static void estimate_round_trips(pingpong *p, size_t bytes, MPI_Datatype type, d
     const size_t timed = (size_t)few_iterations(iterations);
     time_round_trips(p, bytes, type, (size_t)few_warmups(warmup), timed);
     const double all = (double)warmup + (double)iterations;
-    const double copying = MPI_Wtime();
+    const double copying = seconds_now();
     if (p->rank == 0)
         (void)best_copy_time(p->receive, p->send, bytes);
-    const double once = verifying + MPI_Wtime() - copying;
+    const double once = verifying + seconds_now() - copying;
     const double each = summarise(p->times, timed, p->scratch).median;
     estimate_point(&p->estimated, once, each, all, all);
     p->slowest_point = fmax(p->slowest_point, once + each * all);
@@ -215,11 +246,11 @@ static double measure(void *context, size_t bytes)
 {
     pingpong *p = context;
     MPI_Datatype type;
-    double time = 0.0, began = MPI_Wtime();
+    double time = 0.0, began = seconds_now();
     make_type(bytes, &type);
     verify(p, bytes, type);
     if (estimate) {
-        estimate_round_trips(p, bytes, type, MPI_Wtime() - began);
+        estimate_round_trips(p, bytes, type, seconds_now() - began);
         time = NO_TIME;
     } else {
         time_round_trips(p, bytes, type, (size_t)warmup, (size_t)iterations);
@@ -296,8 +327,8 @@ int main(int argc, char **argv)
     if (sentence)
         leave_together(program.name, sentence, EXIT_USAGE);
 
-    /* Two of the largest at least, and a cache line for the alignment of each. */
-    p.room = 2 * (extent_of(largest_size(&sizes)) + 64);
+    /* The largest, and a cache line for its alignment; out of the cache two of them at least. */
+    p.room = (cache_bytes ? 2 : 1) * (extent_of(largest_size(&sizes)) + 64);
     if ((size_t)cache_bytes > p.room)
         p.room = (size_t)cache_bytes;
     p.send = page_aligned(p.room);
@@ -308,7 +339,7 @@ int main(int argc, char **argv)
     if (!p.send || !p.receive || !p.times || !p.scratch || !medians)
         leave_at_once(program.name, "no memory for messages of the asked size and iterations");
     begin_output(&program);
-    begin_progress(&p.done, program.name, "points", pairs.count * sizes.count, MPI_Wtime);
+    begin_progress(&p.done, program.name, "points", pairs.count * sizes.count, seconds_now);
     for (size_t i = 0; i < pairs.count; i++) {
         p.pair = find_pair(pairs.names[i]);
         for (size_t s = 0; s < sizes.count; s++)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../common/clock.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "../common/records.h"
@@ -39,7 +40,7 @@ static const option options[] = {
 static const program_description program = {
     "preflight",
     "preflight: see that the ranks form one world, where they are, and how they talk, in\n"
-    "wyeast-records-1 (benchmarks/FORMAT.md). The latency is right in its order of magnitude;\n"
+    "wyeast-records-2 (benchmarks/FORMAT.md). The latency is right in its order of magnitude;\n"
     "pingpong measures it properly.\n",
     "mpiexec -n 2 preflight --ranks 2 --hosts 1",
     options, sizeof options / sizeof options[0]};
@@ -109,7 +110,7 @@ static time_summary round_trips(int rank, int peer, char *buffer, int bytes, dou
         return none;
     int other = rank == 0 ? peer : 0;
     for (size_t i = 0; i < WARMUP + iterations; i++) {
-        double began = MPI_Wtime();
+        double began = seconds_now();
         if (rank == 0) {
             MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
             MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -118,7 +119,7 @@ static time_summary round_trips(int rank, int peer, char *buffer, int bytes, dou
             MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
         }
         if (i >= WARMUP)
-            times[i - WARMUP] = MPI_Wtime() - began;
+            times[i - WARMUP] = seconds_now() - began;
     }
     return rank == 0 ? summarise(times, iterations, scratch) : none;
 }

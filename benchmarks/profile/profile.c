@@ -159,7 +159,7 @@ static const char *write_records(FILE *out, int rank, int ranks, MPI_Comm comm)
     int ready = rank == 0 && extents && (arguments = arguments_of_program());
     PMPI_Bcast(&ready, 1, MPI_INT, 0, comm);
     const char *missing = ready ? NULL : "no memory";
-    output_kind kind = {FORMAT, "CLOCK_MONOTONIC", 1e-9, seconds_now};
+    const output_kind kind = {FORMAT, "CLOCK_MONOTONIC", 1e-9, seconds_now, NULL};
     if (ready && print_header_of(&kind, out, name_of_program(), arguments) != 0)
         missing = "no memory";
     if (!missing) {

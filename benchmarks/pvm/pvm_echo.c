@@ -7,6 +7,7 @@
 #include <pvm3.h>
 
 #include "../common/buffers.h"
+#include "../common/clock.h"
 #include "../common/communication.h"
 #include "../common/estimate.h"
 #include "../common/leaving.h"
@@ -60,20 +61,6 @@ typedef struct {
     progress done;
     sweep_estimate estimated;
 } echo_state;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static double tick(void)
-{
-    struct timespec resolution;
-    clock_getres(CLOCK_MONOTONIC, &resolution);
-    return (double)resolution.tv_sec + 1e-9 * (double)resolution.tv_nsec;
-}
 
 static message_calls calls_of(const char *method)
 {
@@ -137,10 +124,10 @@ static int time_echoes(echo_state *state, message_calls calls, size_t bytes, lon
         if (echo_once(state, calls, bytes, about))
             return -1;
     for (size_t i = 0; i < count; i++) {
-        double began = now();
+        double began = seconds_now();
         if (echo_once(state, calls, bytes, about))
             return -1;
-        state->times[i] = now() - began;
+        state->times[i] = seconds_now() - began;
     }
     return 0;
 }
@@ -161,12 +148,12 @@ static int measure(echo_state *state, const char *method, size_t bytes, complain
 {
     const message_calls calls = calls_of(method);
     const size_t count = (size_t)asked.plan.iterations;
-    const double began = now();
+    const double began = seconds_now();
     unsigned long long verified = 0;
     if (verify(state, calls, bytes, &verified, about))
         return -1;
     if (asked.plan.estimate)
-        return estimate(state, calls, bytes, now() - began, about);
+        return estimate(state, calls, bytes, seconds_now() - began, about);
     if (time_echoes(state, calls, bytes, asked.plan.warmup, count, about))
         return -1;
     double median = summarise(state->times, count, state->scratch).median;
@@ -196,8 +183,9 @@ static int print_facts(const rank_place *places, complaint *about)
     print_header_record(stdout, &(header_facts){
         .format = RECORD_FORMAT, .program = program.name, .library = library,
         .mpi_standard = "none", .places = places,
-        .ranks = TASKS, .clock = "CLOCK_MONOTONIC", .clock_tick = tick(),
-        .clock_resolution = smallest_step(now), .parameters = parameters,
+        .ranks = TASKS, .clock = CLOCK_NAME, .clock_tick = clock_tick(),
+        .clock_resolution = smallest_step(seconds_now), .mpi_wtime = "null",
+        .parameters = parameters,
     });
     free(parameters);
     return 0;
@@ -230,7 +218,7 @@ static int run(echo_state *state, complaint *about)
     if (reserve(state, about) || introduce(state, about))
         return -1;
     const size_t points = asked.methods.count * asked.sizes.count;
-    begin_progress(&state->done, program.name, "points", points, now);
+    begin_progress(&state->done, program.name, "points", points, seconds_now);
     for (size_t m = 0; m < asked.methods.count; m++)
         for (size_t s = 0; s < asked.sizes.count; s++) {
             if (measure(state, asked.methods.names[m], asked.sizes.sizes[s], about))

@@ -42,7 +42,7 @@ static const option options[] = {
 
 static const program_description program = {
     "some_to_some",
-    "some_to_some: a sparse random exchange (NASA's STS), in wyeast-records-1\n"
+    "some_to_some: a sparse random exchange (NASA's STS), in wyeast-records-2\n"
     "(benchmarks/FORMAT.md).\n",
     "mpiexec -n 8 some_to_some --messages 6 --sided all --style all --seed 7",
     options, sizeof options / sizeof options[0]};

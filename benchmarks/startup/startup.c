@@ -69,8 +69,8 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
     return 0;
 }
 
-/* Seconds since the epoch; 0 where there is no such clock. MPI_Wtime cannot be used: it may begin
- * anywhere, and has no meaning before MPI_Init. */
+/* Seconds since the epoch; 0 where there is no such clock. CLOCK_MONOTONIC cannot be used: it begins
+ * when the node does, and the launch is timed by another program. */
 static double wall_clock(void)
 {
     struct timespec now;

@@ -38,20 +38,20 @@ static unsigned long long checksum_of_site(long long number, const void *bytes, 
     return sum;
 }
 
-/* The sites of one plane of one rank. */
+/* The sites of one plane of one rank. A message is one row of them, whose bytes an int holds however
+ * long the sides are; those of a plane it may not. */
 typedef struct {
     const geometry *g;
-    size_t site_bytes;
+    size_t site_bytes, row_bytes;
     char *sites;
-    size_t bytes;
 } slab;
 
 static int make_slab(slab *b, const simulation *s)
 {
     b->g = s->field->geometry;
     b->site_bytes = LINKS_OF_SITE * s->kernels->number_bytes;
-    b->bytes = b->site_bytes * (size_t)b->g->own[0] * (size_t)b->g->own[1];
-    b->sites = malloc(b->bytes);
+    b->row_bytes = b->site_bytes * (size_t)b->g->own[0];
+    b->sites = malloc(b->row_bytes * (size_t)b->g->own[1]);
     int failed = !b->sites, any;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     return any;
@@ -100,7 +100,7 @@ static int file_slab(const slab *b, int file, int rank, int z, int t, int readin
 {
     geometry theirs = *b->g;
     place_of_rank(b->g, rank, theirs.place);
-    const size_t row = b->site_bytes * (size_t)b->g->own[0];
+    const size_t row = b->row_bytes;
     for (int y = 0; y < b->g->own[1]; y++) {
         const int own[DIMENSIONS] = {0, y, z - 1, t - 1};
         off_t at = (off_t)HEADER + (off_t)b->site_bytes * (off_t)site_number(&theirs, own);
@@ -121,6 +121,19 @@ static int file_slab(const slab *b, int file, int rank, int z, int t, int readin
     return 0;
 }
 
+static void send_slab(const slab *b, int to)
+{
+    for (size_t y = 0; y < (size_t)b->g->own[1]; y++)
+        MPI_Send(b->sites + y * b->row_bytes, (int)b->row_bytes, MPI_BYTE, to, TAG, MPI_COMM_WORLD);
+}
+
+static void receive_slab(const slab *b, int from)
+{
+    for (size_t y = 0; y < (size_t)b->g->own[1]; y++)
+        MPI_Recv(b->sites + y * b->row_bytes, (int)b->row_bytes, MPI_BYTE, from, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Move all slabs between the ranks and rank 0's file. Returns 0, or rank 0's errno there. */
 static int move_slabs(simulation *s, slab *b, int file, int reading, unsigned long long *checksum)
 {
@@ -133,21 +146,19 @@ static int move_slabs(simulation *s, slab *b, int file, int reading, unsigned lo
                 if (!reading && rank == g->rank) {
                     convert(b, s, z, t, 0, &sum);
                     if (rank)
-                        MPI_Send(b->sites, (int)b->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+                        send_slab(b, 0);
                 }
                 if (g->rank == 0) {
                     if (!reading && rank)
-                        MPI_Recv(b->sites, (int)b->bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
-                                 MPI_STATUS_IGNORE);
+                        receive_slab(b, rank);
                     if (!failed && file_slab(b, file, rank, z, t, reading))
                         failed = errno;
                     if (reading && rank)
-                        MPI_Send(b->sites, (int)b->bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD);
+                        send_slab(b, rank);
                 }
                 if (reading && rank == g->rank) {
                     if (rank)
-                        MPI_Recv(b->sites, (int)b->bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
-                                 MPI_STATUS_IGNORE);
+                        receive_slab(b, 0);
                     convert(b, s, z, t, 1, &sum);
                 }
             }

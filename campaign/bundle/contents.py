@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
+import re
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.campaign import IMPORTED
 from campaign.bundle import crate
-from campaign.bundle.archive import BundleError, Member
 from campaign.provenance import sha256_of
-from containers import images
+from containers import images, table
+from records.acting_user import git
+from records.archive import BundleError, Member
+from records.campaign import IMPORTED
+from records.manifest import Manifest
 
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
+COMMIT = re.compile(r"[0-9a-f]{40,64}")
 #: What else than the manifest's inputs decides what is measured or says how to build it again.
 DEFINITIONS = (
     "benchmarks/", "containers/", "reframe_checks/", "spack_repo/", "spack_locks/", "spack.yaml",
@@ -39,22 +42,21 @@ class Bundle:
     """The files of a bundle by name, and in sentences what is not as one would expect."""
 
     name: str
-    manifest: dict[str, Any]
+    manifest: Manifest
     members: dict[str, Member] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
 def of_commit(root: Path, commit: str | None) -> dict[str, Member]:
     """Return the files of a commit by name; none where there is no such commit here."""
-    if not commit:
+    # A manifest may be anybody's, and git would take another word for an option.
+    if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         return {}
-    command = ["git", "-C", str(root), "archive", "--format=tar", commit]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+    packed = git(root, "archive", "--format=tar", commit)
+    if packed is None:
         return {}
     found = {}
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         for info in archive:
             content = archive.extractfile(info) if info.isreg() else None
             if content:
@@ -74,7 +76,8 @@ def of_campaign(folder: Path) -> dict[str, Member]:
             continue
         if path.is_symlink():
             raise BundleError(
-                f"{path} is a link; a bundle holds plain files: put its content there"
+                f"{path} is a link, and a bundle holds only regular files: replace the link with "
+                "its content"
             )
         if path.is_file():
             found[f"campaign/{name.as_posix()}"] = Member(path)
@@ -89,15 +92,15 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
     commit's.
     """
     manifest = bundle.manifest
-    commit = manifest["software"].get("wyeast_commit")
+    commit = manifest.commit
     committed = of_commit(root, commit)
     if not committed:
         bundle.notes.append(
-            f"the commit {commit} that it was measured by is not here: of its definitions only the "
-            "files are in the bundle whose digests are in the manifest"
+            f"the commit {commit} that it was measured with is not here: of its definitions, the "
+            "bundle holds only the files whose digests are in the manifest"
         )
     said: dict[str, dict[str, str | None]] = {}
-    for name, digest in sorted(manifest.get("inputs", {}).items()):
+    for name, digest in sorted(manifest.inputs.items()):
         working = root / name
         origin: str | None = None
         if name in committed and committed[name].digest() == digest:
@@ -111,17 +114,17 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
                 + ("; the manifest has the images' digests and labels" * (name == images.LOCK))
             )
         said[name] = {"sha256": digest, "from": origin}
-    wanted = [*DEFINITIONS, f"site_configs/{manifest['site']}/"]
-    if manifest.get("study"):
-        wanted.append(f"literature/{manifest['study']}/")
+    wanted = [*DEFINITIONS, f"site_configs/{manifest.site}/"]
+    if manifest.study:
+        wanted.append(f"literature/{manifest.study}/")
     for name, member in committed.items():
         if name.startswith(tuple(wanted)) and name not in said:
             bundle.members[f"definitions/{name}"] = member
             said[name] = {"sha256": None, "from": "commit"}
-    if manifest["software"].get("wyeast_changes"):
+    if manifest.software.get("wyeast_changes"):
         bundle.notes.append(
-            "it was measured with uncommitted changes: of files whose digests are not in the "
-            "manifest the bundle has the commit's"
+            "it was measured with uncommitted changes: for files whose digests are not in the "
+            "manifest, the bundle has the commit's version"
         )
     return said
 
@@ -129,8 +132,8 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
 def add_images(root: Path, bundle: Bundle) -> None:
     """Add the images that were measured; raises BundleError where one here is another."""
     entries = {}
-    for name, image in bundle.manifest["images"].items():
-        implementation, _ = images.split_variant(name)
+    for name, image in bundle.manifest.images.items():
+        implementation, _ = table.split_variant(name)
         try:
             entry = images.load_lock(root)["images"].get(implementation) or {}
         except images.ImageError as error:
@@ -140,13 +143,15 @@ def add_images(root: Path, bundle: Bundle) -> None:
             raise BundleError(
                 f"{path} is missing; make the bundle without images, or bring it here"
             )
-        if sha256_of(path) != image["sha256"] or entry.get("sha256") != image["sha256"]:
+        if sha256_of(path) != image.sha256 or entry.get("sha256") != image.sha256:
             raise BundleError(
-                f"{path} is another image than the one that was measured "
-                f"({image['sha256'][:12]}…); make the bundle without images"
+                f"{path} is not the image that was measured "
+                f"({image.sha256[:12]}…); make the bundle without images"
             )
         bundle.members[f"images/{implementation}.sif"] = Member(path, executable=True)
-        entries[implementation] = entry | {"file": f"{implementation}.sif"}
+        # Where this checkout had it from, and who answered for it, is no business of others.
+        own = {key: value for key, value in entry.items() if key not in ("origin", "admitted")}
+        entries[implementation] = own | {"file": f"{implementation}.sif"}
     lock = {"schema": images.SCHEMA, "images": entries}
     bundle.members["images/images.lock"] = of_json(lock)
 
@@ -156,14 +161,12 @@ def of_json(data: Any) -> Member:
     return Member((json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
 
 
-def gather(
-    root: Path, folder: Path, manifest: dict[str, Any], with_images: bool, creator: str
-) -> Bundle:
+def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, creator: str) -> Bundle:
     """Return the bundle of a campaign; raises BundleError where it cannot be whole."""
-    bundle = Bundle(str(manifest["campaign"]), manifest)
+    bundle = Bundle(manifest.campaign, manifest)
     if folder.resolve().name != bundle.name:
         raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")
-    if not manifest["finished_utc"]:
+    if not manifest.finished_utc:
         bundle.notes.append("the campaign is not finished")
     bundle.members |= of_campaign(folder)
     definitions = add_definitions(root, bundle)

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 import yaml
 
+from records.manifest import Manifest
+
 DEVELOPERS = "The Wyeast developers"
 LICENSE = "Apache-2.0"
 CRATE = "ro-crate-metadata.json"
@@ -29,27 +31,27 @@ FORMATS = {
 }  # fmt: skip
 
 
-def title(manifest: Mapping[str, Any]) -> str:
+def title(manifest: Manifest) -> str:
     """Return a campaign's title."""
-    return f"MPI measurements: Wyeast campaign {manifest['campaign']}"
+    return f"MPI measurements: Wyeast campaign {manifest.campaign}"
 
 
-def description(manifest: Mapping[str, Any]) -> str:
+def description(manifest: Manifest) -> str:
     """Return what a campaign is, in a sentence."""
     return (
-        f"{', '.join(manifest['images'])} measured on the site {manifest['site']} "
-        f"({manifest['machine'].get('cpu_model') or 'an unknown processor'}) in "
-        f"{manifest['rounds']} rounds of the tier {manifest['tier']}: raw output of every launch, "
+        f"{', '.join(manifest.images)} measured on the site {manifest.site} "
+        f"({manifest.machine.get('cpu_model') or 'an unknown processor'}) in "
+        f"{manifest.rounds} rounds of the tier {manifest.tier}: raw output of every launch, "
         "provenance, tables and report."
     )
 
 
-def date_of(manifest: Mapping[str, Any]) -> str:
+def date_of(manifest: Manifest) -> str:
     """Return the day that a campaign ended, or began."""
-    return str(manifest["finished_utc"] or manifest["created_utc"])[:10]
+    return str(manifest.finished_utc or manifest.created_utc)[:10]
 
 
-def citation(manifest: Mapping[str, Any], creator: str) -> str:
+def citation(manifest: Manifest, creator: str) -> str:
     """Return CITATION.cff of a bundle."""
     data = {
         "cff-version": "1.2.0",
@@ -65,7 +67,7 @@ def citation(manifest: Mapping[str, Any], creator: str) -> str:
     return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100))
 
 
-def zenodo(manifest: Mapping[str, Any], creator: str) -> dict[str, Any]:
+def zenodo(manifest: Manifest, creator: str) -> dict[str, Any]:
     """Return .zenodo.json of a bundle."""
     return {
         "upload_type": "dataset",
@@ -79,7 +81,7 @@ def zenodo(manifest: Mapping[str, Any], creator: str) -> dict[str, Any]:
     }
 
 
-def metadata(manifest: Mapping[str, Any], sizes: Mapping[str, int], creator: str) -> dict[str, Any]:
+def metadata(manifest: Manifest, sizes: Mapping[str, int], creator: str) -> dict[str, Any]:
     """Return ro-crate-metadata.json; `sizes` are the other files' in bytes, by name."""
     folders = [name for name in FOLDERS if any(file.startswith(name) for file in sizes)]
     named = [name for name in sizes if not name.startswith(BY_FOLDER)]
@@ -87,27 +89,27 @@ def metadata(manifest: Mapping[str, Any], sizes: Mapping[str, int], creator: str
     for name in sorted([*named, *folders]):
         holders = [folder for folder in folders if name.startswith(folder) and name != folder]
         parts[max(holders, key=len, default="./")].append(name)
-    software = manifest["software"]
+    software = manifest.software
     images = [
         {
             "@id": f"#image-{quote(name)}",
             "@type": "SoftwareApplication",
             "name": name,
-            "identifier": f"sha256:{image['sha256']}",
+            "identifier": f"sha256:{image.sha256}",
         }
-        for name, image in manifest["images"].items()
+        for name, image in manifest.images.items()
     ]
     measured: dict[str, Any] = {
         "@id": "#measurement",
         "@type": "CreateAction",
-        "name": f"Measurement of {manifest['campaign']}",
-        "startTime": manifest["created_utc"],
+        "name": f"Measurement of {manifest.campaign}",
+        "startTime": manifest.created_utc,
         "instrument": [{"@id": "#wyeast"}, *({"@id": image["@id"]} for image in images)],
         "object": [{"@id": "definitions/"}] if "definitions/" in folders else [],
         "result": [{"@id": "campaign/"}],
     }
-    if manifest["finished_utc"]:
-        measured["endTime"] = manifest["finished_utc"]
+    if manifest.finished_utc:
+        measured["endTime"] = manifest.finished_utc
     license_id = f"https://spdx.org/licenses/{LICENSE}"
     graph: list[dict[str, Any]] = [
         {

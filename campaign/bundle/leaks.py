@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from campaign.bundle.archive import Member
+from records.archive import Member
 
 #: Nothing else looks like these, so no bundle is made that has one.
 SECRETS = {

@@ -8,13 +8,16 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from analysis.campaign import CampaignError, find_campaign, read_manifest
 from campaign.bundle import leaks
-from campaign.bundle.archive import BundleError, read_sums, sums_of, write
 from campaign.bundle.contents import gather
 from campaign.bundle.crate import DEVELOPERS
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
+from records.acting_user import act_for, become, owner_of
+from records.archive import BundleError, read_sums, sums_of, write
+from records.base import CampaignError
+from records.campaign import find_campaign
+from records.manifest import read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -41,6 +44,7 @@ def make(options: argparse.Namespace) -> int:
     Raises BundleError and CampaignError.
     """
     folder = find_campaign(ROOT, options.campaign)
+    become(owner_of(folder), ROOT)
     manifest = read_manifest(folder)
     bundle = gather(ROOT, folder, manifest, options.with_images, options.creator)
     name = f"{bundle.name}.tar.gz"
@@ -53,7 +57,9 @@ def make(options: argparse.Namespace) -> int:
     for sentence in hints:
         print(f"private? {sentence}; a reader of the bundle will see it", file=sys.stderr)
     if secrets:
-        raise BundleError(f"{'; '.join(secrets)}: nothing with a secret leaves; remove it first")
+        raise BundleError(
+            f"{'; '.join(secrets)}: a bundle must not contain secrets; remove them first"
+        )
     if options.dry_run:
         for member in sorted(bundle.members):
             print(f"{bundle.members[member].size:>12} {member}")
@@ -64,11 +70,12 @@ def make(options: argparse.Namespace) -> int:
     if out.exists():
         if read_sums(out) != (bundle.name, sums):
             raise BundleError(
-                f"{out} is there with another content; remove it, or name another file with OUT="
+                f"{out} already exists with different content; remove it, or name another file "
+                "with OUT="
             )
-        print(f"bundle: {out} is there already with this content")
+        print(f"bundle: {out} already exists with this content")
         return 0
-    made = int(datetime.fromisoformat(manifest["created_utc"]).timestamp())
+    made = int(datetime.fromisoformat(manifest.created_utc).timestamp())
     write(out, bundle.name, bundle.members, sums, made)
     print(f"bundle: {out} ({len(sums)} files, {out.stat().st_size} bytes, sha256 {sha256_of(out)})")
     return 0
@@ -77,8 +84,9 @@ def make(options: argparse.Namespace) -> int:
 def main(words: list[str] | None = None) -> int:
     """Make a bundle; return the exit code."""
     options = arguments(words)
+    act_for(ROOT)
     errors = (BundleError, CampaignError, ValueError)
-    return exit_code("bundle", lambda: make(options), errors, "nothing half is left")
+    return exit_code("bundle", lambda: make(options), errors, "no partial file is left")
 
 
 if __name__ == "__main__":

@@ -9,21 +9,26 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
 
-from analysis.campaign import IMPORTED, CampaignError, is_imported, read_manifest
-from campaign import folder
-from campaign.bundle.archive import MOST_BYTES, BundleError, unpack
 from campaign.provenance import sha256_of
-from containers import images
+from containers import images, origin, table
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
+from records import base, files
+from records.acting_user import act_for, rights_of_owner
+from records.archive import MOST_BYTES, BundleError, unpack
+from records.base import CampaignError
+from records.campaign import IMPORTED, is_imported
+from records.locks import scratch
+from records.manifest import PLAIN, Manifest, read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: What was measured; the rest of a campaign's folder is made from it again.
-MEASURED = ("campaign/manifest.json", "campaign/launches/", "campaign/nodes/", "campaign/reframe/")
+MEASURED = (
+    "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/nodes/",
+    "campaign/reframe/",
+)  # fmt: skip
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -31,24 +36,31 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m campaign.bundle.rerun",
         description="Verify a bundle, put its campaign into runs/, repeat it with the same checks, "
-        "images, tier, rounds and order, and compare. It runs the programs of the images: look "
-        "first whom the bundle is from.",
+        "images, tier, rounds and order, and compare. It runs the programs of the images: check "
+        "first who sent the bundle.",
     )
     parser.add_argument("bundle", help="an archive that `make bundle` made")
     parser.add_argument("--site", default="local", help="where to repeat it (%(default)s)")
-    parser.add_argument("--dry-run", action="store_true", help="verify, and say what would be done")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="verify, and print what would be done"
+    )
     parser.add_argument(
         "--keep-images", action="store_true",
         help="measure with the images here where they differ from the bundle's",
     )  # fmt: skip
     parser.add_argument(
-        "--again", action="store_true", help="measure once more where it was repeated already"
+        "--again", action="store_true", help="measure again even if it was repeated already"
     )
-    parser.add_argument("--host-mpi", metavar="PREFIX", help="stands for an MPI that was bound in")
     parser.add_argument(
-        "--most-bytes", type=int, default=MOST_BYTES, help="of the bundle unpacked (%(default)s)"
+        "--host-mpi", metavar="PREFIX", help="use this MPI in place of one that was bound in"
     )
-    parser.epilog = "What stands after -- are the words that start a command on the site."
+    parser.add_argument(
+        "--most-bytes",
+        type=int,
+        default=MOST_BYTES,
+        help="largest size of the unpacked bundle (%(default)s)",
+    )
+    parser.epilog = "The words after -- start a command on the site."
     words = sys.argv[1:] if words is None else words
     end = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:end])
@@ -56,64 +68,84 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def definition_differences(manifest: dict[str, Any]) -> list[str]:
+def definition_differences(manifest: Manifest) -> list[str]:
     """Return sentences on which definitions here are others than those that were used."""
     others = []
-    for name, digest in sorted(manifest.get("inputs", {}).items()):
+    for name, digest in sorted(manifest.inputs.items()):
         # Digests of images are compared by themselves, and the site is another one.
         if name == images.LOCK or name.startswith("site_configs/"):
             continue
         here = ROOT / name
-        if not here.resolve().is_relative_to(ROOT) or not here.is_file():
-            others.append(f"{name} is not here")
+        # The names are anybody's, and go to the terminal.
+        if not name.isprintable() or not here.resolve().is_relative_to(ROOT) or not here.is_file():
+            others.append(f"{ascii(name)[1:-1]} is not here")
         elif sha256_of(here) != digest:
-            others.append(f"{name} is another here")
-    commit = manifest["software"].get("wyeast_commit")
+            others.append(f"{name} differs here")
     sentences = others[:10]
     if others[10:]:
-        sentences.append(f"and {len(others) - 10} more definitions are others")
-    if others:
-        sentences.append(f"its own ones: git checkout {commit}")
+        sentences.append(f"and {len(others) - 10} more definitions differ")
+    # It is there to be pasted into a shell: no manifest is read whose commit is none.
+    if others and manifest.commit:
+        sentences.append(f"to use the bundle's definitions: git checkout {manifest.commit}")
     return sentences
 
 
-def image_differences(manifest: dict[str, Any]) -> dict[str, str | None]:
+def image_differences(manifest: Manifest) -> dict[str, str | None]:
     """Return the implementations whose image here is not the one measured, with that digest."""
     locked = images.load_lock(ROOT)["images"]
     found: dict[str, str | None] = {}
-    for name, image in manifest["images"].items():
-        implementation, _ = images.split_variant(name)
+    for name, image in manifest.images.items():
+        implementation, _ = table.split_variant(name)
         entry = locked.get(implementation)
         here = str(entry["sha256"]) if entry else None
-        if here != image["sha256"]:
+        if here != image.sha256:
             found[implementation] = here
     return found
 
 
-def put_image(unpacked: Path, sums: dict[str, str], implementation: str, digest: str) -> None:
-    """Put an image of the bundle in its place; raises BundleError unless it is the one measured."""
+def guests_of(bundle: Path) -> str:
+    """Return the name under which the images of a bundle lie apart: its digest, in short."""
+    return sha256_of(bundle)[:16]
+
+
+def put_image(
+    unpacked: Path, sums: dict[str, str], implementation: str, digest: str, bundle: Path
+) -> None:
+    """Put an image of the bundle beside those here, for its rerun alone.
+
+    Raises BundleError unless it is the one that was measured.
+    """
     name = f"images/{implementation}.sif"
     try:
-        lock = json.loads((unpacked / "images" / "images.lock").read_text())
-        entry = dict(lock["images"][implementation])
-        labels = {str(key): str(value) for key, value in entry["labels"].items()}
+        lock = files.read_json(unpacked / "images" / "images.lock")
+        given = dict(lock["images"][implementation])
+        labels = {str(key): str(value) for key, value in given["labels"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise BundleError(
             f"the bundle's images/images.lock does not have {implementation}"
         ) from None
-    if not folder.PLAIN.fullmatch(implementation) or {sums[name], entry.get("sha256")} != {digest}:
+    if not PLAIN.fullmatch(implementation) or {sums[name], given.get("sha256")} != {digest}:
         raise BundleError(f"{name} of the bundle is not the image that was measured ({digest})")
-    target = images.folder(ROOT) / f"{implementation}.sif"
+    guests = images.guest_root(ROOT, guests_of(bundle))
+    target = images.folder(guests) / f"{implementation}.sif"
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists() and sha256_of(target) != digest:
-        raise BundleError(f"{target} is there, but not in {images.LOCK}; move it away first")
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    (guests / images.LOCK).parent.mkdir(exist_ok=True)
+    # Nothing else of the bundle's entry is believed, least of all that a build here made it.
+    entry = {
+        "file": target.name,
+        "sha256": digest,
+        "bytes": (unpacked / name).stat().st_size,
+        "labels": labels,
+        "origin": {"how": "bundle", "from": bundle.name},
+        # Whoever repeats a bundle has its programs run; images of the checkout are another matter.
+        "admitted": origin.word(f"make rerun BUNDLE={bundle.name}"),
+    }
+    aside = files.aside_of(target)
     with only_build(ROOT):
         try:
             shutil.copyfile(unpacked / name, aside)
             aside.chmod(0o755)
-            entry = {**entry, "file": target.name, "labels": labels}
-            images.install(ROOT, implementation, aside, entry, f"{name} of the bundle")
+            images.install(guests, implementation, aside, entry, f"{name} of the bundle")
         finally:
             aside.unlink(missing_ok=True)
 
@@ -144,29 +176,29 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
     """
     target = ROOT / "runs" / unpacked.name
     if target.exists():
-        if not same_as_here(target, sums):
+        with rights_of_owner(target):
+            same = same_as_here(target, sums)
+        if not same:
             raise BundleError(
-                f"{target} is there with another content, and no campaign is overwritten; move it "
-                "away first"
+                f"{target} already exists with different content, and no campaign is overwritten; "
+                "move it away first"
             )
         return f"runs/{target.name} is here already"
     if dry_run:
         return f"would put the campaign into runs/{target.name}"
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
+    with scratch(target.parent, f".{target.name}.") as folder:
+        aside = folder / target.name
         shutil.copytree(unpacked / "campaign", aside)
         digest = hashlib.sha256(json.dumps(measured_sums(sums), sort_keys=True).encode())
         mark = {
             "schema": "wyeast-imported-1",
-            "imported_utc": folder.utc_now(),
+            "imported_utc": files.utc_now(),
             "bundle": bundle.name,
             "bundle_sha256": sha256_of(bundle),
             "measured_sha256": digest.hexdigest(),
         }
-        folder.write_json(aside / IMPORTED, mark)
-        aside.rename(target)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        files.write_json(aside / IMPORTED, mark)
+        files.put_in_place(aside, target)
     return f"runs/{target.name} is imported"
 
 
@@ -180,8 +212,8 @@ def repetitions(name: str, site: str) -> list[tuple[Path, bool]]:
             manifest = read_manifest(path.parent)
         except CampaignError:
             continue
-        if manifest.get("like") == name and manifest["site"] == site:
-            found.append((path.parent, bool(manifest["finished_utc"])))
+        if manifest.like == name and manifest.site == site:
+            found.append((path.parent, bool(manifest.finished_utc)))
     return found
 
 
@@ -194,9 +226,9 @@ def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
     command = ["--site", options.site, "--like", name]
     if done and not done[-1][1]:
         command = ["--resume", done[-1][0].name]
-        print(f"going on with runs/{done[-1][0].name}", flush=True)
+        print(f"resuming runs/{done[-1][0].name}", flush=True)
     elif done and not options.again:
-        print(f"runs/{done[-1][0].name} repeats it already; AGAIN=1 measures once more", flush=True)
+        print(f"runs/{done[-1][0].name} repeats it already; AGAIN=1 measures it again", flush=True)
         return done[-1][0], 0
     if options.host_mpi:
         command += ["--host-mpi", options.host_mpi]
@@ -215,26 +247,32 @@ def compare(before: Path, after: Path) -> int:
 
 
 def rerun(options: argparse.Namespace) -> int:
-    """Do what the command line says; return the exit code.
+    """Do what the command line says, with the images of the bundle; return the exit code.
 
     Raises BundleError, CampaignError and ImageError.
     """
     bundle = Path(options.bundle)
+    with images.with_guests(guests_of(bundle)):
+        return rerun_with_guests(options, bundle)
+
+
+def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
+    """Do what the command line says; return the exit code."""
     bundles = ROOT / ".wyeast" / "bundles"
     bundles.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=bundles, prefix=".unpacked-") as aside:
-        name, sums = unpack(bundle, Path(aside), options.most_bytes)
-        unpacked = Path(aside) / name
-        print(f"{bundle.name}: {len(sums)} files have the digests that it says")
+    with scratch(bundles, ".unpacked-") as aside:
+        name, sums = unpack(bundle, aside, options.most_bytes)
+        unpacked = aside / name
+        print(f"{bundle.name}: {len(sums)} files match their digests")
         manifest = read_manifest(unpacked / "campaign")
-        if manifest["campaign"] != name or not folder.PLAIN.fullmatch(name):
-            raise BundleError(f"{bundle} holds {manifest['campaign']!r} in a folder {name!r}")
+        if manifest.campaign != name or not PLAIN.fullmatch(name):
+            raise BundleError(f"{bundle} holds {manifest.campaign!r} in a folder {name!r}")
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         for sentence in definition_differences(manifest):
             print(f"differs: {sentence}")
         prepare_images(options, unpacked, sums, manifest)
     if options.dry_run:
-        print(f"would measure it again on {options.site}, {manifest['rounds']} rounds, and compare")
+        print(f"would measure it again on {options.site}, {manifest.rounds} rounds, and compare")
         return 0
     # Before what the campaign prints for itself.
     sys.stdout.flush()
@@ -243,22 +281,25 @@ def rerun(options: argparse.Namespace) -> int:
 
 
 def prepare_images(
-    options: argparse.Namespace, unpacked: Path, sums: dict[str, str], manifest: dict[str, Any]
+    options: argparse.Namespace, unpacked: Path, sums: dict[str, str], manifest: Manifest
 ) -> None:
     """Have the images that were measured in place as far as may be; say what differs.
 
     Raises BundleError where an image here is another one and nobody said to measure with it.
     """
     digests = {
-        images.split_variant(name)[0]: image["sha256"] for name, image in manifest["images"].items()
+        table.split_variant(name)[0]: image.sha256 for name, image in manifest.images.items()
     }
     for implementation, here in image_differences(manifest).items():
         digest = digests[implementation]
         if here is None and f"images/{implementation}.sif" in sums:
             if not options.dry_run:
-                put_image(unpacked, sums, implementation, digest)
+                put_image(unpacked, sums, implementation, digest, Path(options.bundle))
             would = "would be" if options.dry_run else "is"
-            print(f"the image {implementation} {would} put in its place from the bundle")
+            print(
+                f"the image {implementation} {would} put in its place from the bundle, for this "
+                "rerun alone"
+            )
         elif here is None:
             print(
                 f"differs: there is no image {implementation} here or in the bundle; build it: "
@@ -271,18 +312,19 @@ def prepare_images(
             )
             if not options.keep_images and not options.dry_run:
                 raise BundleError(
-                    f"the image {implementation} here is another than the one measured; measure "
-                    "with the one here by KEEP_IMAGES=1, or take it out of .wyeast/images and "
+                    f"the image {implementation} here is not the one that was measured; measure "
+                    "with the one here (KEEP_IMAGES=1), or remove it from .wyeast/images and "
                     f"{images.LOCK}"
                 )
 
 
 def main(words: list[str] | None = None) -> int:
     """Repeat a campaign; return the exit code."""
-    folder.only_owner_writes()
     options = arguments(words)
-    errors = (BundleError, CampaignError, folder.CampaignError, images.ImageError, BuildError)
-    return exit_code("rerun", lambda: rerun(options), errors, "the same command goes on")
+    act_for(ROOT)
+    files.only_owner_writes()
+    errors = (BundleError, CampaignError, base.CampaignError, images.ImageError, BuildError)
+    return exit_code("rerun", lambda: rerun(options), errors, "the same command continues")
 
 
 if __name__ == "__main__":

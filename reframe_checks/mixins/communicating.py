@@ -8,10 +8,10 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from analysis.communication_records import Communication, CommunicationIterations
-from analysis.link_limits import Message
-from analysis.plausibility import communication_above_link
-from analysis.records import ProgramOutput
+from records.communication import Communication, CommunicationIterations
+from records.limits.links import Message
+from records.limits.plausibility import communication_above_link
+from records.program_output import ProgramOutput
 from reframe_checks.mixins import node_memory
 from reframe_checks.mixins.cores import nodes_of_site, ranks_up_to
 from reframe_checks.mixins.experiment import Experiment
@@ -21,7 +21,7 @@ from reframe_checks.mixins.tiers import TIER
 LEFT_OUT = re.compile(r"^(?P<program>\w+): left out: (?P<what>[^:]+): (?P<reason>.+)$", re.M)
 
 
-class Point(NamedTuple):
+class AskedPoint(NamedTuple):
     """One measured communication: what, by which calls, by which ranks, of which size in bytes."""
 
     operation: str
@@ -30,9 +30,9 @@ class Point(NamedTuple):
     message_bytes: int
 
 
-def point_of(result: Communication | CommunicationIterations) -> Point:
+def point_of(result: Communication | CommunicationIterations) -> AskedPoint:
     """Return the point that a result, or a series of iterations, is of."""
-    return Point(result.operation, result.method, result.group, result.message_bytes)
+    return AskedPoint(result.operation, result.method, result.group, result.message_bytes)
 
 
 class Communicating(Experiment):
@@ -91,7 +91,7 @@ class Communicating(Experiment):
         wanted, found = self.ranks_on_a_node(), self.world().ranks_per_node
         self.skip_if(
             bool(wanted) and wanted != found,
-            f"{self.num_tasks} ranks are {found} a node on this site, not {wanted}",
+            f"{self.num_tasks} ranks are {found} per node on this site, not {wanted}",
         )
 
     @run_after("setup")
@@ -117,7 +117,7 @@ class Communicating(Experiment):
         suite = getattr(self, "suite", None)
         return ({"suite": suite} if suite else {}) | {"ranks": self.num_tasks}
 
-    def asked_points(self) -> Iterable[Point]:
+    def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points that the launch must have measured."""
         raise NotImplementedError
 
@@ -155,7 +155,7 @@ class Communicating(Experiment):
                 f"the output has {len(measured)} results, not the {len(asked)} asked for; "
                 + (f"missing: {missing[0]}" if missing
                    else f"not asked for: {strange[0]}" if strange
-                   else "some stand twice or in another order")
+                   else "some appear twice or in a different order")
             )  # fmt: skip
         self.refuse_other_iterations(output)
         link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
@@ -182,7 +182,7 @@ class Communicating(Experiment):
                     f"{result.series}, {result.message_bytes} bytes: {result.iterations} "
                     f"iterations and {result.discarded} discarded, not the {asked} asked for"
                 )
-        # Each series stands after its result and is as long (analysis/records.py).
+        # Each series stands after its result and is as long (records/program_output.py).
         series = [one for one in output.iterations if isinstance(one, CommunicationIterations)]
         if [*map(point_of, series)] != [*map(point_of, results)]:
             raise SanityError("the output lacks the times of single iterations")

@@ -9,17 +9,27 @@ import reframe.utility.udeps as udeps
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from analysis.plausibility import time_below_clock_resolution
-from analysis.records import ProgramOutput, read_program_output
-from containers import images, trust
+from containers import images, table, trust
+from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
+from records.program_output import ProgramOutput, read_program_output
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
-from reframe_checks.mixins.launching import CannotStart, Start, World, start_ranks
-from reframe_checks.mixins.recording import Recorded, Suspect
+from reframe_checks.mixins.job_script import QuotedApptainer, quoted
+from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
+from reframe_checks.mixins.recording import RecordedCheck, Suspect
 from reframe_checks.mixins.referenced import Referenced
 from reframe_checks.mixins.tiers import TIER
 
 
-class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
+def preflight_name(variant: int) -> str:
+    """Return ReFrame's name of the preflight of an image, by the image's number.
+
+    Preflight is an experiment itself, so it cannot be imported here; its variants are the images'.
+    """
+    number = ContainerImage.variant_name(variant).removeprefix(ContainerImage.__name__)
+    return f"Preflight{number}"
+
+
+class Experiment(rfm.RunOnlyRegressionTest, RecordedCheck, Referenced):
     """Ranks of one program of an image, started, judged and kept in the same way for all."""
 
     #: The image, verified once a session.
@@ -33,11 +43,14 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
     program_arguments = variable(typ.List[str], value=[])
 
     #: How the program's output is written; see benchmarks/FORMAT.md.
-    output_format = variable(str, value="wyeast-records-1")
+    output_format = variable(str, value="wyeast-records-2")
 
     #: Whether the ranks go one to a node as far as the site has nodes (True), or fill the cores of
     #: one node before the next (False).
     spread = variable(bool, value=False)
+
+    #: Whether the start itself is measured, with all that MPI_Init waits for.
+    measures_start = variable(bool, value=False)
 
     #: Over how many nodes the ranks must be spread; follows from the site.
     nodes = variable(int, value=1)
@@ -72,15 +85,13 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
     @run_after("init")
     def wait_for_preflight(self) -> None:
         """Time nothing in an image whose ranks do not form the world that is asked for."""
-        from reframe_checks.preflight import Preflight
-
         # The program is of MPI; a check of another interface looks at the world by itself.
         if not self.needs_preflight or self.interface != "mpi":
             return
-        for variant in range(Preflight.num_variants):
-            image = Preflight.get_variant_info(variant, recurse=True)["fixtures"]["image"]
+        for variant in range(ContainerImage.num_variants):
+            image = ContainerImage.get_variant_info(variant)
             if image["params"]["implementation"] == self.implementation():
-                self.depends_on(Preflight.variant_name(variant), udeps.by_env)
+                self.depends_on(preflight_name(variant), udeps.by_env)
 
     def implementation(self) -> str:
         """Return the implementation's name."""
@@ -89,6 +100,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
     def site(self) -> dict[str, Any]:
         """Return the site's data."""
         return dict(self.current_partition.extras["site"])
+
+    def place_on(self, partition: Any) -> None:
+        """Know the nodes of a partition before ReFrame sets the check up: they name its launch."""
+        self._current_partition = partition
+        self.spread_over_nodes()
+        self._current_partition = None
 
     @run_after("setup")
     def spread_over_nodes(self) -> None:
@@ -119,14 +136,16 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
         full_nodes = min(self.nodes, self.num_tasks / site["cores_per_node"])
         return float(site["peak_flops_per_node"] * full_nodes)
 
-    def world(self) -> World:
+    def world(self) -> Placement:
         """Return the ranks and nodes of the launch."""
-        return World(self.num_tasks, self.nodes)
+        return Placement(self.num_tasks, self.nodes)
 
     def start_of(self, program: list[str]) -> Start:
         """Return how the ranks of a program of the image start; raises CannotStart."""
-        _, variant = images.split_variant(self.implementation())
-        return start_ranks(self.image.labels, self.site(), self.world(), program, variant)
+        _, variant = table.split_variant(self.implementation())
+        return start_ranks(
+            self.image.labels, self.site(), self.world(), program, variant, self.measures_start
+        )
 
     @run_before("run")
     def start_in_image(self) -> None:
@@ -137,11 +156,24 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
             path = trust.admit(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
-        self.container_platform = "Apptainer"
+        self.container_platform = QuotedApptainer()
         self.container_platform.image = str(path)
         self.container_platform.options = [*options_of_exec(), *start.container]
         self.container_platform.command = start.command
-        self.job.launcher.options = start.launcher
+        self.job.launcher.options = [quoted(word) for word in start.launcher]
+
+    def refuse_another_image(self) -> None:
+        """Raise where the image was replaced: a job may wait for hours after it was admitted."""
+        try:
+            images.verify(ROOT, self.implementation())
+            found = images.entry_of(ROOT, self.implementation())["sha256"]
+        except images.ImageError as error:
+            raise SanityError(f"it is not certain which image ran: {error}") from None
+        if found != self.image.sha256:
+            raise SanityError(
+                "it is not certain which image ran: it was replaced after the launch was "
+                "requested; start a new campaign"
+            )
 
     def read_records(self, path: Path | None = None) -> ProgramOutput:
         """Return the program's records; refuse a world that is not the one asked for.
@@ -154,16 +186,20 @@ class Experiment(rfm.RunOnlyRegressionTest, Recorded, Referenced):
             raise SanityError(f"the output is of {header.program}, not of {self.program}")
         if header.ranks != self.num_tasks:
             raise SanityError(
-                f"{header.ranks} ranks formed the world, {self.num_tasks} were asked for"
+                f"{header.ranks} ranks formed the world, {self.num_tasks} were requested"
             )
         hosts = sorted(set(header.hosts))
         if len(hosts) != self.nodes:
             raise SanityError(
                 f"the ranks are on {len(hosts)} node(s), {', '.join(hosts)}; "
-                f"{self.nodes} were asked for"
+                f"{self.nodes} were requested"
             )
         for result in output.results:
             sentence = time_below_clock_resolution(header, result)
             if sentence:
                 raise Suspect(sentence)
+        began, ended = self.instants()
+        wall_s = began.seconds_until(ended) if began and ended else None
+        if wall_s and (s := moved_beyond_launch(output.results, wall_s, self.peak_flops())):
+            raise Suspect(s)
         return output

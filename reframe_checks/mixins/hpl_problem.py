@@ -23,7 +23,7 @@ PART_OF_SEARCH = 4
 def grid_of(ranks: int) -> tuple[int, int]:
     """Return P and Q with P <= Q and P Q = ranks, as close to a square as there is."""
     if ranks < 1:
-        raise ValueError(f"{ranks} ranks form no grid")
+        raise ValueError(f"{ranks} ranks do not form a grid")
     rows = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
     return rows, ranks // rows
 

@@ -1,6 +1,5 @@
 """The image as a parameterised fixture: found, verified and opened before anything runs in it."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,9 +9,9 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from campaign import choice
-from containers import images, trust
+from containers import images, selection, table, trust
 from containers.apptainer import exec_options
+from reframe_checks.mixins.job_script import quoted
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -22,7 +21,7 @@ def chosen_implementations() -> list[str]:
     site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
     if not images.available(ROOT):
         print(f"no image is built yet; build them with: {images.BUILD_COMMAND}", file=sys.stderr)
-    return choice.implementations(ROOT, site, os.environ.get("WYEAST_IMAGES", ""))
+    return selection.implementations(ROOT, site, os.environ.get("WYEAST_IMAGES", ""))
 
 
 class ContainerImage(rfm.RunOnlyRegressionTest):
@@ -39,30 +38,33 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         """Refuse an image that is missing, not the locked one, or not what the site allows."""
         try:
             site = self.current_partition.extras["site"]
-            self.path = trust.admit(ROOT, self.implementation, site)
+            self.path = trust.admit(ROOT, self.implementation, site).path
             self.signature = trust.signature_status(ROOT, self.implementation, site)
+            _, variant = table.split_variant(self.implementation)
+            words = images.labels_inside(self.path)
+            self.labels = images.read_labels(words, str(self.path), variant)
         except images.ImageError as error:
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
         self.executable = "apptainer"
-        self.executable_opts = ["inspect", "--json", "--labels", str(self.path)]
+        # It lists what is in the file, and starts nothing of it.
+        self.executable_opts = [quoted("sif", "list", self.path)]
 
     @sanity_function
     def labels_are_ours(self) -> object:
-        """Read the labels, which say what is inside and how its ranks start."""
-        try:
-            text = (Path(self.stagedir) / str(sn.evaluate(self.stdout))).read_text()
-            labels = json.loads(text)["data"]["attributes"]["labels"]
-        except (ValueError, KeyError) as error:
-            raise SanityError(f"{self.path} cannot be inspected: {error}") from None
-        name, variant = images.split_variant(self.implementation)
-        self.labels = images.with_host_mpi(labels, variant)
-        return sn.assert_eq(
-            self.labels.get("org.wyeast.implementation"),
-            name,
-            msg=f"{self.path} says that it holds {{0}}, not {{1}}; rebuild it: "
-            f"{images.BUILD_COMMAND}",
-        )
+        """Look at the labels, which say what is inside and how its ranks start."""
+        name, _ = table.split_variant(self.implementation)
+        return sn.all([
+            sn.assert_found(
+                r"\|FS ", self.stdout, msg=f"Apptainer finds no file system in {self.path}"
+            ),
+            sn.assert_eq(
+                self.labels.implementation,
+                name,
+                msg=f"{self.path} says that it holds {{0}}, not {{1}}; rebuild it: "
+                f"{images.BUILD_COMMAND}",
+            ),
+        ])  # fmt: skip
 
 
 def options_of_exec() -> list[str]:

@@ -1,13 +1,15 @@
 """The one place that decides how an image's ranks start on a site."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from containers import images
+from containers import images, table
+from containers.labels import Labels
+from reframe_checks.mixins.job_script import quoted
 
+Value = TypeVar("Value")
 INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
 
 
@@ -16,7 +18,7 @@ class CannotStart(Exception):
 
 
 @dataclass(frozen=True)
-class World:
+class Placement:
     """Ranks and the nodes that they are spread over, as evenly as they go."""
 
     ranks: int
@@ -33,7 +35,8 @@ class Start:
     """How a launch starts.
 
     `launcher` is how the scheduler starts containers (empty without one), `container` are options
-    of `apptainer exec`, and `command` is what runs inside each container.
+    of `apptainer exec`, both as words that nobody has quoted yet, and `command` is what runs inside
+    each container, quoted.
     """
 
     launcher: list[str]
@@ -42,11 +45,12 @@ class Start:
 
 
 def start_ranks(
-    labels: dict[str, str],
+    labels: Labels,
     site: dict[str, Any],
-    world: World,
+    world: Placement,
     program: Sequence[str],
     variant: str | None = None,
+    init_wait: bool = False,
 ) -> Start:
     """Return how the ranks of a program start, from the image's labels and the site's data.
 
@@ -57,9 +61,17 @@ def start_ranks(
       image speaks; binding is Slurm's (`launch_options` of the site). An implementation that boots
       daemons of its own gets one container a node, in which its launcher does that.
 
+    On a site of which `spare_init_wait` is true, ranks are spared what the image's label says that
+    MPI_Init waits for to no end; not with `init_wait`, where the start is what is measured.
+
     Raises CannotStart with a sentence.
     """
     container = _variables_of(labels, variant)
+    if site.get("spare_init_wait") and not init_wait:
+        container = [
+            *(f"--env={key}={value}" for key, value in labels.init_wait.items()),
+            *container,
+        ]
     if site["launch"] == "mpiexec":
         placement = "pinned" if world.ranks <= site["cores_per_node"] else "oversubscribed"
         return Start([], container, _by_own_launcher(labels, placement, world, program))
@@ -69,41 +81,40 @@ def start_ranks(
         )
     # One rank that ends badly ends the launch; Slurm's default is to wait for the others.
     options = ["--kill-on-bad-exit=1", *site.get("launch_options", [])]
-    pmi = _label(labels, "pmi")
+    pmi = _known(labels.pmi, "pmi")
     if pmi == "daemons":
         placement = "pinned" if world.ranks_per_node <= site["cores_per_node"] else "oversubscribed"
         options += [f"--ntasks={world.nodes}", "--ntasks-per-node=1", "--mpi=none"]
         command = _by_own_launcher(labels, placement, world, program)
     else:
         options += [f"--mpi={pmi}"]
-        command = shlex.join(program)
+        command = quoted(*program)
     return Start([*options, str(INTO_CONTAINER)], container, command)
 
 
-def _label(labels: dict[str, str], name: str) -> str:
-    try:
-        return labels[f"org.wyeast.{name}"]
-    except KeyError:
+def _known(value: Value | None, name: str) -> Value:
+    if value is None:
         raise CannotStart(
             f"the image has no label 'org.wyeast.{name}', so it is unknown how its ranks start; "
             "rebuild it"
-        ) from None
+        )
+    return value
 
 
 def _by_own_launcher(
-    labels: dict[str, str], placement: str, world: World, program: Sequence[str]
+    labels: Labels, placement: str, world: Placement, program: Sequence[str]
 ) -> str:
-    mpiexec, options = _label(labels, "mpiexec"), _label(labels, f"mpiexec.{placement}")
-    words = [mpiexec, *shlex.split(options), "-n", str(world.ranks), *program]
-    return shlex.join(words)
+    mpiexec = _known(labels.mpiexec, "mpiexec")
+    found = labels.pinned if placement == "pinned" else labels.oversubscribed
+    options = _known(found, f"mpiexec.{placement}")
+    return quoted(mpiexec, *options, "-n", world.ranks, *program)
 
 
-def _variables_of(labels: dict[str, str], variant: str | None) -> list[str]:
+def _variables_of(labels: Labels, variant: str | None) -> list[str]:
     """Return the options of `apptainer exec` that choose a variant."""
     if variant is None:
         return []
-    known = images.variants_of(labels)
-    if variant not in known:
-        implementation = _label(labels, "implementation")
-        raise CannotStart(images.unknown_variant(implementation, variant, known))
+    if variant not in labels.variants:
+        implementation = _known(labels.implementation, "implementation")
+        raise CannotStart(table.unknown_variant(implementation, variant, labels.variants))
     return images.options_of(labels, variant)

@@ -120,7 +120,7 @@ def put(state: str, path: Path) -> str | None:
     try:
         return STATES[state](path)
     except OSError as error:
-        return f"whether {path} is in the page cache cannot be told: {error.strerror}"
+        return f"whether {path} is in the page cache cannot be determined: {error.strerror}"
 
 
 def main(arguments: list[str]) -> int:

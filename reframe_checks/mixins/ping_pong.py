@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from reframe.core.builtins import performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from analysis.communication_records import PingPong
-from analysis.plausibility import bandwidth_above_link, message_faster_than_memory
+from records.communication import PingPong
+from records.limits.plausibility import bandwidth_above_link, message_faster_than_memory
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER

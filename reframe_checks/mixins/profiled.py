@@ -6,8 +6,7 @@ from typing import Any
 import reframe as rfm
 from reframe.core.exceptions import SanityError
 
-from analysis.profile import FILE, impossible_time, lost_message
-from analysis.profile_records import read_profile
+from records.profile import FILE, impossible_time, lost_message, read_profile
 from reframe_checks.mixins.recording import Suspect
 
 
@@ -41,11 +40,11 @@ class Profiled(rfm.RegressionTestPlugin):
             raise SanityError(f"the profile is of {header.program}, not of {check.program}")
         if header.ranks != check.num_tasks:
             raise SanityError(
-                f"the profile is of {header.ranks} ranks, {check.num_tasks} were asked for"
+                f"the profile is of {header.ranks} ranks, {check.num_tasks} were requested"
             )
         if len(set(header.hosts)) != check.nodes:
             raise SanityError(
-                f"the profile is of {len(set(header.hosts))} node(s), {check.nodes} were asked for"
+                f"the profile is of {len(set(header.hosts))} node(s), {check.nodes} were requested"
             )
         silent = [rank.rank for rank in profile.ranks if not any(profile.of_rank(rank.rank))]
         if silent:

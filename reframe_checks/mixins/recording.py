@@ -10,19 +10,26 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
-from analysis.record_types import RecordError
-from campaign import folder, node_facts
+from records import files as folder
+from records import instants, launch, nodes
+from records.base import NotKept, RecordError
+from records.causes import of_signal, one_line
+from records.launch import AskedLaunch
+from records.schedule import Schedule
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
 NODE = "launch_node"
 STARTED = "launch_started"
+#: What says which launches of the campaign's round are left, while they are measured: one or none.
+SCHEDULES: list[Schedule] = []
 ENDED = "launch_ended"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
-ASKED = "launch_asked.json"
+#: Of standard error, looked through for how ranks ended.
+MOST_SAID_BYTES = 100_000
 
 
 class Suspect(Exception):
@@ -41,7 +48,7 @@ def complaint_in(path: Path, *programs: str) -> str:
         if line.startswith(tuple(f"{name}: " for name in programs)) and ": left out: " not in line
     ]
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
-    return (own or others or lines or [""])[-1].strip()
+    return one_line((own or others or lines or [""])[-1])
 
 
 def end_by_scheduler(path: Path) -> str | None:
@@ -52,7 +59,7 @@ def end_by_scheduler(path: Path) -> str | None:
     return reasons[-1].lower() if reasons else None
 
 
-class Recorded(rfm.RegressionTestPlugin):
+class RecordedCheck(rfm.RegressionTestPlugin):
     """A check whose launch is judged by `examine` and written to the campaign.
 
     The check defines `cell_parameters()` and `examine()`; the latter returns nothing for a sound
@@ -60,39 +67,30 @@ class Recorded(rfm.RegressionTestPlugin):
     failed one.
     """
 
-    #: Launches of this process so far: the realised order in the round.
-    position = [0]
-
-    @run_after("init")
-    def leave_out_what_is_done(self) -> None:
-        """When a campaign goes on, skip the launches that it already has."""
-        # A skipped preflight would skip all that waits for it, so it is run again.
-        if self.needs_preflight and self.is_kept():
-            self.skip("this launch is already in the campaign")
-
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        now = "{ date +%s.%N; head -n 1 /proc/stat; }"
         # Before the launch's time begins.
-        self.prerun_cmds += [f"{node_facts.COMMAND} >{NODE}", f"{now} >{STARTED}"]
+        self.prerun_cmds += [f"{nodes.COMMAND} >{NODE}", f"{instants.COMMAND} >{STARTED}"]
         self.postrun_cmds += [
             "launch_exit_code=$?",
-            f"{now} >{ENDED}",
+            f"{instants.COMMAND} >{ENDED}",
             "exit $launch_exit_code",
         ]
 
     @run_after("setup", always_last=True)
     def write_what_is_wanted(self) -> None:
         """Leave word of the launch in its stage folder, should it never get to be started."""
-        folder.write_json(Path(self.stagedir) / ASKED, self.asked())
+        launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
 
     @run_before("run", always_last=True)
     def write_what_is_asked(self) -> None:
         """Leave word of the launch in its stage folder, should it never get to be judged."""
         # However the script ends: not every scheduler can be asked for its exit code.
         self.prerun_cmds[:0] = [f"trap 'echo $? >{EXIT_CODE}' EXIT", "trap 'exit 143' TERM"]
-        folder.write_json(Path(self.stagedir) / ASKED, self.asked())
+        launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
+        for schedule in self.schedules():
+            schedule.intend(self.launch_name())
 
     def cell(self) -> str:
         """Return the cell: the experiment with all parameters fixed but the implementation."""
@@ -101,11 +99,14 @@ class Recorded(rfm.RegressionTestPlugin):
 
     def launch_name(self) -> str:
         """Return the name of the launch in the campaign."""
-        return folder.launch_name(ROUND, self.cell(), self.implementation())
+        return launch.launch_name(ROUND, self.cell(), self.implementation())
 
-    def is_kept(self) -> bool:
-        """Return whether the campaign has this launch already."""
-        return bool(CAMPAIGN) and self.launch_name() in folder.finished_launches(Path(CAMPAIGN))
+    def schedules(self) -> list[Schedule]:
+        """Return the schedule of which this launch is a part that is left; none without one.
+
+        A proof of an image that is done again, since others wait for it, is no launch anew.
+        """
+        return [one for one in SCHEDULES if one.state.launches[self.launch_name()].is_open]
 
     @sanity_function
     def launch_is_sound(self) -> object:
@@ -117,33 +118,71 @@ class Recorded(rfm.RegressionTestPlugin):
             outcome, sentence = "suspect", f"suspect: {suspicion}"
         except (RecordError, SanityError) as error:
             outcome, sentence = "failed", str(error)
-        if CAMPAIGN and not self.is_kept():
-            try:
-                self.keep(Path(CAMPAIGN), outcome, sentence)
-            except folder.CampaignError as error:
-                sentence = str(error)
+        for schedule in self.schedules():
+            if sentence:
+                self.refuse_full_disk()
+            self.keep(schedule, outcome, sentence)
         if sentence:
-            raise SanityError(sentence)
+            raise SanityError(one_line(sentence))
         return sn.assert_true(True)
+
+    def refuse_full_disk(self) -> None:
+        """Raise where the stage folder did not take what the job wrote: that tells of no launch."""
+        for name in (NODE, STARTED, ENDED, EXIT_CODE):
+            file = Path(self.stagedir) / name
+            if file.is_file() and not file.stat().st_size:
+                raise NotKept(
+                    f"{file} is empty: the folder of stages took nothing that was written; make "
+                    "room there"
+                )
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
         code, end = self.exit_code(), end_by_scheduler(self.output_path("stderr"))
         if code == 0 and not end:
+            self.refuse_another_image()
+            self.refuse_set_clock()
             self.examine()
             return
-        launcher = self.image.labels.get("org.wyeast.mpiexec", self.program)
+        launcher = self.image.labels.mpiexec or self.program
         complaint = (
             complaint_in(self.output_path("stderr"), self.program, launcher)
-            or "it said nothing on stderr"
+            or "it printed nothing on stderr"
         )
+        if signal := of_signal(code, self.said()):
+            raise SanityError(f"{self.program} ended by {signal}: {complaint}")
         if end or code is None:
             raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
         self.explain_failure()
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 
+    def refuse_another_image(self) -> None:
+        """Raise where the launch may have run another image than the one that was admitted."""
+
+    def refuse_set_clock(self) -> None:
+        """Raise Suspect where the node's clock was set: a library may take its times from it."""
+        began, ended = self.instants()
+        step = began.step_until(ended) if began and ended else None
+        if step is not None:
+            raise Suspect(
+                f"the clock of the launch's first node was set {'back' if step < 0 else 'forward'} "
+                f"by {abs(step):.2f} s while it ran, and its times may be off by as much"
+            )
+
     def explain_failure(self) -> None:
         """Raise what the output of a program that failed says better than its standard error."""
+
+    def said(self) -> str:
+        """Return the end of what was said on standard error, where launchers say how ranks ended.
+
+        They say it last; a program may have written any amount before.
+        """
+        try:
+            with self.output_path("stderr").open("rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SAID_BYTES))
+                return file.read().decode(errors="replace")
+        except OSError:
+            return ""
 
     def exit_code(self) -> int | None:
         """Return the launch's exit code, or None where the job ended before the launch did."""
@@ -166,14 +205,20 @@ class Recorded(rfm.RegressionTestPlugin):
 
     def node(self) -> dict[str, Any]:
         """Return the facts of the launch's first node; None for what it did not tell."""
-        return node_facts.facts("\n".join(self.noted(NODE)))
+        return nodes.facts("\n".join(self.noted(NODE)))
+
+    def instants(self) -> tuple[instants.Instant | None, instants.Instant | None]:
+        """Return when the launch began and ended, by the clocks of its first node."""
+        return instants.instant(self.noted(STARTED)), instants.instant(self.noted(ENDED))
 
     def launch_seconds(self) -> tuple[float, float] | None:
-        """Return when the launch began and ended, in seconds since the epoch, if it did both."""
-        try:
-            return float(self.noted(STARTED)[0]), float(self.noted(ENDED)[0])
-        except (IndexError, ValueError):
-            return None
+        """Return when the launch began and ended, in seconds since the epoch, if it did both.
+
+        Both are by the clock as it was when the launch began, also where it was set meanwhile.
+        """
+        began, ended = self.instants()
+        seconds = began.seconds_until(ended) if began and ended else None
+        return None if began is None or seconds is None else (began.utc_s, began.utc_s + seconds)
 
     def processor_seconds(self) -> dict[str, float]:
         """Return how long the first node's processors were busy, idle and stolen meanwhile.
@@ -186,13 +231,15 @@ class Recorded(rfm.RegressionTestPlugin):
                 [int(ticks) for ticks in self.noted(name)[1].split()[1:9]]
                 for name in (STARTED, ENDED)
             )
-            return {
+            spent = {
                 name: sum(after[field] - before[field] for field in fields)
                 / os.sysconf("SC_CLK_TCK")
                 for name, fields in PROCESSORS.items()
             }
         except (IndexError, ValueError):
             return {}
+        # The kernel's count of waiting for input and output may go back, says proc(5).
+        return spent if min(spent.values()) >= 0 else {}
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -202,48 +249,51 @@ class Recorded(rfm.RegressionTestPlugin):
         """Return what else the launch leaves behind and the campaign keeps, by name."""
         return {}
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> AskedLaunch:
         """Return what is known of the launch before it starts."""
-        return {
-            "launch": self.launch_name(),
-            "round": ROUND,
-            "experiment": type(self).__name__,
-            "parameters": self.cell_parameters(),
-            "cell": self.cell(),
-            "implementation": self.implementation(),
-            "image_sha256": self.image.sha256,
-            "image_signature": self.image.signature,
-            "program": self.program,
-            "output_format": self.output_format,
-            "ranks": self.num_tasks,
-            "nodes": self.nodes,
-            "oversubscribed": self.oversubscribed(),
-            "site": self.current_system.name,
-            "partition": self.current_partition.fullname,
-            "tier": self.tier,
+        return launch.asked_launch(
+            launch=self.launch_name(),
+            round=ROUND,
+            experiment=type(self).__name__,
+            parameters=self.cell_parameters(),
+            cell=self.cell(),
+            implementation=self.implementation(),
+            image_sha256=self.image.sha256,
+            image_signature=self.image.signature,
+            program=self.program,
+            output_format=self.output_format,
+            ranks=self.num_tasks,
+            nodes=self.nodes,
+            oversubscribed=self.oversubscribed(),
+            site=self.current_system.name,
+            partition=self.current_partition.fullname,
+            tier=self.tier,
             # Nothing yet where the launch is only wanted.
-            "command": self.container_platform.command if self.container_platform else "",
-            "reframe": {"name": self.display_name, "hash": self.hashcode},
-            "started_utc": folder.utc_now(),
-        }
+            command=(self.container_platform.command if self.container_platform else "") or "",
+            reframe={"name": self.display_name, "hash": self.hashcode},
+            started_utc=folder.utc_now(),
+        )
 
-    def keep(self, campaign: Path, outcome: str, sentence: str | None) -> None:
-        """Write the launch to the campaign folder, and the facts of a node that is new to it."""
-        self.position[0] += 1
+    def keep(self, schedule: Schedule, outcome: str, sentence: str | None) -> None:
+        """Write the launch to the campaign folder, and the facts of a node that is new to it.
+
+        Raises CampaignError where it cannot be kept, and OSError.
+        """
+        campaign = schedule.campaign
         span = self.launch_seconds()
-        record = self.asked() | {
-            "position": self.position[0],
-            "ended_utc": folder.utc_of(span[1]) if span else folder.utc_now(),
-            "wall_s": span[1] - span[0] if span else None,
-            "times_s": self.other_times(),
-            "processors_s": self.processor_seconds(),
-            "node": node_facts.keep(campaign, "\n".join(self.noted(NODE))),
-            "exit_code": self.exit_code(),
-            "outcome": outcome,
-            "sentence": sentence,
-        }
-        if span:
-            record["started_utc"] = folder.utc_of(span[0])
+        record = launch.finished_launch(
+            self.asked(),
+            **({"started_utc": folder.utc_of(span[0])} if span else {}),
+            position=schedule.state.next_position(ROUND),
+            ended_utc=folder.utc_of(span[1]) if span else folder.utc_now(),
+            wall_s=span[1] - span[0] if span else None,
+            times_s=self.other_times(),
+            processors_s=self.processor_seconds(),
+            node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            exit_code=self.exit_code(),
+            outcome=outcome,
+            sentence=sentence,
+        )
         stage = Path(self.stagedir)
         files = {
             "stdout": self.output_path("stdout"),
@@ -251,4 +301,5 @@ class Recorded(rfm.RegressionTestPlugin):
             "job.sh": stage / self.job.script_filename,
             **self.other_files(),
         }
-        folder.write_launch(campaign, record, files)
+        launch.write_launch(campaign, record, files)
+        schedule.recorded(record)

@@ -10,9 +10,8 @@ from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 from reframe.core.logging import getlogger
 
-from analysis import references
-from analysis.references import METRICS_FILE, METRICS_SCHEMA
-from campaign import folder
+from records import files, references
+from records.references import METRICS_FILE, METRICS_SCHEMA
 from reframe_checks.mixins.recording import CAMPAIGN
 
 SITES = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2])) / "site_configs"
@@ -115,7 +114,7 @@ class Referenced(rfm.RegressionTestPlugin):
         launch = Path(CAMPAIGN) / "launches" / self.launch_name()
         # Nothing that was measured is overwritten: a launch has its first judgement.
         if launch.is_dir() and not (launch / METRICS_FILE).exists():
-            folder.write_json(
+            files.write_json(
                 launch / METRICS_FILE,
                 {"schema": METRICS_SCHEMA, "cell": self.cell(), "stale": stale,
                  "implementation": self.implementation(), "metrics": kept},

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.analysis.synthetic import SIZES, TWICE, Synthetic
+from tests.analysis.support.synthetic import SIZES, TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES_OF_A_LAUNCH = 1000

@@ -1,19 +1,22 @@
 """Campaigns with a known truth give the known answer, and what is broken is left out by name."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import polars
 import pytest
 
-from analysis.campaign import CampaignError, find_campaign, read_campaign, read_manifest
-from analysis.comparison import compare
-from analysis.report import answer, tally
-from analysis.tables import write_tables
-from tests.analysis.synthetic import TWICE, Synthetic, Truth
+from analysis.comparison.answer import answer, tally
+from analysis.comparison.compare import compare
+from analysis.tables.parquet import write_tables
+from records.base import CampaignError
+from records.campaign import find_campaign, read_campaign, read_manifest
+from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -67,28 +70,35 @@ def test_answer_in_words(twice: Path) -> None:
     )
     assert tally(comparison) == [
         "PointToPoint, cell by cell: beta-2.0 against alpha-1.0: faster in 24 of 24.",
-        "Linpack, cell by cell: beta-2.0 against alpha-1.0: equivalent within 2% in 1, "
-        "no difference shown in 1 of 2.",
+        "Linpack, cell by cell: beta-2.0 against alpha-1.0: no difference shown in 2 of 2.",
     ]
 
 
-def test_round_that_lacks_a_cell_does_not_weigh_in_its_group(twice: Path) -> None:
+def test_a_lost_launch_costs_its_own_check_a_round_and_no_other(twice: Path) -> None:
     [lost] = (twice / "launches").glob("round006_*=Send_Recv_message_range=short_beta*")
     shutil.rmtree(lost)
     groups = {group.name: group for group in compare(read_campaign(twice)).groups}
-    assert groups["Short messages, all pairs"].verdicts["beta-2.0"].ratio.pairs == 5
+    short = groups["Short messages, all pairs"]
+    ratio = short.verdicts["beta-2.0"].ratio
+    assert ratio.pairs == 5 and ratio.counted == "5 to 6 paired rounds"
+    rounds = [list(cell.log_ratios["beta-2.0"].values()) for cell in short.cells]
+    assert sorted(map(len, rounds)) == [5] + 7 * [6]
+    assert math.log(ratio.value) == pytest.approx(numpy.mean([numpy.mean(of) for of in rounds]))
+    variances = [numpy.var(of, ddof=1) / len(of) / 64 for of in rounds]
+    assert ratio.error == pytest.approx(math.sqrt(sum(variances)))
+    assert ratio.freedom is not None and ratio.freedom > 10
     assert groups["Long messages, all pairs"].verdicts["beta-2.0"].ratio.pairs == 6
 
 
 def test_one_round_cannot_tell(tmp_path: Path) -> None:
     campaign = Synthetic(tmp_path / "c", TWICE, rounds=1, pairs=["Send/Recv"]).write()
     verdicts = [cell.verdicts["beta-2.0"].words for cell in compare(read_campaign(campaign)).cells]
-    assert set(verdicts) == {"cannot be told (1 paired rounds)"}
+    assert set(verdicts) == {"inconclusive (1 paired round)"}
 
 
 @pytest.mark.parametrize(
     ("rounds", "words", "sentence"),
-    [(2, "cannot be told (2 paired rounds that agree to the last digit)", "cannot be told from 2"),
+    [(2, "inconclusive (2 paired rounds that agree to the last digit)", "inconclusive after 2"),
      (8, "faster", "is faster than alpha-1.0 by a factor of 1.05 (ratio 1.050, 8")],
 )  # fmt: skip
 def test_equal_logs_of_hpl_are_no_certainty(
@@ -145,8 +155,8 @@ def breakages(launches: Path) -> dict[str, str]:
         names[0]: "stdout:1: not a JSON object",
         names[1]: "launch.json:1: not a JSON object",
         names[2]: "cannot be read",
-        names[3]: "schema_: Input should be 'wyeast-launch-1'",
-        names[4]: "ran an image that is not the manifest's",
+        names[3]: "this version reads 'wyeast-launch-1'",
+        names[4]: "ran an image other than the one in the manifest",
         names[5]: "faster than light",
         "round009_copy": f"says that it is {names[6]}: copied or renamed",
         names[7]: "No such file",
@@ -177,7 +187,7 @@ def test_commands(twice: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["table", "no-such"], "no-such is no campaign"),
+        (["table", "no-such"], "no-such is not a campaign"),
         (["compare", "{}", "--base", "gamma"], "gamma was not measured"),
         (["table", "{}", "--experiment", "Nas"], "Nas was not measured"),
     ],
@@ -193,13 +203,28 @@ def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
              "20260102T000000Z-local-c")  # fmt: skip
     for name, site in zip(names, ("local", "big-cluster", "local"), strict=True):
         facts = {"site": site}
-        Synthetic(tmp_path / "runs" / name, TWICE, rounds=0, facts=facts).write()
+        Synthetic(tmp_path / "runs" / name, TWICE, rounds=1, facts=facts).write()
     for asked, place in (("latest", 2), ("local", 2), ("big-cluster", 1), ("20260101", 1),
                          ("20260101T00", 0), (names[0], 0)):  # fmt: skip
         assert find_campaign(tmp_path, asked).name == names[place]
     for asked in ("loc", "big", "2026", "20260103", ""):
-        with pytest.raises(CampaignError, match="is no campaign"):
+        with pytest.raises(CampaignError, match="is not a campaign"):
             find_campaign(tmp_path, asked)
+
+
+def test_what_has_measured_nothing_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    """A launch in flight is none; a night whose launches were removed has its tables."""
+    runs = tmp_path / "runs"
+    empty = Synthetic(runs / "20260103T000000Z-local-c", TWICE, rounds=0).write()
+    with pytest.raises(CampaignError, match="holds no campaign yet"):
+        find_campaign(tmp_path, "latest")
+    measured = Synthetic(runs / "20260101T000000Z-local-a", TWICE, rounds=1).write()
+    (empty / "launches" / ".round001_x.7").mkdir(parents=True)
+    (empty / "launches" / ".round001_x.7" / "launch.json").write_text("{}")
+    assert find_campaign(tmp_path, "latest") == find_campaign(tmp_path, "local") == measured
+    assert find_campaign(tmp_path, empty.name) == empty
+    (empty / "tables").mkdir()
+    assert find_campaign(tmp_path, "latest") == empty
 
 
 def test_foreign_folder_is_no_campaign(tmp_path: Path) -> None:

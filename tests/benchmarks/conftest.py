@@ -1,8 +1,10 @@
 """The programs built by hand, with the wheels' MPIs installed outside any image."""
 
+import fcntl
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,25 @@ from tests.bare_mpi import install
 PROJECT = Path(__file__).resolve().parents[2]
 #: Namespaces of its own for a command: what an ordinary user has as the root of one.
 UNSHARE = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+#: How many tests at once start ranks (pytest-xdist's workers).
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other workers from building in a folder, which all have in common."""
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def of_all_workers(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a folder that every worker has; it is there, and what is built there is built once."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @dataclass
@@ -27,11 +47,12 @@ class Built:
     flags: str = ""
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run make in benchmarks/ with this MPI's compiler."""
+        """Run make in benchmarks/ with this MPI's compiler, which one worker does at a time."""
         command = ["make", "-C", str(PROJECT / "benchmarks"), f"CC={self.prefix}/bin/mpicc",
                    f"BUILD={self.build}", *self.variables(),
                    *words]  # fmt: skip
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        with alone_in(self.build):
+            return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
@@ -41,7 +62,7 @@ class Built:
         self, program: str, *arguments: str, ranks: int = 2, folder: Path | None = None,
         **environment: str,
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-        """Start ranks of a program; more ranks than cores yield instead of spinning."""
+        """Start ranks of a program; more ranks than cores, of all workers, do not spin."""
         command = [str(self.build / "bin" / program), *arguments]
         return self.run_command(command, ranks, folder, **environment)
 
@@ -59,14 +80,20 @@ class Built:
         self, command: list[str], ranks: int = 2, folder: Path | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Start ranks of a command."""
-        many = ranks > len(os.sched_getaffinity(0))
-        options = ["--oversubscribe"] if many and "openmpi" in self.implementation else []
+        cores = len(os.sched_getaffinity(0))
+        crowded = ranks > cores or WORKERS > 1
+        options = []
+        if "openmpi" in self.implementation:
+            options += ["--oversubscribe"] if ranks > cores else []
+            # Another worker's ranks would be bound to the same cores.
+            options += ["--bind-to", "none"] if WORKERS > 1 else []
         return subprocess.run(
             [self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks), *command],
-            capture_output=True, text=True, timeout=120, check=False, cwd=folder,
+            capture_output=True, text=True, timeout=300, check=False, cwd=folder,
             env={
                 **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                "OMPI_MCA_mpi_yield_when_idle": "1" if many else "0",
+                "OMPI_MCA_mpi_yield_when_idle": "1" if crowded else "0",
+                **({"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"} if WORKERS > 1 else {}),
                 "OPENBLAS_NUM_THREADS": "1", **environment,
             },
         )  # fmt: skip
@@ -101,7 +128,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
     @cache
     def build(implementation: str) -> Built:
         prefix = install(PROJECT, implementation)
-        programs = Built(implementation, prefix, tmp_path_factory.mktemp(implementation))
+        programs = Built(implementation, prefix, of_all_workers(tmp_path_factory, implementation))
         done = programs.make("-j2", "all", "blas")
         assert done.returncode == 0, done.stderr
         assert "warning" not in done.stderr, done.stderr
@@ -123,6 +150,19 @@ def one(builds: Callable[[str], Built]) -> Built:
 
 
 @pytest.fixture(scope="session")
+def changed_clock(one: Built, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return changed_clock.c as a library to load before a program."""
+    library = tmp_path_factory.mktemp("changed_clock") / "changed_clock.so"
+    source = PROJECT / "tests/benchmarks/programs/changed_clock.c"
+    subprocess.run(
+        [one.prefix / "bin/mpicc", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-o",
+         library, source],
+        check=True,
+    )  # fmt: skip
+    return str(library)
+
+
+@pytest.fixture(scope="session")
 def yielding(builds: Callable[[str], Built]) -> Built:
     """Return the programs built with an MPI whose ranks can wait without a processor."""
     return builds("openmpi-5.0.11")
@@ -134,7 +174,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Built], Sanit
 
     @cache
     def build(implementation: str, prefix: Path) -> Sanitized:
-        folder = tmp_path_factory.mktemp(f"sanitized-{implementation}")
+        folder = of_all_workers(tmp_path_factory, f"sanitized-{implementation}")
         return Sanitized(implementation, prefix, folder, SANITIZERS)
 
     return lambda built: build(built.implementation, built.prefix)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.communication_records import Communication
-from analysis.records import ProgramOutput, read_program_output
+from records.communication import Communication
+from records.program_output import ProgramOutput, read_program_output
 from tests.benchmarks.conftest import UNSHARE, Built, Sanitized
 from tests.benchmarks.test_programs import read
 

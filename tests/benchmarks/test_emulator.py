@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.emulation_records import Emulation
-from analysis.records import ProgramOutput, read_program_output
+from records.emulation import EmulationResult
+from records.program_output import ProgramOutput, read_program_output
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import read
 
@@ -36,8 +36,8 @@ def emulate(built: Built, path: Path, *arguments: str, ranks: int = 4) -> Progra
     return read_program_output(path)
 
 
-def results(output: ProgramOutput) -> list[Emulation]:
-    found = [result for result in output.results if isinstance(result, Emulation)]
+def results(output: ProgramOutput) -> list[EmulationResult]:
+    found = [result for result in output.results if isinstance(result, EmulationResult)]
     assert len(found) == len(output.results)
     return found
 
@@ -139,6 +139,7 @@ def test_drawn_times_have_the_mean(
         assert seconds == pytest.approx(30000e-6, rel=0.03)
 
 
+@pytest.mark.measures
 def test_sleeping_takes_no_processor(built: Built, tmp_path: Path) -> None:
     """Ranks that sleep take their time side by side, however few the processors."""
     [result] = results(
@@ -342,6 +343,9 @@ def between(built: Built, folder: Path, body: str) -> str:
     return str(library)
 
 
+STEPS = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.2"]
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
@@ -354,21 +358,20 @@ def between(built: Built, folder: Path, body: str) -> str:
         ("int MPI_Get_count(const MPI_Status *s, MPI_Datatype t, int *n)\n"
          "{ int code = PMPI_Get_count(s, t, n); *n -= 1; return code; }",
          "and 147456 were sent to it"),
-        # After a third of a second the clock goes back by ten.
-        ("double MPI_Wtime(void)\n"
-         "{ static double first; double now = PMPI_Wtime(); if (first == 0) first = now;\n"
-         "  return now - first > 0.3 ? now - 10.0 : now; }",
-         "went back"),
     ],
-    ids=["damaged", "lost", "clock"],
+    ids=["damaged", "lost"],
 )  # fmt: skip
 def test_faults_are_found(one: Built, body: str, sentence: str, tmp_path: Path) -> None:
-    library = between(one, tmp_path, body)
-    # Long enough for the clock to go back before the end, however quick the start was.
-    steps = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.2"]
-    done = one.run("emulator", *steps, LD_PRELOAD=library)
+    done = one.run("emulator", *STEPS, LD_PRELOAD=between(one, tmp_path, body))
     assert done.returncode == 1, done.stdout
     assert sentence in done.stderr and '"end"' not in done.stdout
+
+
+def test_a_clock_that_goes_back_is_found(one: Built, changed_clock: str) -> None:
+    """By ten seconds after a third of one, which is before the end however quick the start was."""
+    done = one.run("emulator", *STEPS, LD_PRELOAD=changed_clock, CHANGED_CLOCK_BACK_AFTER="0.3")
+    assert done.returncode == 1, done.stdout
+    assert "went back" in done.stderr and '"end"' not in done.stdout
 
 
 def test_help_and_version(one: Built) -> None:

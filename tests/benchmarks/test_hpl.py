@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.hpl_output import read_hpl_output
 from containers.sources import fetch_archive, load_sources
+from records.hpl import read_hpl_output
 from tests.benchmarks.conftest import PROJECT, UNSHARE, Built
 
 pytestmark = pytest.mark.real

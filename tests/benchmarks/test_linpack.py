@@ -1,15 +1,17 @@
 """dgemm, stream and linpack by hand, with two MPIs: right answers, and wrong ones that are seen."""
 
 import json
+import math
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from analysis.linpack_records import Dgemm, LinpackSolve, Rate, Stream
-from analysis.records import read_program_output
-from tests.benchmarks.conftest import PROJECT, Built, Sanitized
+from records.node_rates import DgemmResult, LinpackSolve, Rate, StreamResult
+from records.program_output import read_program_output
+from tests.benchmarks.conftest import PROJECT, SANITIZERS, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -43,7 +45,7 @@ void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivot
 """
 
 
-# One that fails after the first two systems, which are solved before anything is timed.
+# One that fails after the first system, which is solved before anything is timed.
 LATE_BLAS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,11 +60,11 @@ void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivot
     solver *right;
     *(void **)&right = dlsym(RTLD_NEXT, "dgesv_");
     right(n, nrhs, a, lda, pivots, b, ldb, info);
-    if (++calls <= 2)
+    if (++calls <= 1)
         return;
     if (strcmp(getenv("FAULT"), "solution") == 0)
         b[3] += 1e-6;
-    else if (calls == 3)
+    else if (calls == 2)
         *info = 4;
 }
 """
@@ -84,18 +86,18 @@ def measured(built: Built, path: Path, program: str, *arguments: str, ranks: int
 @pytest.mark.parametrize(("n", "ranks"), [(1, 2), (2, 1), (129, 2), (300, 3)])
 def test_dgemm(one: Built, tmp_path: Path, n: int, ranks: int) -> None:
     [product] = measured(one, tmp_path / "out", "dgemm", "--n", str(n), ranks=ranks)
-    assert isinstance(product, Dgemm)
+    assert isinstance(product, DgemmResult)
     assert (product.n, product.flop, product.iterations) == (n, 2 * n**3, 3)
     assert product.error < 1 and product.rate_flops > 0
 
 
 def test_stream(one: Built, tmp_path: Path) -> None:
     loops = measured(one, tmp_path / "out", "stream", "--array-bytes", "8000008")
-    assert [loop.kernel for loop in loops if isinstance(loop, Stream)] == [
+    assert [loop.kernel for loop in loops if isinstance(loop, StreamResult)] == [
         "copy", "scale", "add", "triad",
     ]  # fmt: skip
     for loop in loops:
-        assert isinstance(loop, Stream)
+        assert isinstance(loop, StreamResult)
         assert loop.verified_elements == 1_000_001
         assert loop.moved_bytes == 1_000_001 * (16 if loop.kernel in ("copy", "scale") else 24)
 
@@ -113,8 +115,50 @@ def test_stream_goes_beyond_the_caches(one: Built, tmp_path: Path) -> None:
     last = max(key.split()[0] for key in largest)
     caches = sum(size for key, size in largest.items() if key.startswith(last))
     [loop] = measured(one, tmp_path / "out", "stream", "--kernel", "copy")
-    assert isinstance(loop, Stream)
+    assert isinstance(loop, StreamResult)
     assert loop.array_bytes * 2 == pytest.approx(4 * caches, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("listed", "caches"),
+    [
+        # Processor: its caches, each with KiB and who shares it.
+        ({0: [(32, "0"), (1024, "0-1")], 1: [(32, "1"), (1024, "0-1")]}, 1024),
+        # One in the middle that says nothing, and its share is as large as the others'.
+        ({0: [(32, "0"), (1024, "0")], 1: [], 2: [(1024, "2")], 3: [(1024, "3")]}, 4096),
+        # The first one is such.
+        ({0: [], 1: [(512, "0-1")]}, 512),
+        # None says anything.
+        ({0: [], 1: []}, 0),
+        # Two are offline, so their numbers are missing.
+        ({0: [(2048, "0,3")], 3: [(2048, "0,3")], 4: [(1024, "4")]}, 3072),
+    ],
+)
+def test_caches_where_a_processor_says_nothing_of_its_own(
+    listed_caches: Path, tmp_path: Path, listed: dict[int, list[tuple[int, str]]], caches: int
+) -> None:
+    (tmp_path / "online").write_text(",".join(map(str, listed)) + "\n")
+    for processor, levels in listed.items():
+        for index, (kib, shared) in enumerate(levels):
+            folder = tmp_path / f"cpu{processor}/cache/index{index}"
+            folder.mkdir(parents=True)
+            (folder / "size").write_text(f"{kib}K\n")
+            (folder / "shared_cpu_list").write_text(f"{shared}\n")
+    done = subprocess.run([listed_caches, tmp_path], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == caches * 1024
+
+
+@pytest.fixture(scope="module")
+def listed_caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a program that prints the caches that a folder lists."""
+    program = tmp_path_factory.mktemp("caches") / "listed_caches"
+    subprocess.run(
+        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *SANITIZERS.split(), "-o", program,
+         PROJECT / "tests/benchmarks/programs/listed_caches.c",
+         PROJECT / "benchmarks/node_rates/cache_size.c"],
+        check=True,
+    )  # fmt: skip
+    return program
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 100, 257])
@@ -126,7 +170,32 @@ def test_linpack_by_columns_and_by_lapack(one: Built, tmp_path: Path, n: int) ->
     for system in systems:
         assert system.residual < 16 and system.operations_per_cycle > 0
         # A timing of many clock steps: the smaller the system, the more of them it takes.
-        assert system.repetitions > 1 or n >= 64
+        assert system.repetitions == min(10_000, math.ceil(5e5 / (2 / 3 * n**3 + 2 * n**2)))
+
+
+def test_the_working_set_does_not_follow_from_the_clock(one: Built, tmp_path: Path) -> None:
+    """Systems lie in memory together; a library whose clock is coarse must not get more of them."""
+    (tmp_path / "coarse.c").write_text(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <math.h>\n#include <time.h>\n"
+        "extern double PMPI_Wtime(void);\n"
+        "double MPI_Wtime(void) { return floor(PMPI_Wtime() * 1e3) / 1e3; }\n"
+        "int clock_gettime(clockid_t clock, struct timespec *now)\n"
+        "{ int (*fine)(clockid_t, struct timespec *);\n"
+        '  *(void **)&fine = dlsym(RTLD_NEXT, "clock_gettime");\n'
+        "  int code = fine(clock, now); now->tv_nsec -= now->tv_nsec % 1000000; return code; }\n"
+    )
+    library = tmp_path / "coarse.so"
+    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    subprocess.run([*compiler, tmp_path / "coarse.c", "-lm"], check=True)
+    program = str(one.build / "bin/linpack")
+    words = ["--method", "columns", "--n", "40", *SHORT]
+    found = []
+    for command in ([program], ["env", f"LD_PRELOAD={library}", program]):
+        done = one.run_command([*command, *words], ranks=1)
+        assert done.returncode == 0, done.stderr
+        found += [json.loads(line)["repetitions"]
+                  for line in done.stdout.splitlines() if '"result"' in line]  # fmt: skip
+    assert len(found) == 2 and found[0] == found[1], found
 
 
 def test_orders_of_the_report(one: Built, tmp_path: Path) -> None:
@@ -200,6 +269,58 @@ def test_timed_answers_are_examined_too(
     assert done.returncode != 0 and '"end"' not in done.stdout
     said = [line for line in done.stderr.splitlines() if line.startswith("linpack: ")]
     assert len(said) == 1 and re.match(sentence, said[0]), done.stderr
+
+
+# One that leaves the result of its last product unwritten: those before are right.
+LAZY_BLAS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+typedef void product(const char *, const char *, const int *, const int *, const int *,
+                     const double *, const double *, const int *, const double *, const int *,
+                     const double *, double *, const int *);
+void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k,
+            const double *alpha, const double *a, const int *lda, const double *b, const int *ldb,
+            const double *beta, double *c, const int *ldc)
+{
+    static int calls;
+    product *right;
+    *(void **)&right = dlsym(RTLD_NEXT, "dgemm_");
+    if (++calls != 5) /* The proof, a warm-up, and three that are timed. */
+        right(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+"""
+
+
+def test_a_timed_product_that_is_not_computed_is_seen(one: Built, tmp_path: Path) -> None:
+    (tmp_path / "lazy.c").write_text(LAZY_BLAS)
+    library = tmp_path / "lazy.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "lazy.c"], check=True)
+    command = ["env", f"LD_PRELOAD={library}", str(one.build / "bin/dgemm"), "--n", "50"]
+    done = one.run_command([*command, *SHORT])
+    assert done.returncode != 0 and '"end"' not in done.stdout
+    said = [line for line in done.stderr.splitlines() if line.startswith("dgemm: ")]
+    assert len(said) == 1 and "C(1,1) of order 50 is nan" in said[0], done.stderr
+
+
+def test_a_timed_loop_that_does_not_run_is_seen(one: Built, tmp_path: Path) -> None:
+    """Played by loops that leave out what is behind the first quarter once they are timed."""
+    copy = tmp_path / "benchmarks"
+    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+    path = copy / "node_rates" / "stream_kernels.c"
+    loop = "for (size_t i = 0; i < s->count; i++)"
+    assert path.read_text().count(loop) == 4
+    path.write_text(path.read_text().replace(
+        loop, "static int runs;\n    const size_t end = runs++ ? s->count / 4 : s->count;\n"
+        "    for (size_t i = 0; i < end; i++)",
+    ))  # fmt: skip
+    changed = Built(one.implementation, one.prefix, tmp_path / "build")
+    changed.build.mkdir()
+    done = changed.make("-C", str(copy), f"{changed.build}/bin/stream")
+    assert done.returncode == 0, done.stderr
+    for kernel in ("copy", "scale", "add", "triad"):
+        done = changed.run("stream", "--array-bytes", "80000", "--kernel", kernel, *SHORT, ranks=1)
+        assert done.returncode == 1 and '"end"' not in done.stdout
+        assert f"stream: rank 0, {kernel}: element " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
-"""Every byte that the programs read and write, watched by the sanitizers and by valgrind."""
+"""Every byte that the programs read and write, by sanitizers and valgrind; how many they take."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -79,3 +80,65 @@ def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> N
     compiler = [str(one.prefix / "bin/mpicc"), "-g", "-O0", "-o", str(program)]
     subprocess.run([*compiler, str(source)], check=True)
     assert one.run_command([*VALGRIND, str(program)]).returncode == 9
+
+
+# Says what each rank has asked for in pieces of whole pages that are no small ones.
+COUNTING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+static size_t asked;
+static int is_begun;
+void *memalign(size_t alignment, size_t bytes)
+{
+    void *(*real)(size_t, size_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "memalign");
+    asked += is_begun ? bytes : 0;
+    return real(alignment, bytes);
+}
+int MPI_Init(int *count, char ***words)
+{ int code = PMPI_Init(count, words); is_begun = 1; return code; }
+int MPI_Finalize(void)
+{ int rank; PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  fprintf(stderr, "rank %d asked for %zu bytes\\n", rank, asked); return PMPI_Finalize(); }
+"""
+SIZE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("command", "messages"),
+    [
+        # Of the root and of another rank of four: messages in both buffers.
+        ("collective --operation allreduce-sum", (2, 2)),
+        ("collective --operation reduce-min --operation bcast", (2, 2)),
+        ("collective --operation gather", (5, 1)),
+        ("collective --operation scatter", (5, 1)),
+        ("collective --operation allgather", (5, 5)),
+        ("collective --operation alltoall", (8, 8)),
+        ("collective --operation alltoall --group halves", (4, 4)),
+        ("collective --operation barrier", (0, 0)),
+        ("pingpong", (2, 2)),
+        ("pingpong --cache-bytes 100", (4, 4)),
+    ],
+)
+def test_no_more_memory_than_an_operation_needs(
+    one: Built, tmp_path: Path, command: str, messages: tuple[int, int]
+) -> None:
+    """A launch is left out where a node has less than what is asked for."""
+    (tmp_path / "counting.c").write_text(COUNTING)
+    library = tmp_path / "counting.so"
+    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    subprocess.run([*compiler, tmp_path / "counting.c"], check=True)
+    program, *words = command.split()
+    ranks = 2 if program == "pingpong" else 4
+    done = one.run(
+        program, *words, "--sizes", str(SIZE), *TINY, ranks=ranks, LD_PRELOAD=str(library)
+    )
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"rank (\d) asked for (\d+) bytes", done.stderr)
+    found = {int(rank): int(asked) for rank, asked in said}
+    assert len(found) == ranks
+    for rank, expected in ((0, messages[0]), (1, messages[1])):
+        # Besides messages: a cache line for each, and one byte of what is empty.
+        assert expected * SIZE <= found[rank] <= expected * SIZE + 1000

@@ -1,5 +1,6 @@
 """The NAS Parallel Benchmarks with two MPIs: NPB's answers on any number of ranks."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.npb_output import NpbRun, problem, read_npb_output
+from records.npb import NpbRun, problem, read_npb_output
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 
 pytestmark = pytest.mark.real
@@ -114,6 +115,33 @@ def test_a_wrong_value_is_said(
     (tmp_path / "out").write_text(done.stdout)
     run = read_npb_output(tmp_path / "out")
     assert not run.verified and any(sentence in wrong for wrong in run.wrong)
+
+
+def test_no_pass_over_the_keys_is_timed_that_npb_has_not(one: Built, tmp_path: Path) -> None:
+    """Keys are kept inside this rank's buckets: by instructions, a small part of ranking them."""
+    instructions = []
+    for name, index in (("guarded", " & inside"), ("bare", "")):
+        copy = tmp_path / name
+        shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+        path = copy / "nas" / "is.c"
+        count = "of_value[((unsigned)s->received[i] - smallest){}]++;"
+        assert count.format(" & inside") in path.read_text()
+        path.write_text(path.read_text().replace(count.format(" & inside"), count.format(index)))
+        changed = Built(one.implementation, one.prefix, tmp_path / f"build-{name}")
+        changed.build.mkdir()
+        assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_is").returncode == 0
+        counts = tmp_path / f"{name}.counts"
+        done = one.run_command(
+            ["valgrind", "--tool=callgrind", "--toggle-collect=rank_keys*",
+             f"--callgrind-out-file={counts}", str(changed.build / "bin/nas_is")],
+            ranks=1,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        [total] = re.findall(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[:1]
+        instructions.append(int(total))
+    guarded_ones, bare_ones = instructions
+    assert bare_ones > 11 * 2**16  # As many times were so many keys ranked.
+    assert guarded_ones < 1.04 * bare_ones
 
 
 CALLS = {

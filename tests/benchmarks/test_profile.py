@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.profile import impossible_time, lost_message
-from analysis.profile_records import Profile, read_profile
+from records.profile import Profile, impossible_time, lost_message, read_profile
 from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "programs"
 SOURCES = [HERE / "profiled_calls.c", HERE / "profiled_messages.c"]
 PROFILE = PROJECT / "benchmarks" / "profile"
 #: Of a rank's function: calls (below 0: any), messages and bytes sent, messages and bytes received.
@@ -221,6 +220,7 @@ def test_the_launcher_s_own_errors(built: Built, tmp_path: Path) -> None:
 
 OWN_SOURCES = [
     *sorted(path for path in PROFILE.glob("*.c") if path.name != "profiled.c"),
+    PROJECT / "benchmarks/common/clock.c",
     PROJECT / "benchmarks/common/records.c",
     PROJECT / "benchmarks/common/record_pieces.c",
 ]

@@ -9,7 +9,7 @@ import numpy
 import pytest
 from jsonschema import Draft202012Validator
 
-from analysis.records import read_program_output
+from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, UNSHARE, Built, Sanitized
 
 pytestmark = pytest.mark.real

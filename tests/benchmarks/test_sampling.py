@@ -1,8 +1,9 @@
-"""Windows that ranks begin late, by clocks that the test sets."""
+"""Windows that ranks begin late, and clocks that drift, by clocks that the test sets."""
 
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,36 +15,46 @@ TICK_S = 1e-7
 Sampled = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def sampled(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    """Return what samples a case of late_windows.c under the sanitizers."""
-    program = tmp_path_factory.mktemp("sampling") / "late_windows"
+def compiled(one: Built, folder: Path, name: str) -> Path:
+    """Return a program of tests/benchmarks/programs with what samples, under the sanitizers."""
     common = PROJECT / "benchmarks" / "common"
-    sources = [common / f"{name}.c" for name in (
-        "arguments", "estimate", "record_pieces", "sampling", "summary",
+    sources = [common / f"{part}.c" for part in (
+        "arguments", "clock_offsets", "estimate", "record_pieces", "sampling", "summary", "windows",
     )]  # fmt: skip
     subprocess.run(
         [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror",
-         *SANITIZERS.split(), "-o", program, PROJECT / "tests/benchmarks/late_windows.c", *sources,
-         "-lm"],
+         *SANITIZERS.split(), "-o", folder / name,
+         PROJECT / f"tests/benchmarks/programs/{name}.c", *sources, "-lm"],
         check=True,
     )  # fmt: skip
+    return folder / name
 
-    def sample(case: str, ranks: int = 1) -> dict[str, Any]:
-        done = one.run_command([str(program), case], ranks, ASAN_OPTIONS="detect_leaks=0")
-        assert done.returncode == 0, done.stderr
-        return dict(json.loads(done.stdout))
 
-    return sample
+def said(one: Built, program: Path, *arguments: str, ranks: int = 1) -> dict[str, Any]:
+    done = one.run_command([str(program), *arguments], ranks, ASAN_OPTIONS="detect_leaks=0")
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def sampled(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    """Return what samples a case of late_windows.c."""
+    program = compiled(one, tmp_path_factory.mktemp("sampling"), "late_windows")
+    return lambda case, ranks=1: said(one, program, case, ranks=ranks)
+
+
+@pytest.fixture(scope="module")
+def drifting(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return drifting_clocks.c as a program."""
+    return compiled(one, tmp_path_factory.mktemp("drifting"), "drifting_clocks")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_machine_that_is_always_late_gets_a_sentence(sampled: Sampled, ranks: int) -> None:
-    """Windows are doubled eight times, then there is no sample and no statistic of it."""
+    """Windows of 50 µs are doubled until 10 s are over: 100 each of ten lengths, and 95 more."""
     found = sampled("always", ranks)
     assert found["status"] == -1
-    # The window is of 50 µs before it is doubled and ends at 2^8 times that.
-    assert found["sentence"].startswith("all 900 iterations began late on some rank"), found
+    assert found["sentence"].startswith("all 1095 iterations began late on some rank"), found
 
 
 def test_windows_grow_to_what_an_iteration_takes(sampled: Sampled) -> None:
@@ -65,7 +76,36 @@ def test_what_another_rank_begins_late_is_in_no_median(sampled: Sampled) -> None
     assert found["median_s"] == pytest.approx(middle, abs=TICK_S / 2)
 
 
-def test_the_error_of_the_clocks_is_the_largest_of_all_batches(sampled: Sampled) -> None:
-    found = sampled("batches")
-    assert found["iterations"] == 60 and found["discarded"] == 0
-    assert found["clock_error_s"] == 3e-6
+def test_one_slow_iteration_of_the_warm_up_makes_no_long_windows(sampled: Sampled) -> None:
+    """Of 1 s among others of 1 µs; four times the longest would be windows of 4 s."""
+    found = sampled("outlier")
+    assert found["iterations"] == 100 and found["discarded"] == 0
+    assert 1.0 < found["elapsed_s"] < 1.1
+
+
+def test_all_windows_together_are_bounded(sampled: Sampled) -> None:
+    """Of 4 ms at first and always late: 100 each of 4, 8, 16 and 32 ms, then 10 s are over."""
+    found = sampled("capped")
+    assert found["status"] == -1
+    assert found["sentence"].startswith("all 462 iterations began late on some rank"), found
+
+
+def test_ranks_of_one_clock_know_it_to_its_step(sampled: Sampled) -> None:
+    assert sampled("one-rank", ranks=2)["clock_error_s"] == TICK_S
+    assert sampled("outlier")["clock_error_s"] == 0
+
+
+def test_clocks_that_drift_are_wrong_by_no_more_than_is_said(one: Built, drifting: Path) -> None:
+    """A time is from one clock's reading to another's, so it is wrong by both errors at most."""
+    found = said(one, drifting, ranks=2)
+    assert found["known"] == found["iterations"] > 0
+    # The program tells its times again to a nanosecond or two.
+    assert found["wrong_s"] <= 2 * found["clock_error_s"] + 5e-9, found
+
+
+@pytest.mark.parametrize("change", [0.0, 1e-5, -1e-4, 5e-4])
+def test_a_clock_that_changes_its_rate_is_found(one: Built, drifting: Path, change: float) -> None:
+    """By what the line between two comparisons misses in the middle."""
+    found = said(one, drifting, "rates", str(change))
+    assert found["wrong_s"] <= found["error_s"]
+    assert found["error_s"] == pytest.approx(1e-6 + abs(change) * 50, rel=1e-3)

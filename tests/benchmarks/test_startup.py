@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.communication_records import Startup, StartupDurations
-from analysis.records import read_program_output
+from records.communication import Startup, StartupDurations
+from records.program_output import read_program_output
 from tests.benchmarks.conftest import Built
 from tests.benchmarks.test_programs import read
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from analysis.records import read_program_output
-from analysis.su3_records import Su3, Su3Proof
+from records.program_output import read_program_output
+from records.su3 import Su3Proof, Su3Result
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 from tests.benchmarks.test_programs import SCHEMA
 
@@ -31,15 +32,15 @@ def records(built: Built, *arguments: str, ranks: int = 1, folder: Path | None =
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         SCHEMA.validate(json.loads(line))
-    path = built.build / f"su3-{ranks}.out"
+    path = built.build / f"su3-{os.getpid()}-{ranks}.out"
     path.write_text(done.stdout)
     [result] = read_program_output(path).results
     return result
 
 
-def su3(built: Built, *arguments: str, ranks: int = 1, folder: Path | None = None) -> Su3:
+def su3(built: Built, *arguments: str, ranks: int = 1, folder: Path | None = None) -> Su3Result:
     result = records(built, *arguments, ranks=ranks, folder=folder)
-    assert isinstance(result, Su3)
+    assert isinstance(result, Su3Result)
     return result
 
 
@@ -133,6 +134,12 @@ def test_proofs(one: Built, precision: str, name: str, ranks: int) -> None:
     assert deviation > 0 or name == "gauge"
 
 
+def test_links_that_do_not_move_prove_no_reversibility(one: Built) -> None:
+    """Whatever the code does, they come back: the deviation is that of a proof that failed."""
+    still = ["--step-size", "1e-300", "--check", "reversibility", "--start", "hot"]
+    assert proof(one, *lattice(4, 4, 4, 4), *still) == 1.0
+
+
 def test_single_precision_follows_double(one: Built) -> None:
     arguments = [*lattice(*SIDES), *FEW, "--start", "hot"]
     double = su3(one, *arguments)
@@ -197,6 +204,29 @@ def test_restart_goes_on_bit_for_bit(one: Built, tmp_path: Path, precision: str)
     )
     assert alone.plaquettes == pytest.approx(rest.plaquettes, rel=0, abs=ROUNDING)
     assert [path.name for path in tmp_path.iterdir()] == ["field"], "nothing is left aside"
+
+
+def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_path: Path) -> None:
+    """Each is of one row, of 4096 sites at most; a plane of such sides has too many."""
+    (tmp_path / "longest.c").write_text(
+        "#include <mpi.h>\n#include <stdio.h>\nstatic int longest;\n"
+        "int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)\n"
+        "{ longest = t == MPI_BYTE && n > longest ? n : longest;\n"
+        "  return PMPI_Send(b, n, t, to, tag, c); }\n"
+        'int MPI_Finalize(void) { fprintf(stderr, "longest %d\\n", longest);\n'
+        "  return PMPI_Finalize(); }\n"
+    )
+    library = tmp_path / "longest.so"
+    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    subprocess.run([*compiler, tmp_path / "longest.c"], check=True)
+    few = [*lattice(4, 6, 4, 4), "--trajectories", "1", "--steps", "1"]
+    for option in ("--checkpoint", "--restart"):
+        done = one.run("su3", *few, option, "field", folder=tmp_path, LD_PRELOAD=str(library))
+        assert done.returncode == 0, done.stderr
+        words = done.stderr.split()
+        longest = max(int(n) for word, n in pairwise(words) if word == "longest")
+        assert 0 < longest <= 4 * 4 * 18 * 8, "a row of 4 sites with 4 matrices of 18 doubles"
+    assert 4096 * 4 * 18 * 8 < 2**31 < 4096 * 4096 * 4 * 18 * 8
 
 
 @pytest.mark.parametrize(

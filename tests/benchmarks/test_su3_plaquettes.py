@@ -7,8 +7,8 @@ import statistics
 import numpy
 import pytest
 
-from analysis.su3_physics import metropolis_is_wrong
-from analysis.su3_records import Su3
+from records.limits.su3 import metropolis_is_wrong
+from records.su3 import Su3Result
 from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_su3 import lattice, su3
 
@@ -29,7 +29,7 @@ def anchor(beta: float, sites: int) -> tuple[float, float]:
 def sampled(
     built: Built, beta: float, sites: int, trajectories: int, start: str = "hot",
     warmups: int = 20, steps: tuple[str, str] = ("6", "0.15"),
-) -> Su3:  # fmt: skip
+) -> Su3Result:  # fmt: skip
     """Run hybrid Monte Carlo on a lattice of equal sides; fail where it is not sound in itself."""
     result = su3(
         built, *lattice(*[sites] * 4), "--beta", str(beta), "--start", start,
@@ -88,7 +88,7 @@ def test_lattices_differ_as_another_algorithm_s_do(one: Built) -> None:
 
 
 def strong_coupling(beta: float, points: int = 64) -> float:
-    """Return the plaquette of strong coupling: u + 72 u^5 u' (docs/method.md, su3).
+    """Return the plaquette of strong coupling: u + 72 u^5 u' (docs/method/su3.md).
 
     u is the integral over one plaquette, by eigenvalues with Weyl's measure, and u' its derivative.
     """

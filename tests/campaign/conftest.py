@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from containers import images, locking
+from containers import images, trust
+from records import locks
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -25,11 +26,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
     (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
     (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(images, "verify", lambda root, name: root)
+    monkeypatch.setattr(images, "verified", lambda root, name: (root, ()))
+    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
     return tmp_path
 
 
 @pytest.fixture(autouse=True)
 def _own_machine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither tests beside this one nor a campaign on this machine hold what it locks."""
-    monkeypatch.setattr(locking, "SHARED", (shared,))
+    monkeypatch.setattr(locks, "SHARED", (shared,))

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from analysis.campaign import read_campaign
-from campaign import folder
 from containers import images
+from records import files
+from records import launch as records_launch
+from records.campaign import read_campaign
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.measures]
 PROJECT = Path(__file__).resolve().parents[2]
 CHECKS = "PointToPoint.*=Send/Recv"  # three ranges for each image, and the preflights
 IMAGES = ["mpich-5.0.2", "openmpi-5.0.11"]
 WHOLE_ROUND = 2 * (1 + 3)
+SEED = 5
 
 
 def start(*options: str, name: str) -> subprocess.Popen[str]:
@@ -80,16 +82,14 @@ def test_every_experiment(name: str) -> None:
     assert measured == {"Preflight", *EXPERIMENTS}
 
 
-def test_campaign_is_whole(name: str) -> None:
-    assert set(IMAGES) <= set(images.available(PROJECT)), "make images builds them"
-    out = finished(start("--rounds 2 --seed 5 --name", name, f"--checks '{CHECKS}'", name=name))
-    [path] = campaigns(name)
+def assert_whole(path: Path, out: str) -> None:
+    """Fail unless a campaign of two rounds, which has said `out` at its end, has all it should."""
     assert f"report: {path / 'report.html'}" in out and "openmpi-5.0.11" in out
     assert f"{2 * WHOLE_ROUND} launches took" in out
     campaign = read_campaign(path)
     assert not campaign.problems and len(campaign.launches) == 2 * WHOLE_ROUND
     manifest = campaign.manifest
-    assert manifest["finished_utc"] and manifest["order_seed"] == 5
+    assert manifest["finished_utc"] and manifest["order_seed"] == SEED
     for image in IMAGES:
         locked = images.load_lock(PROJECT)["images"][image]["sha256"]
         assert manifest["images"][image]["sha256"] == locked
@@ -121,11 +121,30 @@ def test_campaign_is_whole(name: str) -> None:
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
 
+def refuse_another_image(path: Path, name: str) -> None:
+    """Fail unless a campaign whose image has changed during a pause is not gone on with."""
+    paused = (path / "manifest.json").read_bytes()
+    manifest = json.loads(paused)
+    manifest["images"]["mpich-5.0.2"]["sha256"] = "f" * 64
+    files.write_json(path / "manifest.json", manifest)
+    process = start("--resume", path.name, name=name)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "the image mpich-5.0.2 is not the one" in out
+    (path / "manifest.json").write_bytes(paused)
+
+
+def launches_in(path: Path) -> int:
+    """Return how many launches a campaign has, also when its folder has just been made."""
+    return len(list(path.glob("launches/round*/launch.json")))
+
+
 def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
-    process = start("--rounds 2 --name", name, f"--checks '{CHECKS}'", name=name)
-    deadline = time.monotonic() + 120
+    assert set(IMAGES) <= set(images.available(PROJECT)), "make images builds them"
+    process = start(f"--rounds 2 --seed {SEED} --name", name, f"--checks '{CHECKS}'", name=name)
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline and process.poll() is None:
-        found = [len(folder.finished_launches(path)) for path in campaigns(name)]
+        found = [launches_in(path) for path in campaigns(name)]
         if found and found[0] >= 4:
             break
         time.sleep(0.05)
@@ -133,18 +152,21 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     process.wait()
     [path] = campaigns(name)
     kept = {name: (path / "launches" / name / "launch.json").read_bytes()
-            for name in folder.finished_launches(path)}  # fmt: skip
+            for name in records_launch.finished_launches(path)}  # fmt: skip
     assert 4 <= len(kept) < 2 * WHOLE_ROUND
     campaign = read_campaign(path)
-    assert not campaign.problems and len(campaign.launches) == len(kept)
-    assert campaign.manifest["finished_utc"] is None
+    assert len(campaign.launches) == len(kept) and campaign.manifest["finished_utc"] is None
+    said = {problem.sentence for problem in campaign.problems}
+    assert said and all(one.startswith("missing: ") and "RESUME" in one for one in said), said
     # ReFrame ends with the campaign, and its launch with it.
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and running_in(path):
+    while time.monotonic() < deadline and working_for(path):
         time.sleep(0.1)
-    assert not running_in(path)
+    assert not working_for(path)
 
-    finished(start("--resume", path.name, name=name))
+    refuse_another_image(path, name)
+    out = finished(start("--resume", path.name, name=name))
+    assert_whole(path, out)
     again = read_campaign(path)
     assert len(again.launches) == 2 * WHOLE_ROUND and not again.problems
     for launch, content in kept.items():
@@ -152,18 +174,18 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     assert again.manifest["finished_utc"] and len(again.manifest["commands"]) == 2
 
     refused = start("--resume", path.name, name=name)
-    out, _ = refused.communicate(timeout=60)
-    assert refused.returncode == 1 and "is finished; there is nothing to go on with" in out
+    out, _ = refused.communicate(timeout=300)
+    assert refused.returncode == 1 and "is finished; there is nothing left to resume" in out
 
 
-def running_in(campaign: Path) -> list[str]:
-    """Return the command lines of processes that work for a campaign."""
+def working_for(campaign: Path) -> list[tuple[str, str]]:
+    """Return the numbers and command lines of processes that work for a campaign."""
     found = []
     for environment in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"WYEAST_CAMPAIGN={campaign}".encode() in environment.read_bytes():
                 command = (environment.parent / "cmdline").read_bytes()
-                found.append(command.replace(b"\0", b" ").decode())
+                found.append((environment.parent.name, command.replace(b"\0", b" ").decode()))
         except OSError:
             continue  # it ended while we looked
     return found
@@ -176,7 +198,7 @@ def running_in(campaign: Path) -> list[str]:
         (["--tier huge"], "TIER=huge is unknown; choose one of: quick, paper, site"),
         (["--rounds 0"], "ROUNDS=0: a campaign has at least one round"),
         (["--images no-such-1.0"], "no-such-1.0 is not in containers/images.lock; build it"),
-        (["--resume no-such"], "is no campaign"),
+        (["--resume no-such"], "is not a campaign"),
     ],
 )
 def test_mistakes_are_one_sentence(options: list[str], sentence: str) -> None:
@@ -188,14 +210,79 @@ def test_mistakes_are_one_sentence(options: list[str], sentence: str) -> None:
     assert set((PROJECT / "runs").iterdir()) == before, "no folder is left behind"
 
 
-def test_image_changed_during_a_pause_is_refused(name: str) -> None:
-    finished(start("--rounds 1 --name", name, "--checks 'Preflight'", name=name))
+def wait_for_launches(name: str, process: subprocess.Popen[str], count: int) -> None:
+    """Wait until a campaign that runs has so many launches."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(launches_in(path) >= count for path in campaigns(name)):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"the campaign {name} has no {count} launches")
+
+
+def test_a_reframe_that_dies_and_a_folder_that_goes_cost_nothing(name: str) -> None:
+    """ReFrame is killed in mid-round, and launches are deleted, in the campaign and after it."""
+    process = start(f"--rounds 2 --seed {SEED} --name", name, f"--checks '{CHECKS}'", name=name)
+    wait_for_launches(name, process, 3)
     [path] = campaigns(name)
-    manifest = json.loads((path / "manifest.json").read_text())
-    manifest["images"]["mpich-5.0.2"]["sha256"] = "f" * 64
-    manifest["finished_utc"] = None
-    folder.write_json(path / "manifest.json", manifest)
+    reframe = min(
+        int(pid) for pid, words in working_for(path) if "reframe_checks.bin.guards" in words
+    )
+    os.kill(reframe, signal.SIGKILL)
+    shutil.rmtree(next(path.glob("launches/round001_*")))
+    out = finished(process)
+    assert "ReFrame was ended by SIGKILL with" in out and "it is started again for them" in out
+    assert_whole(path, out)
+    # A round goes on counting where it was cut.
+    positions = [launch.record.position or 0 for launch in read_campaign(path).launches
+                 if launch.record.round == 1]  # fmt: skip
+    assert len(set(positions)) == WHOLE_ROUND
+
+    gone = next(path.glob("launches/round002_*range=short*"))
+    others = {one.parent.name: one.read_bytes() for one in path.glob("launches/*/launch.json")
+              if one.parent != gone}  # fmt: skip
+    shutil.rmtree(gone)
+    said = {one.where: one.sentence for one in read_campaign(path).problems}
+    assert list(said) == [gone.name] and said[gone.name].startswith("missing: ")
+    out = finished(start("--resume", path.name, name=name))
+    assert "round 2/2  3/3" in out and "round 1/2" not in out, out
+    assert_whole(path, out)
+    assert all((path / "launches" / one / "launch.json").read_bytes() == content
+               for one, content in others.items())  # fmt: skip
+
+
+def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    stages = PROJECT / ".wyeast" / "reframe" / "local" / "stage"
+    aside = stages.with_name("stage.aside")
+    stages.mkdir(parents=True, exist_ok=True)
+    stages.rename(aside)
+    stages.write_text("")
+
+    def put_back() -> None:
+        if aside.exists():
+            stages.unlink(missing_ok=True)
+            aside.rename(stages)
+
+    request.addfinalizer(put_back)
+    process = start("--rounds 1 --images mpich-5.0.2 --name", name,
+                    "--checks 'PointToPoint.*=Send/Recv.*=short'", name=name)  # fmt: skip
+    out, _ = process.communicate(timeout=300)
+    [path] = campaigns(name)
+    assert process.returncode == 1 and f"make run RESUME={path.name}" in out, out
+    assert "3 times without having measured anything" in out and "report.html" not in out
+
+    put_back()
+    # In the place of the tables is what no folder can be made of.
+    (path / "tables").write_text("")
     process = start("--resume", path.name, name=name)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "the image mpich-5.0.2 is another than the one" in out
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 1 and "Traceback" not in out, out
+    assert f"of {path.name} could not be made: ingest" in out
+    assert "checks failed" not in out and len(read_campaign(path).sound()) == 2
+
+    (path / "tables").unlink()
+    out = finished(start("--resume", path.name, name=name))
+    assert "round 1/1" not in out and f"report: {path / 'report.html'}" in out
+    assert (path / "tables" / "launches.parquet").is_file()

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from campaign import choice
-from campaign.folder import CampaignError
-from containers import images
+from containers import images, selection
+from records.base import CampaignError
 
 PROJECT = Path(__file__).resolve().parents[2]
 BUILT = ["lam-7.1.4", "mpich-5.0.2", "mpich-3.4.3"]
@@ -43,23 +42,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_words_and_the_site_decide(
     project: Path, site: str, words: str, expected: list[str]
 ) -> None:
-    assert choice.implementations(project, site, words) == expected
+    assert selection.implementations(project, site, words) == expected
 
 
 def test_where_nothing_is_built_all_are_asked_for(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "available", lambda root: [])
-    assert choice.implementations(project, "own", "") == ["x-1", "lam-7.1.4"]
+    assert selection.implementations(project, "own", "") == ["x-1", "lam-7.1.4"]
 
 
 def test_an_unknown_site_is_named(project: Path) -> None:
     with pytest.raises(
         CampaignError, match="site cray is unknown; site_configs/ has own, plain, wrong"
     ):
-        choice.wanted(project, "cray")
+        selection.wanted(project, "cray")
 
 
 def test_a_wrong_site_file_is_refused(project: Path) -> None:
     with pytest.raises(CampaignError, match="unknown key `implementation`; did you mean `impl"):
-        choice.wanted(project, "wrong")
+        selection.wanted(project, "wrong")

@@ -12,18 +12,15 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaign
-from campaign import (
-    check_site,
-    cluster_performance,
-    nightly,
-    performance,
-    profile_performance,
-    provenance,
-)
+from campaign import measuring, nightly, provenance
 from campaign.bundle import rerun
-from campaign.folder import CampaignError
 from campaign.rounds import only_campaign
+from campaign.site import check as check_site
 from containers import images, trust
+from costs import inside_and_outside, network, profiling
+from records import files
+from records.base import CampaignError
+from records.manifest import RoundDone
 from tests.site_configs.fake_machine import SLURM, commands
 
 #: Each ends soon by these words, since there is no such site or bundle.
@@ -38,7 +35,7 @@ MAINS: dict[str, tuple[Callable[[], int], list[str]]] = {
 @pytest.fixture(autouse=True)
 def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with one site, in which commands measure."""
-    for module in (campaign, nightly, check_site, rerun):
+    for module in (measuring, nightly, check_site, rerun):
         monkeypatch.setattr(module, "ROOT", checkout)
     monkeypatch.setattr(check_site, "look_around", lambda *_, **__: [])
     return checkout
@@ -73,7 +70,7 @@ def test_a_lock_that_cannot_be_opened_is_a_sentence(
     name: str, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As another user's cannot be; root is refused nothing but a folder."""
-    (root / ".wyeast/locks/campaign-local.lock").mkdir(parents=True)
+    (root / ".wyeast/reframe/local/campaign-local.lock").mkdir(parents=True)
     assert run(monkeypatch, name) == 1
     said = capsys.readouterr().err
     assert "campaign-local.lock cannot be opened: Is a directory; if this" in said
@@ -96,7 +93,7 @@ def test_wrong_references_are_a_sentence(
 
 
 @pytest.mark.parametrize(
-    "module", [performance, profile_performance, cluster_performance], ids=lambda one: one.__name__
+    "module", [inside_and_outside, profiling, network], ids=lambda one: one.__name__
 )
 def test_what_the_platform_costs_is_measured_with_admitted_images_alone(
     module: ModuleType, root: Path, monkeypatch: pytest.MonkeyPatch
@@ -111,7 +108,7 @@ def test_what_the_platform_costs_is_measured_with_admitted_images_alone(
     monkeypatch.setattr(module, "ROOT", root)
     monkeypatch.setattr(module, "load_site", lambda name: {"image_policy": "signed"})
     monkeypatch.setattr(sys, "argv", [module.__name__])
-    if module is cluster_performance:
+    if module is network:
         monkeypatch.setattr(sys, "argv", [module.__name__, "--site", "local"])
     with pytest.raises(trust.TrustError, match=r"alpha-1\.0 is not signed"):
         module.main()
@@ -138,24 +135,25 @@ def test_a_full_disk_is_a_sentence_and_can_be_gone_on_with(
     name: str, what: str, root: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    entry = {"round": 1, "wall_s": 1.0, "reframe_exit_code": 0}
-    monkeypatch.setattr(campaign, "chosen", lambda options: (["alpha-1.0"], {}))
-    for fact in ("describe_images", "input_digests", "machine", "software"):
-        monkeypatch.setattr(campaign.provenance, fact, lambda *_: {})
+    entry = RoundDone(round=1, wall_s=1.0, reframe_exit_code=0)
+    monkeypatch.setattr(measuring, "chosen", lambda options: (["alpha-1.0"], {}))
+    for fact in ("describe_images", "input_digests", "software"):
+        monkeypatch.setattr(provenance, fact, lambda *_: {})
+    monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
 
-    def run_round(*_: object) -> dict[str, Any]:
+    def run_round(*_: object) -> RoundDone:
         if what == "log":
             full_disk()
         # The manifest is there by now, and cannot be written again.
-        monkeypatch.setattr(campaign.folder, "write_json", full_disk)
+        monkeypatch.setattr(files, "write_json", full_disk)
         return entry
 
-    monkeypatch.setattr(campaign, "run_round", run_round)
+    monkeypatch.setattr(measuring, "run_round", run_round)
     assert run(monkeypatch, name, "--rounds", "1") == 1
     [folder] = (root / "runs").iterdir()
     said = capsys.readouterr().err
     assert said == (
-        f"{name}: {folder} cannot be written: No space left on device; put that right and go on "
-        f"with: make {'run' if name == 'campaign' else name} RESUME={folder.name}\n"
+        f"{name}: {folder} cannot be written: No space left on device; fix that and resume: "
+        f"make {'run' if name == 'campaign' else name} RESUME={folder.name}\n"
     )
     assert json.loads((folder / "manifest.json").read_text())["finished_utc"] is None

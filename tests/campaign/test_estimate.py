@@ -1,24 +1,25 @@
 """What a campaign will take is told by the last campaign like it, or not at all."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from campaign.estimate import expectation, last_round_like
+from campaign.estimate import Work, expectation, last_round_like
+from tests.whole_records import manifest, put_manifest
 
-LIKE: dict[str, Any] = {
-    "site": "local", "tier": "quick", "checks": None, "time_limit": None,
-    "images": {"mpich-5.0.2": {}, "openmpi-5.0.11": {}},
-    "inputs": {"reframe_checks/linpack.py": "0", "benchmarks/Makefile": "1"},
-}  # fmt: skip
+IMAGES = {name: {"sha256": "1" * 64} for name in ("mpich-5.0.2", "openmpi-5.0.11")}
+INPUTS = {"reframe_checks/linpack.py": "0" * 64, "benchmarks/Makefile": "1" * 64}
 
 
 def write(root: Path, name: str, seconds: list[float], **other: Any) -> None:
-    folder = root / "runs" / name
-    folder.mkdir(parents=True)
-    rounds = [{"round": n, "wall_s": wall} for n, wall in enumerate(seconds, 1)]
-    manifest = {**LIKE, "campaign": name, "rounds_done": rounds, **other}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    rounds = [
+        {"round": n, "wall_s": wall, "reframe_exit_code": 0} for n, wall in enumerate(seconds, 1)
+    ]
+    facts = {"images": IMAGES, "inputs": INPUTS, "rounds_done": rounds, **other}
+    put_manifest(root / "runs" / name, **facts)
+
+
+def wanted() -> Work:
+    return Work.of(manifest(images=IMAGES, inputs=INPUTS))
 
 
 def test_the_last_campaign_alike_tells(tmp_path: Path) -> None:
@@ -26,20 +27,29 @@ def test_the_last_campaign_alike_tells(tmp_path: Path) -> None:
     write(tmp_path, "20260102T000000Z-local-quick", [100.0, 140.0])
     write(tmp_path, "20260103T000000Z-local-quick", [9.0], tier="paper")
     write(tmp_path, "20260104T000000Z-local-quick", [9.0], checks="Linpack")
-    write(tmp_path, "20260105T000000Z-local-quick", [9.0], images={"mpich-5.0.2": {}})
+    write(
+        tmp_path,
+        "20260105T000000Z-local-quick",
+        [9.0],
+        images={"mpich-5.0.2": {"sha256": "1" * 64}},
+    )
     write(tmp_path, "20260106T000000Z-local-quick", [])
-    more = {"reframe_checks/linpack.py": "0", "reframe_checks/pairs.py": "0"}
+    more = {name: "0" * 64 for name in ("reframe_checks/linpack.py", "reframe_checks/pairs.py")}
     write(tmp_path, "20260106T120000Z-local-quick", [9.0], inputs=more)
     (tmp_path / "runs" / "20260107T000000Z-local-quick").mkdir()
     (tmp_path / "runs" / "20260107T000000Z-local-quick" / "manifest.json").write_text("{")
-    wanted = {**LIKE, "campaign": "new"}
-    assert last_round_like(tmp_path, wanted) == (120.0, "20260102T000000Z-local-quick")
-    assert expectation(tmp_path, wanted, 3) == (
-        "3 round(s) take about 6 min: one took 2 min in runs/20260102T000000Z-local-quick"
+    assert last_round_like(tmp_path, wanted()) == (120.0, "20260102T000000Z-local-quick")
+    assert expectation(tmp_path, wanted(), 3) == (
+        "3 round(s) will take about 6 min: one took 2 min in runs/20260102T000000Z-local-quick"
     )
 
 
+def test_a_campaign_is_not_judged_by_itself(tmp_path: Path) -> None:
+    write(tmp_path, "20260101T000000Z-local-quick", [50.0])
+    assert last_round_like(tmp_path, wanted(), "20260101T000000Z-local-quick") is None
+
+
 def test_nothing_is_guessed(tmp_path: Path) -> None:
-    assert last_round_like(tmp_path, {**LIKE, "campaign": "new"}) is None
-    said = expectation(tmp_path, {**LIKE, "campaign": "new"}, 2)
-    assert said == "2 round(s); how long they take is said after the first"
+    assert last_round_like(tmp_path, wanted()) is None
+    said = expectation(tmp_path, wanted(), 2)
+    assert said == "2 round(s); an estimate follows after the first"

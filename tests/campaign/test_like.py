@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from campaign import __main__ as campaign
-from campaign import folder
-from campaign.folder import CampaignError
+from campaign import measuring, request
+from containers import selection
+from records import files, launch
+from records.base import CampaignError
+from tests.whole_records import launch as whole_launch
+from tests.whole_records import manifest_facts
 
-MANIFEST = {
-    "campaign": "first", "site": "local", "tier": "paper", "rounds": 7, "checks": "^Nas",
-    "order_seed": 41, "images": {"mpich-5.0.2": {"sha256": "1" * 64}, "lam-7.1.4+lamd": {}},
-    "study": None, "time_limit": "9m", "name": "nightly", "finished_utc": None, "commands": [],
-}  # fmt: skip
+MANIFEST = manifest_facts(
+    "first", tier="paper", rounds=7, checks="^Nas", order_seed=41, time_limit="9m", name="nightly",
+    images={"mpich-5.0.2": {"sha256": "1" * 64}, "lam-7.1.4+lamd": {"sha256": "2" * 64}},
+    finished_utc=None, commands=[],
+)  # fmt: skip
 
 
 def options(**given: object) -> argparse.Namespace:
@@ -29,7 +32,7 @@ def options(**given: object) -> argparse.Namespace:
 
 @pytest.fixture
 def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    monkeypatch.setattr(measuring, "ROOT", tmp_path)
     path = tmp_path / "runs" / "first"
     path.mkdir(parents=True)
     (path / "manifest.json").write_text(json.dumps(MANIFEST))
@@ -42,37 +45,42 @@ def change(path: Path, **facts: object) -> None:
 
 def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
     chosen = options(like="runs/first")
-    campaign.as_before(chosen)
+    measuring.as_before(chosen)
     assert vars(chosen) == vars(options(
         like="first", tier="paper", rounds=7, checks="^Nas", seed=41, time_limit="9m",
         name="nightly", images="mpich-5.0.2,lam-7.1.4+lamd",
     ))  # fmt: skip
-    assert campaign.command_of(chosen) == "python -m campaign --site virtual --like first"
+    assert request.command_of(chosen) == "python -m campaign --site=virtual --like=first"
 
 
 def test_what_each_rank_took_is_kept_again(first: Path) -> None:
     change(first, raw_by_rank=True)
     chosen = options(like="first")
-    campaign.as_before(chosen)
+    measuring.as_before(chosen)
     assert chosen.raw_by_rank is True
-    assert "RAW_BY_RANK=1" in campaign.command_of(options(raw_by_rank=True))
+    assert "RAW_BY_RANK=1" in request.command_of(options(raw_by_rank=True))
 
 
 def test_a_bound_mpi_has_to_be_named(first: Path) -> None:
-    change(first, images={"mpich-5.0.2+host-intel-mpi-2021": {}, "mpich-5.0.2": {}})
-    with pytest.raises(CampaignError, match="say which one is to stand for it here"):
-        campaign.as_before(options(like="first"))
+    bound = "mpich-5.0.2+host-intel-mpi-2021"
+    change(
+        first, images={name: MANIFEST["images"]["mpich-5.0.2"] for name in (bound, "mpich-5.0.2")}
+    )
+    with pytest.raises(CampaignError, match="say which one to use here in its place"):
+        measuring.as_before(options(like="first"))
     chosen = options(like="first", host_mpi="/opt/mpi")
-    campaign.as_before(chosen)
+    measuring.as_before(chosen)
     assert chosen.images == "mpich-5.0.2+host,mpich-5.0.2"
 
 
 def test_mistakes_are_sentences(first: Path) -> None:
-    with pytest.raises(CampaignError, match="is no campaign"):
-        campaign.as_before(options(like="second"))
-    (first / "manifest.json").write_text(json.dumps({"campaign": "first", "images": {}}))
+    with pytest.raises(CampaignError, match="is not a campaign"):
+        measuring.as_before(options(like="second"))
+    (first / "manifest.json").write_text(
+        json.dumps({key: MANIFEST[key] for key in MANIFEST if key != "tier"})
+    )
     with pytest.raises(CampaignError, match="lacks 'tier', or it"):
-        campaign.as_before(options(like="first"))
+        measuring.as_before(options(like="first"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +97,7 @@ def test_mistakes_are_sentences(first: Path) -> None:
 def test_a_manifest_of_anybody_is_not_believed(first: Path, facts: dict[str, object]) -> None:
     change(first, **facts)
     with pytest.raises(CampaignError, match=f"lacks '{next(iter(facts))}', or it is not what"):
-        campaign.as_before(options(like="first"))
+        measuring.as_before(options(like="first"))
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "a/b", "/tmp/x", ".hidden", "-option", "a b"])
@@ -98,15 +106,15 @@ def test_no_name_leads_out_of_the_folder_of_campaigns(
 ) -> None:
     """Neither one of the command line nor one of a bundle's manifest."""
     change(first, name=name)
-    monkeypatch.setattr(campaign.choice, "site_file", lambda root, site: root)
-    monkeypatch.setattr(campaign, "load_site", lambda site: {})
-    monkeypatch.setattr(campaign, "chosen", lambda chosen: ([], {}))
+    monkeypatch.setattr(selection, "site_file", lambda root, site: root)
+    monkeypatch.setattr(measuring, "load_site", lambda site: {"scheduler": "local"})
+    monkeypatch.setattr(measuring, "chosen", lambda chosen: ([], {}))
     chosen = options(like="first")
-    campaign.as_before(chosen)
+    measuring.as_before(chosen)
     before = sorted(first.parents[1].rglob("*"))
     for given in (chosen, options(name=name)):
         with pytest.raises(CampaignError, match="cannot be part of a folder's name"):
-            campaign.new_campaign(given)
+            measuring.new_campaign(given)
     assert sorted(first.parents[1].rglob("*")) == before
 
 
@@ -115,24 +123,37 @@ def test_nobody_goes_on_with_what_is_not_theirs(
 ) -> None:
     (first / "imported.json").write_text("{}")
     with pytest.raises(CampaignError, match="came in a bundle"):
-        campaign.old_campaign(options(resume="first"))
+        measuring.old_campaign(options(resume="first"))
     monkeypatch.setattr(os, "geteuid", lambda: first.stat().st_uid + 1)
     with pytest.raises(CampaignError, match="is another user's"):
-        campaign.old_campaign(options(resume="first"))
+        measuring.old_campaign(options(resume="first"))
 
 
 def test_only_the_owner_writes_whatever_the_users_habit(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        folder.only_owner_writes()
+        files.only_owner_writes()
         place = tmp_path / "runs" / "c"
         (place / "launches").mkdir(parents=True)
         (tmp_path / "out").write_text("x")
-        folder.write_launch(place, {"launch": "round001_a"}, {"stdout": tmp_path / "out"})
+        launch.write_launch(place, whole_launch("round001_a"), {"stdout": tmp_path / "out"})
         for path in (place, *place.rglob("*")):
             assert path.stat().st_mode & 0o022 == 0, path
         os.umask(0o077)
-        folder.only_owner_writes()
+        files.only_owner_writes()
         assert os.umask(0) == 0o077, "what a user keeps private stays so"
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sentence"),
+    [(0, "lacks 'rounds', or it"), (-1, "lacks 'rounds', or it"), (10**9, "lacks 'rounds', or it")],
+)
+def test_rounds_that_nobody_could_ask_for_are_refused(
+    first: Path, rounds: int, sentence: str
+) -> None:
+    """The manifest may be of a bundle, and so anybody's."""
+    change(first, rounds=rounds)
+    with pytest.raises(CampaignError, match=sentence):
+        measuring.as_before(options(like="first"))

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from campaign import nightly
-from campaign.folder import CampaignError
+from campaign import measuring, nightly
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
 from campaign.rounds import SiteIsBusy, only_campaign
 from containers import images, trust
+from records.base import CampaignError
+from records.manifest import Manifest, RoundDone
 from site_configs.site_file import SiteError
+from tests.whole_records import put_manifest
 
 PROJECT = Path(__file__).resolve().parents[2]
 WANTED = Wanted("nightly", "Linpack|PointToPoint", ("alpha-1.0", "beta-2.0"), {"broken": {}})
@@ -103,12 +105,13 @@ def test_too_much_to_name_is_measured_whole() -> None:
 
 
 def test_broken_images_do_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def verify(root: Path, name: str) -> Path:
+    def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
         if name != "mpich-5.0.2":
             raise images.ImageError(f"{name} is missing; build it")
-        return root
+        return root, ()
 
-    monkeypatch.setattr(images, "verify", verify)
+    monkeypatch.setattr(images, "verified", verified)
+    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
     whole, broken = usable(PROJECT, "virtual", "")
     assert whole == ["mpich-5.0.2"] and "lam-7.1.4" in broken
     assert usable(PROJECT, "local", "a-1,mpich-5.0.2")[1] == {"a-1": "a-1 is missing; build it"}
@@ -121,9 +124,10 @@ def test_an_image_that_the_site_refuses_does_not_stop_the_others(
 ) -> None:
     (root / "containers").mkdir()
     site = root / "site_configs" / "local" / "site.yaml"
-    monkeypatch.setattr(images, "verify", lambda root, name: root / f"{name}.sif")
+    monkeypatch.setattr(images, "verified", lambda root, name: (root / f"{name}.sif", ()))
+    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
 
-    def signers(root: Path, path: Path) -> list[trust.Key]:
+    def signers(root: Path, path: Path) -> list[trust.PublicKey]:
         if path.name == "alpha-1.0.sif":
             raise trust.TrustError(f"{path.name} is not signed; sign it: make sign")
         return []
@@ -145,7 +149,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout without campaigns, in which a night would be measured."""
     monkeypatch.setattr(nightly, "ROOT", checkout)
-    monkeypatch.setattr(nightly.campaigns, "ROOT", checkout)
+    monkeypatch.setattr(measuring, "ROOT", checkout)
     return checkout
 
 
@@ -189,9 +193,9 @@ def test_a_wrong_site_file_is_a_sentence(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--keep-nights", "1"], "KEEP_NIGHTS=1: keep 2 at least"),
+        (["--keep-nights", "1"], "KEEP_NIGHTS=1: keep at least 2"),
         (["--site", "nowhere"], "site nowhere is unknown"),
-        (["--resume", "nothing"], "is no campaign"),
+        (["--resume", "nothing"], "is not a campaign"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -208,9 +212,9 @@ def test_only_a_night_is_gone_on_with(
 ) -> None:
     folder = root / "runs" / "20260101T000000Z-local-quick"
     folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({"campaign": folder.name, "site": "local"}))
+    put_manifest(folder)
     assert run(monkeypatch, "--resume", folder.name) == 1
-    assert "is no night" in capsys.readouterr().err
+    assert "is not a night" in capsys.readouterr().err
 
 
 def test_a_night_that_is_gone_on_with_uses_what_was_measured_again(root: Path) -> None:
@@ -218,7 +222,7 @@ def test_a_night_that_is_gone_on_with_uses_what_was_measured_again(root: Path) -
     for day, of in ((1, "another"), (2, options.resume)):
         again = root / "runs" / f"2026010{day}T010000Z-local-nightly-again1"
         again.mkdir()
-        (again / "manifest.json").write_text(json.dumps({"night": {"again_of": of}}))
+        put_manifest(again, night={"again_of": of})
     wanted = Wanted("nightly-again1", None, (), {"again_of": options.resume, "number": 1})
     assert nightly.begun(options, wanted) == again
     assert nightly.begun(options, WANTED) == root / "runs" / options.resume
@@ -227,11 +231,17 @@ def test_a_night_that_is_gone_on_with_uses_what_was_measured_again(root: Path) -
 
 def test_the_command_that_is_kept_repeats_it() -> None:
     options = argparse.Namespace(
-        site="virtual", tier="quick", rounds=2, checks=None, images="a-1,b-2", resume=None
-    )
+        site="virtual", tier="quick", rounds=2, checks=None, images="a-1,b-2", resume=None,
+        name="nightly",
+    )  # fmt: skip
     assert command_of(options) == "make nightly SITE=virtual TIER=quick ROUNDS=2 IMAGES=a-1,b-2"
+    options.checks, options.name = "^Nas|a b$", "of-nas"
+    assert command_of(options) == (
+        "make nightly SITE=virtual TIER=quick ROUNDS=2 CHECKS='^Nas|a b$' IMAGES=a-1,b-2 "
+        "NAME=of-nas"
+    )
     options.resume = "x"
-    assert command_of(options) == "make nightly RESUME=x"
+    assert command_of(options) == "make nightly SITE=virtual RESUME=x"
 
 
 def made(*words: str, **variables: str) -> str:
@@ -247,27 +257,29 @@ def made(*words: str, **variables: str) -> str:
 def test_make_nightly_builds_nothing_and_passes_all_on() -> None:
     line = made("SITE=local", "ROUNDS=2", "CHECKS=Linpack", "KEEP_NIGHTS=9", "DRY_RUN=1")
     assert (
-        "--site local --tier quick --rounds 2 --checks 'Linpack' --keep-nights 9 --dry-run" in line
+        "--site='local' --tier='quick' --rounds='2' --checks='Linpack' --keep-nights='9' --dry-run"
+        in line
     )
     assert "pip" not in line and "containers.build" not in line
-    assert "site_configs.virtual exec" in made("SITE=virtual")
-    assert "site_configs.virtual exec" not in made("SITE=virtual", SLURM_JOB_ID="7")
+    assert "cluster exec" in made("SITE=virtual")
+    assert "cluster exec" not in made("SITE=virtual", SLURM_JOB_ID="7")
 
 
 def test_an_interrupted_night_is_gone_on_with(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The campaigns' own machinery measures; only ReFrame, images and analysis are played."""
-    campaigns = nightly.campaigns
+    campaigns = measuring
     rounds: list[str] = []
     interrupted = ["nightly-again1"]
 
-    def run_round(root: Path, path: Path, manifest: dict[str, Any], *_: object) -> dict[str, Any]:
-        rounds.append(manifest["name"])
-        if manifest["name"] in interrupted:
+    def run_round(root: Path, path: Path, manifest: Manifest, *_: object) -> RoundDone:
+        assert manifest.name
+        rounds.append(manifest.name)
+        if manifest.name in interrupted:
             interrupted.clear()
             raise KeyboardInterrupt
-        return {"round": 1, "wall_s": 1.0, "reframe_exit_code": 1}
+        return RoundDone(round=1, wall_s=1.0, reframe_exit_code=1)
 
     def say_analysis(command: str, path: str, *words: str) -> int:
         if command == "night":
@@ -278,13 +290,14 @@ def test_an_interrupted_night_is_gone_on_with(
         return 6 if command == "night" else 0
 
     def describe(root: Path, names: list[str], site: dict[str, Any]) -> dict[str, Any]:
-        return {name: {"sha256": "0"} for name in names}
+        return {name: {"sha256": "0" * 64} for name in names}
 
     monkeypatch.setattr(campaigns, "run_round", run_round)
     monkeypatch.setattr(campaigns.provenance, "describe_images", describe)
-    for name in ("input_digests", "machine", "software"):
+    for name in ("input_digests", "software"):
         monkeypatch.setattr(campaigns.provenance, name, lambda *_: {})
-    monkeypatch.setattr(campaigns, "load_site", lambda site: {})
+    monkeypatch.setattr(campaigns.provenance, "machine", lambda: {"cpu_model": None})
+    monkeypatch.setattr(campaigns, "load_site", lambda site: {"scheduler": "local"})
     monkeypatch.setattr(nightly, "say_analysis", say_analysis)
 
     assert run(monkeypatch, "--rounds", "1") == 130

@@ -6,9 +6,19 @@ from typing import Any
 
 import pytest
 
-from analysis.campaign import IMPORTED
-from campaign.folder import CampaignError
-from campaign.retention import KEPT_ROWS, RAW, Plan, checked, plan, remains, remove, sentences
+from campaign.retention import (
+    KEPT_ROWS,
+    RAW,
+    RemovalPlan,
+    checked,
+    plan,
+    remains,
+    remove,
+    sentences,
+)
+from records.base import CampaignError
+from records.campaign import IMPORTED
+from tests.whole_records import put_manifest
 
 RAW_FILE = "launches/round001_x/stdout"
 
@@ -22,10 +32,9 @@ def campaign(
     for file in (RAW_FILE, "reframe/round001.log", KEPT_ROWS, "report.html"):
         (path / file).parent.mkdir(parents=True, exist_ok=True)
         (path / file).write_text("1234567890")
-    manifest = {"campaign": path.name, "site": site, "finished_utc": "2026", **more}
     if name != "quick":
-        manifest["night"] = night or {"broken": {}}
-    (path / "manifest.json").write_text(json.dumps(manifest))
+        more["night"] = night or {"broken": {}}
+    put_manifest(path, site=site, **more)
     if verdict:
         (path / "night.json").write_text(json.dumps({"verdict": verdict}))
     return path
@@ -37,7 +46,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def removed(found: Plan) -> list[Path]:
+def removed(found: RemovalPlan) -> list[Path]:
     return [one.campaign for one in found.removals]
 
 
@@ -62,7 +71,7 @@ def test_old_nights_go_and_what_they_measured_again_with_them(root: Path) -> Non
         )
         assert (path / KEPT_ROWS).is_file() and (path / "report.html").is_file()
     assert all((path / RAW_FILE).is_file() for path in others)
-    assert plan(root, "local", 2) == Plan([], []), "what is done is not done again"
+    assert plan(root, "local", 2) == RemovalPlan([], []), "what is done is not done again"
 
 
 def test_what_is_never_touched(root: Path) -> None:
@@ -73,6 +82,7 @@ def test_what_is_never_touched(root: Path) -> None:
     regression = campaign(root, 1, verdict="regression")
     undecided = campaign(root, 2, verdict="measure again")
     unfinished = campaign(root, 3, verdict=None, finished_utc=None)
+    missing = campaign(root, 3, "missing", finished_utc=None)
     referenced = campaign(root, 4)
     without_rows = campaign(root, 5)
     (without_rows / KEPT_ROWS).unlink()
@@ -88,8 +98,9 @@ def test_what_is_never_touched(root: Path) -> None:
     assert removed(found) == [plain]
     said = "\n".join(found.kept)
     for path, words in (
-        (regression, "it has a confirmed regression"), (undecided, "it is not decided"),
+        (regression, "it has a confirmed regression"), (undecided, "it is undecided"),
         (unfinished, f"make nightly RESUME={unfinished.name}"),
+        (missing, f"launches of it are missing; measure them: make nightly RESUME={missing.name}"),
         (referenced, "site_configs/local/references.yaml names"),
         (without_rows, "lost to the history"), (by_its_second, f"names {again.name}"),
     ):  # fmt: skip

@@ -1,7 +1,6 @@
 """Order, progress and the lock of a campaign."""
 
 import io
-import json
 import os
 import random
 import subprocess
@@ -13,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaign import folder, rounds
-from campaign.folder import CampaignError
-from campaign.guarded_reframe import SeededOrder
-from campaign.progress import Progress
+from campaign import rounds
+from campaign.progress import CampaignProgress
+from records.base import CampaignError
+from reframe_checks.bin.guards import SeededOrder
 
 PROJECT = Path(__file__).resolve().parents[2]
 LOCK = "wyeast-campaign.lock"
@@ -73,6 +72,16 @@ def test_two_campaigns_at_once_are_refused(tmp_path: Path) -> None:
             pass
     with rounds.only_campaign(root, "local"), rounds.only_campaign(root, "cluster"):
         pass
+
+
+@pytest.mark.parametrize("site", ["../local", "./local", "-x", "", "a/../local"])
+def test_a_path_is_no_site_and_makes_no_folder(tmp_path: Path, site: str) -> None:
+    root = checkout(tmp_path / "checkout")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CampaignError, match="is unknown; site_configs/ has "), \
+            rounds.only_campaign(root, site):  # fmt: skip
+        pass
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_checkouts_share_a_machine_but_not_a_scheduler(tmp_path: Path) -> None:
@@ -153,7 +162,7 @@ def test_what_another_user_wrote_into_the_lock_cannot_change_the_terminal(
 def test_dead_campaign_does_not_hold_the_site(tmp_path: Path, shared: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from campaign.rounds import only_campaign\n"
-        "from containers import locking; locking.SHARED = (Path(sys.argv[2]),)\n"
+        "from records import locks; locks.SHARED = (Path(sys.argv[2]),)\n"
         "with only_campaign(Path(sys.argv[1]), 'local'): os.kill(os.getpid(), 9)"
     )
     root = checkout(tmp_path)
@@ -171,37 +180,9 @@ def test_progress_counts_and_names_failures() -> None:
         "[     FAIL ] ( 2/58) Linpack %grid=1x2 %n=4000 /0123abce @local:default+container\n",
     ]
     out, log = io.StringIO(), io.StringIO()
-    progress = Progress(3, out)
+    progress = CampaignProgress(3, out)
     progress.last_line = -1e9
     progress.follow(2, lines, log)
     assert log.getvalue() == "".join(lines)
     assert "round 2/3  1/58  PointToPoint %pair=Send/Recv\n" in out.getvalue()
     assert "round 2/3  2/58  Linpack %grid=1x2 %n=4000  FAILED" in out.getvalue()
-
-
-def test_launch_that_was_never_judged_is_kept_as_failed(tmp_path: Path) -> None:
-    campaign, stage = tmp_path / "campaign", tmp_path / "stage"
-    (campaign / "launches").mkdir(parents=True)
-    stage.mkdir()
-    asked = {"launch": "round001_cell", "cell": "cell", "implementation": "openmpi-5.0.11"}
-    (stage / "launch_asked.json").write_text(json.dumps(asked))
-    (stage / "rfm_job.out").write_text('{"record":"header"')
-    report = tmp_path / "round001.json"
-    case = {
-        "result": "fail",
-        "stagedir": str(stage),
-        "fail_phase": "run_wait",
-        "fail_reason": "job error: [jobid=1] timeout\nmore",
-        "job_stdout": "rfm_job.out",
-        "job_stderr": "rfm_job.err",
-    }
-    passed = {"result": "pass", "stagedir": None}
-    report.write_text(json.dumps({"runs": [{"testcases": [case, passed]}]}))
-    for _ in range(2):  # the second time finds it kept already
-        rounds.keep_lost_launches(campaign, report)
-    kept = campaign / "launches" / "round001_cell"
-    record = json.loads((kept / "launch.json").read_text())
-    assert record["outcome"] == "failed"
-    assert record["sentence"] == "run_wait: job error: [jobid=1] timeout"
-    assert (kept / "stdout").read_text() == '{"record":"header"'
-    assert folder.finished_launches(campaign) == {"round001_cell"}

@@ -11,8 +11,9 @@ import pytest
 
 from analysis.studies.reading import papers, read_paper
 from campaign import choice
-from campaign.__main__ import as_study, command_of, report_commands
-from campaign.folder import CampaignError
+from campaign.measuring import as_study, report_commands
+from campaign.request import command_of
+from records.base import CampaignError
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -21,6 +22,7 @@ def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "local", "tier": "quick", "rounds": 3, "images": "", "checks": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "raw_by_rank": False,
+        "name": None, "time_limit": None, "seed": None,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 
@@ -97,9 +99,10 @@ def test_make_study_measures_with_the_reports_images() -> None:
     assert done.returncode == 0, done.stderr
     line = " ".join(done.stdout.replace("\\\n", " ").split())
     assert (
-        "-m campaign --site virtual --tier paper --rounds 6 --images lam-7.1.4,mpich-5.0.2" in line
+        "-m campaign --site='virtual' --tier='paper' --rounds='6' --images='lam-7.1.4,mpich-5.0.2'"
+        in line
     )
-    assert "--study 'kearns2003'" in line
+    assert "--study='kearns2003'" in line
 
 
 def test_make_study_refuses_with_the_known_ones() -> None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from cluster import accounts, box
 from containers.apptainer import apptainer_command
-from site_configs.virtual import box, filesystem
 from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
-CLUSTER = [sys.executable, "-m", "site_configs.virtual"]
+CLUSTER = [sys.executable, "-m", "cluster"]
 
 
 def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedProcess[str]:
@@ -99,8 +99,7 @@ class Cluster:
         """Start a campaign as `make run SITE=virtual` does."""
         words = ["--site", "virtual", "--rounds", "1", "--name", name, *options]
         command = (
-            f". ./activate && exec python -m site_configs.virtual exec -- "
-            f"python -m campaign {shlex.join(words)}"
+            f". ./activate && exec python -m cluster exec -- python -m campaign {shlex.join(words)}"
         )
         process = subprocess.Popen(
             ["bash", "-c", command],
@@ -112,11 +111,6 @@ class Cluster:
             text=True,
         )
         return Campaign(process, name)
-
-    def wait_for_launch(self, program: str, node: int = 2) -> None:
-        """Wait until a program runs on a node."""
-        command = f"pgrep -u wyeast -x {program} || true"
-        wait_for(lambda: bool(self.execute(command, user="root", node=node).strip()), 90, program)
 
     def is_idle(self) -> bool:
         """Tell whether no job is left, no process of a user, and all nodes take the next job."""
@@ -182,7 +176,7 @@ class Checkout:
 @pytest.fixture
 def checkout(cluster: Cluster) -> Iterator[Checkout]:
     """Return a checkout in the home of the job user, which all nodes see; it has no image."""
-    name, uid = filesystem.job_user(PROJECT)
+    name, uid = accounts.job_user(PROJECT)
     root = box.state_folder(PROJECT) / "home" / name / "checkout"
     shutil.rmtree(root, ignore_errors=True)
     of_here = (".git", ".wyeast", "runs", "images.lock", "*.asc")

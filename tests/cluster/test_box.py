@@ -86,12 +86,12 @@ def test_wrong_wishes_get_a_sentence(options: list[str], sentence: str) -> None:
 
 def test_a_second_start_is_refused(cluster: Cluster) -> None:
     done = control("up")
-    assert done.returncode == 1 and "up already" in done.stderr
+    assert done.returncode == 1 and "already up" in done.stderr
     assert cluster.is_idle()
 
 
 def test_an_ordinary_user_is_told_what_is_missing(cluster: Cluster) -> None:
-    said = cluster.execute(". ./activate; python -m site_configs.virtual up", check=False)
+    said = cluster.execute(". ./activate; python -m cluster up", check=False)
     assert "only root can start" in said
 
 
@@ -120,7 +120,7 @@ def traces() -> dict[str, object]:
 @pytest.fixture
 def other_checkout(tmp_path: Path) -> Path:
     """Return a second checkout, in a folder that only root may enter."""
-    for name in ("site_configs", "containers"):
+    for name in ("cluster", "containers", "records", "site_configs"):
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.lock"))
     return tmp_path
 
@@ -159,7 +159,7 @@ def test_nothing_is_left_after_down_and_after_a_crash(
 def test_an_interrupted_start_leaves_nothing(other_checkout: Path) -> None:
     before = traces()
     starting = subprocess.Popen(
-        [sys.executable, "-m", "site_configs.virtual", "up"],
+        [sys.executable, "-m", "cluster", "up"],
         cwd=other_checkout,
         env={**os.environ, "PYTHONPATH": str(other_checkout)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -2,14 +2,18 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.cluster.conftest import PROJECT, Cluster
+from tests.cluster.conftest import PROJECT, Campaign, Cluster, Launch, wait_for
 
 pytestmark = pytest.mark.cluster
 SITE = yaml.safe_load((PROJECT / "site_configs" / "virtual" / "site.yaml").read_text())
@@ -22,7 +26,7 @@ IMPLEMENTATIONS = [*(name for name in SITE["implementations"] if name != PVM), "
 def reframe(implementation: str, *options: str) -> tuple[int, str]:
     """Run checks on the cluster in a shell, as a person does."""
     command = (
-        ". ./activate && exec python -m site_configs.virtual exec -- "
+        ". ./activate && exec python -m cluster exec -- "
         "reframe -c reframe_checks -r " + " ".join(f"'{option}'" for option in options)
     )
     done = subprocess.run(
@@ -48,24 +52,85 @@ def median_bandwidths(folder: Path, launch: str) -> dict[int, float]:
     }
 
 
-def test_every_implementation_over_the_link(cluster: Cluster) -> None:
-    campaign = cluster.campaign(
-        "test-link",
-        "--checks", "PointToPoint.*=Send/Recv|Preflight",
-        "--images", ",".join(IMPLEMENTATIONS),
-    )  # fmt: skip
-    campaign.end(420)
-    launches = campaign.launches()
+#: Of which start-ups are measured: without daemons and with.
+STARTED = ("mpich-5.0.2", "lam-7.1.4")
+SHARED = f"PointToPoint.*=Send/Recv|Preflight|PvmEcho|StartUp.*=({'|'.join(STARTED)})$"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A campaign of which several tests look at a part."""
+
+    campaign: Campaign
+
+    def measured(self, experiment: str) -> list[Launch]:
+        """Return the launches of an experiment, which are all sound."""
+        launches = self.campaign.launches(experiment)
+        assert launches and all(one.outcome == "sound" for one in launches), self.campaign.text
+        return launches
+
+    def records(self, launch: Launch) -> list[dict[str, Any]]:
+        lines = (self.folder(launch) / "stdout").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def folder(self, launch: Launch) -> Path:
+        return self.campaign.folder() / "launches" / launch.name
+
+    def passed(self, experiment: str) -> bool:
+        """Return whether ReFrame says that all checks of an experiment passed."""
+        report = json.loads((self.campaign.folder() / "reframe" / "round001.json").read_text())
+        cases = [case for run in report["runs"] for case in run["testcases"]
+                 if case["display_name"].startswith(f"{experiment} ")]  # fmt: skip
+        return bool(cases) and all(case["result"] == "pass" for case in cases)
+
+
+@pytest.fixture(scope="module")
+def shared(running_cluster: Cluster) -> Iterator[Shared]:
+    """Return a campaign of every implementation over the link, with one preflight of each."""
+    wait_for(running_cluster.is_idle, 60, "an idle cluster")
+    # No name by which a test's campaigns are removed after it.
+    campaign = running_cluster.campaign(
+        "shared-by-tests", "--checks", SHARED, "--images", ",".join([*IMPLEMENTATIONS, PVM])
+    )
     # Not the exit code: on a busy machine a rate may be below its reference, and the launch sound.
-    assert all(launch.outcome == "sound" for launch in launches), campaign.text
-    assert len(launches) == len(IMPLEMENTATIONS) * (1 + 3)
-    for launch in campaign.launches("PointToPoint"):
-        bandwidths = median_bandwidths(campaign.folder(), launch.name)
+    campaign.end(1200)
+    yield Shared(campaign)
+    shutil.rmtree(campaign.folder())
+
+
+def test_every_implementation_over_the_link(shared: Shared) -> None:
+    assert len(shared.measured("Preflight")) == len(IMPLEMENTATIONS)
+    assert len(shared.measured("PointToPoint")) == 3 * len(IMPLEMENTATIONS)
+    folder = shared.campaign.folder()
+    for launch in shared.measured("PointToPoint"):
+        bandwidths = median_bandwidths(folder, launch.name)
         assert bandwidths and max(bandwidths.values()) <= LINK, launch.name
         if "=long" in launch.name:
             # Frames leave 11.77 MB/s of the rate; half of it where the machine is busy.
             assert bandwidths[2_000_000] > 11.77e6 / 2, launch.name
-    assert (campaign.folder() / "report.html").is_file()
+    assert (folder / "report.html").is_file()
+
+
+def test_pvm_over_the_link(shared: Shared) -> None:
+    launches = shared.measured("PvmEcho")
+    assert len(launches) == 4 and shared.passed("PvmEcho"), shared.campaign.text
+    for launch in launches:
+        header, *records, _ = shared.records(launch)
+        assert len(set(header["hosts"])) == 2
+        last = [record for record in records if record["record"] == "result"][-1]
+        bandwidth = 2 * last["message_bytes"] / last["time_s"]["median"]
+        # Daemons wait for each other's datagrams; tasks by themselves fill the link.
+        assert (11.77e6 / 2 if "direct" in launch.name else 0.9e6) < bandwidth <= LINK, launch.name
+
+
+def test_start_up_tells_the_daemons_share(shared: Shared) -> None:
+    launches = shared.measured("StartUp")
+    assert shared.passed("StartUp"), shared.campaign.text
+    assert {launch.name.rpartition("_")[2] for launch in launches} == set(STARTED)
+    for launch in launches:
+        times = json.loads((shared.folder(launch) / "launch.json").read_text())["times_s"]
+        assert times["container"] > 0
+        assert ("daemons" in times) == ("lam" in launch.name), launch.name
 
 
 # One suite of each check of communication; nightly campaigns have them all (docs/experiments.md).
@@ -103,21 +168,6 @@ def test_communication_over_the_link(cluster: Cluster) -> None:
         assert methods == wanted - lacks, launch.name
 
 
-def test_pvm_over_the_link(cluster: Cluster) -> None:
-    campaign = cluster.campaign("test-pvm", "--checks", "PvmEcho", "--images", PVM)
-    code = campaign.end(180)
-    launches = campaign.launches()
-    assert code == 0 and [launch.outcome for launch in launches] == ["sound"] * 4, campaign.text
-    for launch in launches:
-        lines = (campaign.folder() / "launches" / launch.name / "stdout").read_text().splitlines()
-        header, *records, _ = (json.loads(line) for line in lines)
-        assert len(set(header["hosts"])) == 2
-        last = [record for record in records if record["record"] == "result"][-1]
-        bandwidth = 2 * last["message_bytes"] / last["time_s"]["median"]
-        # Daemons wait for each other's datagrams; tasks by themselves fill the link.
-        assert (11.77e6 / 2 if "direct" in launch.name else 0.9e6) < bandwidth <= LINK, launch.name
-
-
 def test_the_original_order_exceeds_the_link_and_is_suspect(cluster: Cluster) -> None:
     code, text = reframe(
         "mpich-5.0.2", "-n", "PointToPoint.*=Isend/Irecv.*=long|Preflight",
@@ -139,25 +189,10 @@ def test_a_bandwidth_above_the_link_fails_the_preflight(cluster: Cluster) -> Non
     assert "PASSED" not in text and "P: bandwidth" not in text
 
 
-def test_start_up_tells_the_daemons_share(cluster: Cluster) -> None:
-    campaign = cluster.campaign(
-        "test-start-up", "--checks", "StartUp|Preflight", "--images", "lam-7.1.4,mpich-5.0.2"
-    )
-    code = campaign.end(300)
-    launches = campaign.launches("StartUp")
-    assert code == 0 and {launch.outcome for launch in launches} == {"sound"}, campaign.text
-    for launch in launches:
-        path = campaign.folder() / "launches" / launch.name / "launch.json"
-        times = json.loads(path.read_text())["times_s"]
-        assert times["container"] > 0
-        assert ("daemons" in times) == ("lam" in launch.name), launch.name
-
-
 def test_what_mpi_and_the_container_cost_on_the_network_is_measured(cluster: Cluster) -> None:
     """Inside the image and outside it, both as Slurm starts them."""
     table = cluster.execute(
-        f"cd {PROJECT} && {sys.executable} -m campaign.cluster_performance --rounds 2 "
-        "--images mpich-5.0.2"
+        f"cd {PROJECT} && {sys.executable} -m costs.network --rounds 2 --images mpich-5.0.2"
     )
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| mpich-5.0.2")]
     assert [row[1].split(" (")[0] for row in rows] == [

@@ -1,32 +1,228 @@
 """What happens to a campaign when something breaks: one sentence, and all the rest goes on."""
 
 import os
+import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from containers import images
-from tests.cluster.conftest import PROJECT, Campaign, Cluster, wait_for
+from tests.cluster.conftest import PROJECT, Campaign, Cluster, Launch, wait_for
 
 pytestmark = pytest.mark.cluster
 MPICH = "mpich-5.0.2"
-# Two launches of some seconds each after the preflight: a fault hits the first.
+# Launches of some seconds each after the preflight: one for each fault, and one after the last.
+SEVEN_LONG = [
+    "--checks", "PointToPoint.*=((Send|Isend|Ssend)/(Recv|Irecv)|Issend/Recv).*=long|Preflight",
+    "--images", MPICH,
+]  # fmt: skip
 TWO_LONG = [
     "--checks", "PointToPoint.*=(Send|Isend)/Recv.*=long|Preflight",
     "--images", MPICH,
 ]  # fmt: skip
 
 
-def campaign_with_long_launch(cluster: Cluster, name: str) -> Campaign:
-    """Return a campaign in whose first long launch the ranks are at work."""
-    campaign = cluster.campaign(f"test-{name}", *TWO_LONG)
-    cluster.wait_for_launch("pingpong")
-    # Past the start-up, so that it is the ranks that are hit.
-    time.sleep(1.0)
-    return campaign
+@dataclass(frozen=True)
+class Hit:
+    """A launch that a fault has hit, on its nodes: that of the batch script, and the other one."""
+
+    launch: Launch
+    batch: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Faults:
+    """A campaign of which faults have hit one launch after the other."""
+
+    code: int
+    text: str
+    hits: dict[str, Hit]
+    #: What came after the last of them.
+    last: Launch
+    preflights: list[Launch]
+    #: Of a campaign that was begun beside it.
+    second: tuple[int, str]
+
+    def failed(self, fault: str) -> str:
+        """Check that the launch has failed; return its sentence."""
+        launch = self.hits[fault].launch
+        assert launch.outcome == "failed", self.text
+        return told(launch, self.text)
+
+
+def told(launch: Launch, text: str) -> str:
+    """Check that the person at the terminal reads a launch's sentence too; return it."""
+    assert launch.sentence in " ".join(text.split()), text
+    assert launch.sentence.count("\n") == 0
+    return launch.sentence
+
+
+#: Run by root where all nodes' processes are seen: waits until both ranks have been at work for a
+#: second and holds them, so that it is this launch that is hit, however slow the machine is.
+HOLD = """
+until [ "$(pgrep -c -u wyeast -x pingpong)" -ge 2 ]; do sleep 0.1; done
+sleep 1
+pkill -STOP -u wyeast -x pingpong
+scontrol show hostnames "$(squeue --noheader --states=RUNNING --format=%N)"
+"""
+
+
+def held(cluster: Cluster) -> tuple[int, int]:
+    """Wait for a launch and hold its ranks; return the nodes of the batch script and of the other.
+
+    It ends by its time limit where no rank comes, or where they have ended meanwhile.
+    """
+    batch, other = cluster.execute(f"timeout 150 sh -c {shlex.quote(HOLD)}", user="root").split()
+    return int(batch.removeprefix("node")), int(other.removeprefix("node"))
+
+
+def go_on(cluster: Cluster, node: int | None = None) -> None:
+    """Let the ranks that are held go on, those of a node or all."""
+    cluster.execute("pkill -CONT -u wyeast -x pingpong || true", user="root", node=node)
+
+
+def restart_controller(cluster: Cluster) -> None:
+    # Slurm writes down what it knows within five seconds. A controller that is killed before has
+    # forgotten the job, on any cluster, so it is written while the launch is held up.
+    time.sleep(6)
+    cluster.run("stop-controller")
+    time.sleep(4)
+    cluster.run("start-controller")
+
+
+@contextmanager
+def spoilable_image() -> Iterator[Path]:
+    """Have an image that may be spoilt; the whole one is put back afterwards."""
+    path = images.verify(PROJECT, MPICH)
+    whole = path.with_suffix(".whole")
+    os.link(path, whole)
+    copy = path.with_suffix(".copy")
+    shutil.copy(path, copy)
+    copy.rename(path)
+    try:
+        yield path
+    finally:
+        whole.rename(path)
+    images.verify(PROJECT, MPICH)
+
+
+def spoil(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(-4096, os.SEEK_END)
+        file.write(b"spoilt")
+
+
+@pytest.fixture(scope="module")
+def faults(running_cluster: Cluster) -> Faults:
+    """Return a campaign of whose launches each but the last was hit by a fault.
+
+    What a fault breaks is mended when the next launch is at work, which has gone round it.
+    """
+    cluster = running_cluster
+    wait_for(cluster.is_idle, 60, "an idle cluster")
+    hits: dict[str, Hit] = {}
+    mending: list[str] = []
+
+    def end(*words: str, mend: str = "") -> None:
+        cluster.run(*words)
+        if mend:
+            mending[:] = [mend, words[1]]
+
+    with spoilable_image() as image:
+        # By a launch's two nodes.
+        what: dict[str, Callable[[int, int], object]] = {
+            "abort": lambda batch, other: cluster.execute(
+                "pkill -ABRT -x pingpong", user="root", node=other
+            ),
+            "node": lambda batch, other: end("stop-node", str(other), mend="start-node"),
+            "link": lambda batch, other: end("cut-link", str(other), mend="mend-link"),
+            "batch": lambda batch, other: end("stop-node", str(batch), mend="start-node"),
+            "controller": lambda batch, other: restart_controller(cluster),
+            "image": lambda batch, other: spoil(image),
+        }
+        campaign = cluster.campaign("test-faults", *SEVEN_LONG)
+        try:
+            for number, (fault, hit) in enumerate(what.items()):
+                batch, other = held(cluster)
+                if number == 0:
+                    second = cluster.campaign("test-second", *TWO_LONG)
+                    refused = (second.end(), second.text)
+                if mending:
+                    cluster.run(*mending)
+                    mending.clear()
+                hit(batch, other)
+                go_on(cluster)
+                wait_for(
+                    lambda number=number: len(campaign.launches("PointToPoint")) > number,
+                    240, f"the end of a launch ({fault})",
+                )  # fmt: skip
+                hits[fault] = Hit(campaign.launches("PointToPoint")[number], batch, other)
+            code = campaign.end()
+        finally:
+            if mending:
+                cluster.run(*mending)
+            if campaign.process.poll() is None:
+                campaign.process.terminate()
+                campaign.process.wait(60)
+    launches = campaign.launches("PointToPoint")
+    assert len(launches) == len(hits) + 1, campaign.text
+    found = Faults(code, campaign.text, hits, launches[-1], campaign.launches("Preflight"), refused)
+    shutil.rmtree(campaign.folder())
+    wait_for(cluster.is_idle, 60, "an idle cluster")
+    return found
+
+
+def test_each_fault_costs_its_own_launch_alone(faults: Faults) -> None:
+    assert faults.code == 1, faults.text
+    outcomes = {fault: hit.launch.outcome for fault, hit in faults.hits.items()}
+    assert outcomes == {
+        "abort": "failed", "node": "failed", "link": "failed", "batch": "failed",
+        "controller": "sound", "image": "failed",
+    }, faults.text  # fmt: skip
+    assert [launch.outcome for launch in faults.preflights] == ["sound"]
+
+
+def test_a_rank_aborts(faults: Faults) -> None:
+    sentence = faults.failed("abort")
+    assert "pingpong ended with exit code" in sentence, sentence
+
+
+def test_a_node_dies_during_a_launch(faults: Faults) -> None:
+    sentence = faults.failed("node")
+    node = f"node{faults.hits['node'].other}"
+    assert "node failure" in sentence or node in sentence, sentence
+
+
+def test_a_link_is_cut_during_a_launch(faults: Faults) -> None:
+    sentence = faults.failed("link")
+    assert "ended by the scheduler" in sentence, sentence
+
+
+def test_the_batch_node_dies_during_a_launch(faults: Faults) -> None:
+    sentence = faults.failed("batch")
+    assert "ended by the scheduler" in sentence, sentence
+
+
+def test_the_controller_is_killed_and_restarted(faults: Faults) -> None:
+    assert faults.hits["controller"].launch.outcome == "sound", faults.text
+
+
+def test_an_image_is_corrupted_on_disk(faults: Faults) -> None:
+    sentence = faults.failed("image")
+    assert "it is not certain which image ran" in sentence and "sha256" in sentence
+    assert faults.last.outcome == "failed", faults.text
+    assert "sha256" in faults.last.sentence and "make images" in faults.last.sentence
+
+
+def test_two_campaigns_at_once(faults: Faults) -> None:
+    code, text = faults.second
+    assert code == 1 and "another campaign is measuring on site virtual" in text
 
 
 def one_failed_rest_sound(campaign: Campaign) -> str:
@@ -37,76 +233,16 @@ def one_failed_rest_sound(campaign: Campaign) -> str:
     assert len(failed) == 1, campaign.text
     assert [launch.outcome for launch in launches if launch not in failed] == ["sound"]
     assert [launch.outcome for launch in campaign.launches("Preflight")] == ["sound"]
-    # The person at the terminal reads it too, and the report lists it.
-    assert failed[0].sentence in " ".join(campaign.text.split()), campaign.text
-    assert failed[0].sentence.count("\n") == 0
-    return failed[0].sentence
-
-
-def test_a_node_dies_during_a_launch(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "node")
-    cluster.run("stop-node", "2")
-    try:
-        sentence = one_failed_rest_sound(campaign)
-    finally:
-        cluster.run("start-node", "2")
-    assert "node failure" in sentence or "node2" in sentence, sentence
-    wait_for(cluster.is_idle, 60, "an idle cluster")
-
-
-def test_the_batch_node_dies_during_a_launch(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "batch-node")
-    cluster.run("stop-node", "1")
-    try:
-        sentence = one_failed_rest_sound(campaign)
-    finally:
-        cluster.run("start-node", "1")
-    assert "ended by the scheduler" in sentence, sentence
-    wait_for(cluster.is_idle, 60, "an idle cluster")
-
-
-def test_a_link_is_cut_during_a_launch(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "link")
-    cluster.run("cut-link", "2")
-    try:
-        sentence = one_failed_rest_sound(campaign)
-    finally:
-        cluster.run("mend-link", "2")
-    assert "ended by the scheduler" in sentence, sentence
-    wait_for(cluster.is_idle, 60, "an idle cluster")
-
-
-def test_a_rank_aborts(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "abort")
-    cluster.execute("pkill -ABRT -x pingpong", user="root", node=2)
-    sentence = one_failed_rest_sound(campaign)
-    assert "pingpong ended with exit code" in sentence, sentence
-    wait_for(cluster.is_idle, 30, "an idle cluster")
+    return told(failed[0], campaign.text)
 
 
 def test_a_rank_hangs(cluster: Cluster) -> None:
     campaign = cluster.campaign("test-hang", *TWO_LONG, "--time-limit", "1m")
-    cluster.wait_for_launch("pingpong")
-    time.sleep(1.0)
-    cluster.execute("pkill -STOP -x pingpong", user="root", node=2)
+    batch, _ = held(cluster)
+    # The other rank stays as it is.
+    go_on(cluster, batch)
     sentence = one_failed_rest_sound(campaign)
     assert "time limit" in sentence, sentence
-    wait_for(cluster.is_idle, 30, "an idle cluster")
-
-
-def test_the_controller_is_killed_and_restarted(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "controller")
-    # Slurm writes down what it knows within five seconds. A controller that is killed before has
-    # forgotten the job, on any cluster, so the launch is held up until it is written.
-    cluster.execute("pkill -STOP -x pingpong || true", user="root", node=2)
-    time.sleep(6)
-    cluster.run("stop-controller")
-    time.sleep(4)
-    cluster.run("start-controller")
-    cluster.execute("pkill -CONT -x pingpong || true", user="root", node=2)
-    assert campaign.end() == 0, campaign.text
-    assert {launch.outcome for launch in campaign.launches()} == {"sound"}
-    assert len(campaign.launches("PointToPoint")) == 2
     wait_for(cluster.is_idle, 30, "an idle cluster")
 
 
@@ -125,38 +261,3 @@ def test_a_nodes_tmp_is_full(cluster: Cluster) -> None:
     assert outcomes["lam-7.1.4"].outcome == "failed"
     assert "node2: no space left in /tmp" in outcomes["lam-7.1.4"].sentence
     wait_for(cluster.is_idle, 30, "an idle cluster")
-
-
-@pytest.fixture
-def image() -> Iterator[Path]:
-    """Return an image that may be spoilt; the whole one is put back afterwards."""
-    path = images.verify(PROJECT, MPICH)
-    whole = path.with_suffix(".whole")
-    os.link(path, whole)
-    copy = path.with_suffix(".copy")
-    shutil.copy(path, copy)
-    copy.rename(path)
-    yield path
-    whole.rename(path)
-    images.verify(PROJECT, MPICH)
-
-
-def test_an_image_is_corrupted_on_disk(cluster: Cluster, image: Path) -> None:
-    campaign = campaign_with_long_launch(cluster, "image")
-    with image.open("r+b") as file:
-        file.seek(-4096, os.SEEK_END)
-        file.write(b"spoilt")
-    assert campaign.end() == 1, campaign.text
-    first, second = campaign.launches("PointToPoint")
-    assert (first.outcome, second.outcome) == ("sound", "failed"), "what was running is kept"
-    assert "sha256" in second.sentence and "make images" in second.sentence
-    wait_for(cluster.is_idle, 30, "an idle cluster")
-
-
-def test_two_campaigns_at_once(cluster: Cluster) -> None:
-    campaign = campaign_with_long_launch(cluster, "first")
-    second = cluster.campaign("test-second", *TWO_LONG)
-    assert second.end(60) == 1
-    assert "another campaign is measuring on site virtual" in second.text
-    assert campaign.end() == 0, campaign.text
-    assert {launch.outcome for launch in campaign.launches()} == {"sound"}

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from cluster import box
 from containers import images, trust
 from containers.sources import sha256_of
-from site_configs.virtual import box
 from tests.cluster.conftest import PROJECT, Checkout
 from tests.containers import travelling
 from tests.containers.travelling import PASSWORD, run
 
 pytestmark = pytest.mark.cluster
 NAME = "mpich-5.0.2"
-CHECK = f"python -m campaign.check_site --site virtual --images {NAME}"
+CHECK = f"python -m campaign.site.check --site virtual --images {NAME}"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def pull_through_registry(sender: Path, checkout: Checkout, folder: Path) -> str
         travelling.served(folder) as registry,
         travelling.narrow_way(registry.port, listener=door) as (port, _),
     ):
-        done = run(sender, "registry", "push", "--registry", registry.address(),
+        done = run(sender, "sharing.registry", "push", "--registry", registry.address(),
                    **registry.access())  # fmt: skip
         assert done.returncode == 0 and "pushed to" in done.stdout, done.stderr
         checkout.give(registry.folder / "ca.crt", "site.crt")
@@ -72,7 +72,7 @@ def test_an_image_signed_here_runs_there_if_the_senders_key_is_trusted(
     signed = images.entry_of(sender, NAME)["sha256"]
     assert "pulled from" in said and signed in said
     # `make run` would take it as it is.
-    assert "other inputs" not in said and "cannot be built" not in said
+    assert "inputs that differ" not in said and "cannot be built" not in said
     pulled = images.folder(checkout.root) / f"{NAME}.sif"
     assert sha256_of(pulled) == signed and pulled.stat().st_uid != 0
     assert images.entry_of(checkout.root, NAME)["sha256"] == signed

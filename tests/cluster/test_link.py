@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from site_configs.virtual.description import FRAME_OVERHEAD_BYTES
+from cluster.description import FRAME_OVERHEAD_BYTES
 from tests.cluster.conftest import Cluster
 
 pytestmark = pytest.mark.cluster

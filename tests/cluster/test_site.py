@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster.description import describe
 from containers import images
-from site_configs.virtual.description import describe
 from tests.cluster.conftest import PROJECT, Checkout, Cluster
 
 pytestmark = pytest.mark.cluster
@@ -46,7 +46,7 @@ def test_check_site_proves_the_cluster(cluster: Cluster) -> None:
         cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing that can be looked at stands in the way" in done.stdout
+    assert "no obstacle found without starting a job" in done.stdout
     for image, launcher in STARTED_BY.items():
         assert row_of(done.stdout, image)[1:] == [launcher, "ok"], done.stdout
 
@@ -55,16 +55,16 @@ def test_check_site_proves_the_cluster(cluster: Cluster) -> None:
     ("old", "new", "sentence"),
     [
         ("--partition=compute", "--partition=batch",
-         "no partition or queue `batch`, which `access` asks for; there are: compute"),
+         "no partition or queue `batch`, which `access` asks for; available: compute"),
         ("scheduler: squeue", "scheduler: slurm", "Slurm's accounting, which is off"),
-        ("scheduler: squeue", "scheduler: pbs", "`launch: srun` is Slurm's"),
+        ("scheduler: squeue", "scheduler: pbs", "`launch: srun` needs Slurm"),
     ],
 )  # fmt: skip
 def test_check_site_says_what_to_fix(
     cluster: Cluster, checkout: Checkout, old: str, new: str, sentence: str
 ) -> None:
     checkout.edit_site(old, new)
-    done = checkout.run(f"python -m campaign.check_site --site virtual --images {NAME}")
+    done = checkout.run(f"python -m campaign.site.check --site virtual --images {NAME}")
     assert done.returncode == 1 and sentence in done.stdout + done.stderr, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert not (checkout.root / "runs").exists()
@@ -101,6 +101,6 @@ def test_a_new_site_in_two_commands(cluster: Cluster, checkout: Checkout) -> Non
     images.folder(checkout.root).mkdir(parents=True)
     checkout.give(images.verify(PROJECT, NAME), f".wyeast/images/{NAME}.sif")
     images.write_entry(checkout.root, NAME, images.entry_of(PROJECT, NAME))
-    done = checkout.run(f"python -m campaign.check_site --site boxed --images {NAME}")
+    done = checkout.run(f"python -m campaign.site.check --site boxed --images {NAME}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert row_of(done.stdout, NAME)[1:] == [STARTED_BY[NAME], "ok"]

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from containers import images
@@ -21,10 +23,36 @@ def inside(image: Path, *command: str, **variables: str) -> subprocess.Completed
     passed = {f"APPTAINERENV_{name}": value for name, value in variables.items()}
     return subprocess.run(
         [str(apptainer_command()), "exec", *exec_options(), str(image), *command],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
         env={**os.environ, "OMPI_MCA_pml": "no-such", "MPIR_CVAR_CH4_NETMOD": "no-such",
              "LAM_MPI_SSI_rpi": "no-such", "I_MPI_FABRICS": "no-such", **passed},
     )  # fmt: skip
+
+
+def inside_one(
+    image: Path, folder: Path, commands: Sequence[Sequence[str]]
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run commands in one container, one after the other; what they leave is in a folder."""
+    script = "".join(
+        f"{shlex.join(command)} >{number}.out 2>{number}.err; echo $? >{number}.code\n"
+        for number, command in enumerate(commands)
+    )
+    done = inside(image, "sh", "-c", f"cd {shlex.quote(str(folder))}\n{script}")
+    assert done.returncode == 0, done.stderr
+    left = [[(folder / f"{number}.{kind}").read_text() for kind in ("code", "out", "err")]
+            for number in range(len(commands))]  # fmt: skip
+    return [
+        subprocess.CompletedProcess(list(command), int(code), out, error)
+        for command, (code, out, error) in zip(commands, left, strict=True)
+    ]
+
+
+def launch_of(mpi_image: Path, ranks: int, *program: str) -> list[str]:
+    """Return what starts ranks of a program, each on a core of its own where there are as many."""
+    labels = images.labels(mpi_image)
+    start = "pinned" if ranks <= (os.cpu_count() or 1) else "oversubscribed"
+    options = labels[f"org.wyeast.mpiexec.{start}"].split()
+    return [labels["org.wyeast.mpiexec"], *options, "-n", str(ranks), *program]
 
 
 def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
@@ -32,10 +60,6 @@ def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def started(
-    mpi_image: Path, *program: str, ranks: int = 2
-) -> subprocess.CompletedProcess[str]:  # fmt: skip
+def started(mpi_image: Path, *program: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
     """Start ranks of a program, each on a core of its own."""
-    options = images.labels(mpi_image)
-    command = [options["org.wyeast.mpiexec"], *options["org.wyeast.mpiexec.pinned"].split()]
-    return inside(mpi_image, *command, "-n", str(ranks), *program)
+    return inside(mpi_image, *launch_of(mpi_image, ranks, *program))

@@ -4,13 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from analysis.npb_output import read_npb_output
-from analysis.profile import impossible_time, lost_message
-from analysis.profile_records import Profile, read_profile
-from analysis.records import read_program_output
-from analysis.su3_records import Su3
 from containers import images
-from tests.containers.built_images import INTEL, LAM, PROJECT, inside, started
+from records.npb import read_npb_output
+from records.profile import Profile, impossible_time, lost_message, read_profile
+from records.program_output import read_program_output
+from records.su3 import Su3Result
+from tests.containers.built_images import (
+    INTEL,
+    LAM,
+    PROJECT,
+    inside,
+    inside_one,
+    launch_of,
+    started,
+)
 
 pytestmark = pytest.mark.real
 
@@ -81,14 +88,14 @@ def test_linpack_is_solved(mpi_image: Path, tmp_path: Path) -> None:
     assert "PASSED" in done.stdout and "1 tests completed and passed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    "program",
-    ["dgemm --n 100", "stream --array-bytes 80000", "linpack --n 50", "linpack --n 10"],
-)
-def test_rates_of_a_node(mpi_image: Path, program: str) -> None:
+RATES = ["dgemm --n 100", "stream --array-bytes 80000", "linpack --n 50", "linpack --n 10"]
+
+
+def test_rates_of_a_node(mpi_image: Path, tmp_path: Path) -> None:
     """Small blocks too: LAM has a malloc of its own, which must get back what it gave."""
-    done = started(mpi_image, *program.split(), "--iterations", "2")
-    assert done.returncode == 0 and '"record":"end"' in done.stdout, done.stderr
+    commands = [launch_of(mpi_image, 2, *program.split(), "--iterations", "2") for program in RATES]
+    for done in inside_one(mpi_image, tmp_path, commands):
+        assert done.returncode == 0 and '"record":"end"' in done.stdout, (done.args, done.stderr)
 
 
 SU3 = ["su3", *(word for side in "xyzt" for word in (f"--n{side}", "4")), "--trajectories", "5"]
@@ -101,7 +108,7 @@ def test_su3_finds_the_same_field_in_every_image(mpi_image: Path, tmp_path: Path
         assert done.returncode == 0, done.stderr
         (tmp_path / "out").write_text(done.stdout)
         [result] = read_program_output(tmp_path / "out").results
-        assert isinstance(result, Su3)
+        assert isinstance(result, Su3Result)
         found.append(result)
     both, one = found
     assert (both.ranks, one.ranks) == (2, 1)
@@ -125,13 +132,16 @@ def test_su3_by_the_neighbourhood_s_calls_is_a_sentence_where_they_lack(
     assert said == ["su3: --exchange neighbourhood: this MPI has no such calls"], done.stderr
 
 
-@pytest.mark.parametrize("benchmark", ["EP", "IS", "CG", "MG", "FT"])
-def test_nas_benchmarks_verify_in_every_image(
-    mpi_image: Path, tmp_path: Path, benchmark: str
-) -> None:
-    done = started(mpi_image, f"nas_{benchmark.lower()}", "--class", "S")
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "out").write_text(done.stdout)
-    run = read_npb_output(tmp_path / "out")
-    assert (run.benchmark, run.problem_class, run.processes) == (benchmark, "S", 2)
-    assert run.verified and not run.wrong
+BENCHMARKS = ["EP", "IS", "CG", "MG", "FT"]
+
+
+def test_nas_benchmarks_verify_in_every_image(mpi_image: Path, tmp_path: Path) -> None:
+    commands = [
+        launch_of(mpi_image, 2, f"nas_{name.lower()}", "--class", "S") for name in BENCHMARKS
+    ]
+    for name, done in zip(BENCHMARKS, inside_one(mpi_image, tmp_path, commands), strict=True):
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "out").write_text(done.stdout)
+        run = read_npb_output(tmp_path / "out")
+        assert (run.benchmark, run.problem_class, run.processes) == (name, "S", 2)
+        assert run.verified and not run.wrong

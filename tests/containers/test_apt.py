@@ -11,7 +11,7 @@ from containers import apt
 
 words = st.text(string.ascii_lowercase + string.digits + "-", min_size=1, max_size=12)
 sources = st.builds(
-    apt.Source,
+    apt.AptEntry,
     uris=st.tuples(words.map(lambda word: f"http://{word}/debian")),
     suites=st.tuples(words),
     components=st.lists(words, min_size=1, max_size=3).map(tuple),
@@ -20,7 +20,7 @@ sources = st.builds(
 )
 
 
-def one_line(source: apt.Source) -> str:
+def one_line(source: apt.AptEntry) -> str:
     options = [f"signed-by={source.signed_by}"] if source.signed_by else []
     options += ["trusted=yes"] if source.trusted else []
     bracket = f"[{' '.join(options)}] " if options else ""
@@ -28,12 +28,12 @@ def one_line(source: apt.Source) -> str:
 
 
 @given(st.lists(sources, max_size=4))
-def test_deb822_is_read_as_it_is_written(expected: list[apt.Source]) -> None:
+def test_deb822_is_read_as_it_is_written(expected: list[apt.AptEntry]) -> None:
     assert apt.parse_deb822("\n".join(source.stanza() for source in expected)) == expected
 
 
 @given(st.lists(sources, max_size=4))
-def test_both_formats_mean_the_same(expected: list[apt.Source]) -> None:
+def test_both_formats_mean_the_same(expected: list[apt.AptEntry]) -> None:
     assert apt.parse_one_line("".join(map(one_line, expected))) == expected
 
 
@@ -102,7 +102,7 @@ def test_a_machine_without_a_mirror_is_told(etc: Path) -> None:
 
 
 def test_private_configuration_clears_hooks(tmp_path: Path) -> None:
-    source = apt.Source(("http://mirror/debian",), ("sid",), ("main",))
+    source = apt.AptEntry(("http://mirror/debian",), ("sid",), ("main",))
     private = apt.PrivateApt(tmp_path / "apt", [source])
     text = private.configuration.read_text()
     assert "#clear APT::Update::Post-Invoke;" in text

@@ -70,5 +70,5 @@ def test_the_same_manifest_has_the_same_bill() -> None:
 @pytest.mark.parametrize("key", ["debian_packages", "sources", "compiler", "built_utc"])
 def test_a_manifest_that_lacks_something_is_refused(key: str) -> None:
     lacking = {name: value for name, value in MANIFEST.items() if name != key}
-    with pytest.raises(images.ImageError, match=f"is not as it must be: '{key}'"):
+    with pytest.raises(images.ImageError, match=f"is malformed: '{key}'"):
         bill_of(lacking, [])

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from containers import bases, build, commands, images, sources, staging
+from containers import bases, build, commands, images, origin, sources, staging
+from containers.apptainer import Admitted, state_of
 from containers.commands import StepError
 from containers.locking import only_build
 from containers.table import load_table
+from records.sample import sample_folder
+from tests.sif_files import said, write_sif
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "mpich-5.0.2"
@@ -35,6 +38,7 @@ def checkout(tmp_path: Path) -> Path:
         images.write_entry(tmp_path, name, {
             "file": path.name, "sha256": sources.sha256_of(path), "bytes": 8,
             "inputs_sha256": recipe.inputs_sha256(), "built_utc": "", "labels": {},
+            "origin": origin.BUILT,
         })  # fmt: skip
     return tmp_path
 
@@ -118,7 +122,11 @@ def test_a_name_that_is_not_in_the_table(checkout: Path) -> None:
 def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = {**images.entry_of(checkout, NAME), "pulled_from": "oras://somewhere"}
+    entry = {
+        **images.entry_of(checkout, NAME),
+        "origin": {"how": "pulled", "from": "oras://somewhere"},
+        "admitted": origin.word("make admit"),
+    }
     built: list[str] = []
     monkeypatch.setattr(build, "provide", lambda builds: None)
     monkeypatch.setattr(
@@ -154,9 +162,9 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
         raise StepError("the build failed", log)
 
     monkeypatch.setattr(build, "run_logged", fail)
-    monkeypatch.setattr(build, "apptainer_command", lambda: Path("apptainer"))
-    with pytest.raises(StepError, match="the disk is full, make room") as caught:
-        build.build_image(recipe, commands.Progress())
+    monkeypatch.setattr("containers.apptainer.apptainer_command", lambda: Path("apptainer"))
+    with pytest.raises(StepError, match="the disk is full; free some space") as caught:
+        build.build_image(recipe, commands.BuildProgress())
     assert str(checkout / ".wyeast" / "logs" / f"build-{NAME}.log") in str(caught.value)
     assert (checkout / images.LOCK).read_bytes() == before
     assert [path.name for path in (checkout / ".wyeast" / "build").iterdir()] == []
@@ -230,7 +238,7 @@ def test_a_variant_is_its_implementation_s_image(checkout: Path) -> None:
     path.write_bytes(b"an image")
     images.write_entry(checkout, LAM, {
         "file": path.name, "sha256": sources.sha256_of(path), "bytes": 8,
-        "inputs_sha256": one, "built_utc": "", "labels": {},
+        "inputs_sha256": one, "built_utc": "", "labels": {}, "origin": origin.BUILT,
     })  # fmt: skip
     done = run(checkout, "--images", "lam-7.1.4+lamd,lam-7.1.4+tcp,mpich-5.0.2")
     assert done.returncode == 0
@@ -250,19 +258,20 @@ def test_another_version_in_the_image_is_refused(
     recipe = build.recipe_of(checkout, LAM, "mmdebstrap")
     right = {package: version for package, version in recipe.packages.items()}
     del right["liblam4"]
-    labels = {"data": {"attributes": {"labels": recipe.labels()}}}
+    new = write_sif(checkout / "new.sif", [said(recipe.labels())])
+    made = Admitted(new, state_of(new))
     manifest = {"inputs_sha256": "x", "debian_packages": {**right, **installed}}
 
     def answer(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        text = json.dumps(labels if "inspect" in command else manifest)
-        return subprocess.CompletedProcess(command, 0, text, "")
+        assert "inspect" not in command
+        return subprocess.CompletedProcess(command, 0, json.dumps(manifest), "")
 
     monkeypatch.setattr("subprocess.run", answer)
     monkeypatch.setattr("containers.apptainer.apptainer_command", lambda: Path("apptainer"))
     with pytest.raises(StepError, match=sentence):
-        build.check_content(Path("new.sif"), recipe, "x", checkout / "log")
+        build.check_content(made, recipe, "x", checkout / "log")
     manifest["debian_packages"] = {**right, "liblam4:amd64": recipe.packages["liblam4"]}
-    assert build.check_content(Path("new.sif"), recipe, "x", checkout / "log")
+    assert build.check_content(made, recipe, "x", checkout / "log")
 
 
 def test_what_is_left_out_of_a_wheel(tmp_path: Path) -> None:
@@ -285,8 +294,9 @@ def test_what_is_left_out_of_a_wheel(tmp_path: Path) -> None:
 def test_a_version_that_the_mirror_lacks_is_said(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("E: Version '7.1.4-7+b1' for 'liblam4' was not found\n")
-    assert "the mirror has not liblam4 7.1.4-7+b1, which containers/sources.lock" in bases._lacking(
-        log
+    assert (
+        "the mirror does not have liblam4 7.1.4-7+b1, which containers/sources.lock"
+        in bases._lacking(log)
     )
     log.write_text("E: something else\n")
     assert bases._lacking(log) == ""
@@ -294,7 +304,8 @@ def test_a_version_that_the_mirror_lacks_is_said(tmp_path: Path) -> None:
 
 def test_labels_say_which_hpl_there_is(checkout: Path) -> None:
     """It is the one that the archive's own program says it is."""
-    sample = next((PROJECT / "runs/sample/launches").glob("round001_Linpack_*mpich*")) / "stdout"
+    launches = sample_folder(PROJECT) / "launches"
+    sample = next(launches.glob("round001_Linpack_*mpich*")) / "stdout"
     said = build.recipe_of(checkout, NAME, "mmdebstrap").labels()["org.wyeast.hpl"]
     assert f"HPLinpack {said} " in sample.read_text()
     pvm = build.recipe_of(checkout, "pvm-3.4.6", "mmdebstrap").labels()

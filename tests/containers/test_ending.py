@@ -21,13 +21,13 @@ def fail(error: BaseException) -> int:
         (ImageError("there is no image"), 1, "sign: there is no image"),
         (PermissionError(13, "Permission denied", "a.sif"), 1, "sign: a.sif: Permission denied"),
         (OSError("no file at all"), 1, "sign: no file at all"),
-        (KeyboardInterrupt(), 130, "sign: interrupted; images are as they were"),
+        (KeyboardInterrupt(), 130, "sign: interrupted; the images are unchanged"),
     ],
 )
 def test_every_end_is_a_sentence(
     error: BaseException, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ends = exit_code("sign", lambda: fail(error), (ImageError,), "images are as they were")
+    ends = exit_code("sign", lambda: fail(error), (ImageError,), "the images are unchanged")
     assert (ends, capsys.readouterr()) == (code, ("", f"{sentence}\n"))
 
 
@@ -44,7 +44,7 @@ def test_a_mistake_of_the_program_is_not_hidden() -> None:
 @pytest.mark.parametrize(
     ("module", "words", "sentence"),
     [
-        ("registry", ["push"], "push: say which registry"),
+        ("sharing.registry", ["push"], "push: say which registry"),
         ("trust", ["verify", "--images", "no-such"], "verify: "),
         ("bill_of_materials", ["--images", "no-such"], "bill: "),
     ],

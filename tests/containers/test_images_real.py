@@ -7,16 +7,15 @@ import shutil
 import statistics
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from analysis.netpipe_output import read_netpipe_output
 from containers import bill_of_materials, images, staging
 from containers.apptainer import apptainer_command, call, exec_options
 from containers.table import load_table
+from records.netpipe import read_netpipe_output
 from tests.containers.built_images import (
     INTEL,
     LAM,
@@ -24,9 +23,12 @@ from tests.containers.built_images import (
     PVM,
     PVM_ECHO,
     inside,
+    inside_one,
+    launch_of,
     records,
     started,
 )
+from tests.other_user import ordinary_user
 
 pytestmark = pytest.mark.real
 
@@ -71,7 +73,7 @@ def test_manifest(name: str, image: Path) -> None:
 def test_the_bill_inside_is_the_one_beside(of: str, _built: None) -> None:
     image = images.verify(PROJECT, of)
     bill_of_materials.path_of(image).unlink(missing_ok=True)
-    for outcome in ("written: ", "is there already: "):
+    for outcome in ("written: ", "up to date: "):
         command = [sys.executable, "-m", "containers.bill_of_materials", "--images", of]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and done.stdout.startswith(outcome), done.stderr
@@ -83,6 +85,7 @@ def test_the_bill_inside_is_the_one_beside(of: str, _built: None) -> None:
     assert call("sif", "dump", number, image) == beside
 
 
+@pytest.mark.measures
 def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
     mpi: str, mpi_image: Path
 ) -> None:
@@ -123,26 +126,29 @@ BAD_ARGUMENTS_OF_PVM = [
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], program: str) -> None:
-    assert done.returncode == 2, (done.returncode, done.stderr)
-    assert done.stdout == ""
+    assert done.returncode == 2, (done.args, done.returncode, done.stderr)
+    assert done.stdout == "", done.args
     said = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
-    assert len(said) == 1, done.stderr
+    assert len(said) == 1, (done.args, done.stderr)
 
 
-@pytest.mark.parametrize(("program", "ranks", "arguments"), BAD_ARGUMENTS)
-def test_bad_arguments_are_one_sentence_in_every_image(
-    mpi_image: Path, program: str, ranks: int, arguments: list[str]
-) -> None:
-    options = images.labels(mpi_image)
-    start = "pinned" if ranks <= (os.cpu_count() or 1) else "oversubscribed"
-    command = [options["org.wyeast.mpiexec"], *options[f"org.wyeast.mpiexec.{start}"].split()]
-    assert_refused(inside(mpi_image, *command, "-n", str(ranks), program, *arguments), program)
+def test_bad_arguments_are_one_sentence_in_every_image(mpi_image: Path, tmp_path: Path) -> None:
+    commands = [
+        launch_of(mpi_image, ranks, program, *arguments)
+        for program, ranks, arguments in BAD_ARGUMENTS
+    ]
+    found = inside_one(mpi_image, tmp_path, commands)
+    for (program, *_), done in zip(BAD_ARGUMENTS, found, strict=True):
+        assert_refused(done, program)
 
 
-@pytest.mark.parametrize(("ranks", "arguments"), BAD_ARGUMENTS_OF_PVM)
-def test_bad_arguments_are_one_sentence_of_pvm(pvm: Path, ranks: int, arguments: list[str]) -> None:
-    done = inside(pvm, "pvm_ranks", "-n", str(ranks), "pvm_echo", *arguments)
-    assert_refused(done, "pvm_echo")
+def test_bad_arguments_are_one_sentence_of_pvm(pvm: Path, tmp_path: Path) -> None:
+    commands = [
+        ["pvm_ranks", "-n", str(ranks), "pvm_echo", *arguments]
+        for ranks, arguments in BAD_ARGUMENTS_OF_PVM
+    ]
+    for done in inside_one(pvm, tmp_path, commands):
+        assert_refused(done, "pvm_echo")
 
 
 def test_more_ranks_than_cores(mpi_image: Path) -> None:
@@ -216,6 +222,7 @@ def echo_over_sockets(image: Path) -> dict[int, float]:
     return {one["message_bytes"]: one["time_s"]["median"] / 2 for one in results}  # type: ignore[index, misc]
 
 
+@pytest.mark.measures
 def test_netpipe_over_sockets_agrees_with_ours(_built: None, tmp_path: Path) -> None:
     """Plausible, no more: the programs take turns, and the machine may have other work."""
     image = images.verify(PROJECT, "mpich-5.0.2")
@@ -261,16 +268,8 @@ def user() -> Iterator[str]:
     if os.geteuid() != 0:
         yield pwd.getpwuid(os.geteuid()).pw_name
         return
-    name = f"wyeast-{uuid.uuid4().hex[:8]}"
-    fuse = Path("/dev/fuse")
-    mode = fuse.stat().st_mode & 0o777
-    subprocess.run(["useradd", "--create-home", name], check=True)
-    try:
-        fuse.chmod(0o666)
+    with ordinary_user() as name:
         yield name
-    finally:
-        fuse.chmod(mode)
-        subprocess.run(["userdel", "--remove", name], check=True, capture_output=True)
 
 
 def test_an_ordinary_user_can_run_it(user: str, image: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from containers import images, sources
+from containers import table as containers_table
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +68,32 @@ def test_what_is_no_lock_is_refused(tmp_path: Path, text: str) -> None:
         images.load_lock(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None, "text", [], {}, {"file": None}, {"file": "mpich-5.0.2.sif"}, {"sha256": "0" * 64},
+        {"file": "../mpich-5.0.2.sif", "sha256": "0" * 64}, {"file": "", "sha256": "0" * 64},
+        {"file": "/etc/x.sif", "sha256": "0" * 64}, {"file": "mpich-5.0.2.sif", "sha256": 5},
+        {"file": "mpich-5.0.2.sif", "sha256": "0" * 63}, {"file": "\0.sif", "sha256": "0" * 64},
+    ],
+)  # fmt: skip
+def test_an_entry_of_no_image_is_refused_with_what_to_do(tmp_path: Path, entry: Any) -> None:
+    (tmp_path / "containers").mkdir()
+    lock = {"schema": images.SCHEMA, "images": {"mpich-5.0.2": entry}}
+    (tmp_path / images.LOCK).write_text(json.dumps(lock))
+    for ask in (images.load_lock, images.available, lambda root: images.verify(root, "x")):
+        with pytest.raises(images.ImageError, match=r"remove that entry .* make images"):
+            ask(tmp_path)
+
+
+@pytest.mark.parametrize("found", ["null", "[]", '"x"'])
+def test_a_lock_without_images_is_refused(tmp_path: Path, found: str) -> None:
+    (tmp_path / "containers").mkdir()
+    (tmp_path / images.LOCK).write_text(f'{{"schema": "{images.SCHEMA}", "images": {found}}}')
+    with pytest.raises(images.ImageError, match="remove it and build again"):
+        images.available(tmp_path)
+
+
 def test_no_half_written_lock_is_left(tmp_path: Path) -> None:
     place(tmp_path)
     before = (tmp_path / images.LOCK).read_bytes()
@@ -123,10 +150,12 @@ def test_the_project_s_own_lock_pins_what_the_table_names() -> None:
 def test_variants_are_of_the_same_image(tmp_path: Path) -> None:
     variant = {"org.wyeast.variant.slow": "SPEED=slow DEPTH=2", "org.wyeast.pmi": "pmi2"}
     path = place(tmp_path, labels=variant)
-    assert images.split_variant("mpich-5.0.2+slow") == ("mpich-5.0.2", "slow")
-    assert images.split_variant("mpich-5.0.2") == ("mpich-5.0.2", None)
+    assert containers_table.split_variant("mpich-5.0.2+slow") == ("mpich-5.0.2", "slow")
+    assert containers_table.split_variant("mpich-5.0.2") == ("mpich-5.0.2", None)
     assert images.verify(tmp_path, "mpich-5.0.2+slow") == path
-    assert images.variants_of(images.labels(path)) == {"slow": {"SPEED": "slow", "DEPTH": "2"}}
+    assert images.read_labels(images.labels(path), "it").variants == {
+        "slow": {"SPEED": "slow", "DEPTH": "2"}
+    }
     with pytest.raises(images.ImageError, match=r"no variant `slo`; use one of mpich-5.0.2\+slow"):
         images.verify(tmp_path, "mpich-5.0.2+slo")
     with pytest.raises(images.ImageError, match=r"make images IMAGES=lam-7.1.4$"):
@@ -144,5 +173,5 @@ def test_a_broken_lock_is_refused(tmp_path: Path) -> None:
     data = json.loads((PROJECT / sources.LOCK).read_text())
     data["wheels"]["mpich-5.0.2"]["sha"] = "typo"
     (tmp_path / sources.LOCK).write_text(json.dumps(data))
-    with pytest.raises(sources.SourceError, match="is not as it must be"):
+    with pytest.raises(sources.SourceError, match="is malformed"):
         sources.load_sources(tmp_path)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from campaign.__main__ import chosen
-from campaign.folder import CampaignError
+from campaign.measuring import chosen
 from containers import bases, host_mpi, images, installed, packing, sources, trust
 from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack
 from containers.table import Packed, TableError, load_table, with_entry
+from records.base import CampaignError
 from tests.containers.machine_mpis import NAME, PROJECT, build, measure, remove, unpacked
 
 MPICH = "mpich-5.0.2"
@@ -54,6 +54,7 @@ def packed(older: Path) -> Iterator[str]:
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_a_packed_mpi_is_an_implementation_like_any_other(packed: str, older: Path) -> None:
     image = images.verify(PROJECT, packed)
     labels = {key.removeprefix("org.wyeast."): v for key, v in images.labels(image).items()}
@@ -81,6 +82,7 @@ def test_a_packed_mpi_is_an_implementation_like_any_other(packed: str, older: Pa
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_what_was_packed_may_go_but_not_change(packed: str, older: Path) -> None:
     again = build("--images", packed)
     assert again.returncode == 0 and "up to date" in again.stdout
@@ -91,7 +93,7 @@ def test_what_was_packed_may_go_but_not_change(packed: str, older: Path) -> None
     away = older.rename(older.with_name("away"))
     try:
         assert build("--images", packed).returncode == 0
-        assert "is gone, and its image has to be built" in refusal(
+        assert "is gone, and its image has to be rebuilt" in refusal(
             build("--images", packed, "--force")
         )
     finally:
@@ -99,6 +101,7 @@ def test_what_was_packed_may_go_but_not_change(packed: str, older: Path) -> None
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_a_newer_c_library_is_refused(packed: str, older: Path, tmp_path: Path) -> None:
     versions, module = tmp_path / "versions", older / "lib" / "newer.so"
     versions.write_text("GLIBC_2.99 { global: of_tomorrow; };\n")
@@ -110,22 +113,23 @@ def test_a_newer_c_library_is_refused(packed: str, older: Path, tmp_path: Path) 
     table = load_table(PROJECT)
     base = bases.bases_of(
         PROJECT, table, table.resolve(packed), sources.load_sources(PROJECT), "mmdebstrap"
-    )[1].path(PROJECT / ".wyeast")
+    )[1]
     found = installed.find(str(older), table, ("mpicc",))
     with pytest.raises(installed.PrefixError, match=r"newer\.so needs GLIBC_2\.99 of libc\.so\.6"):
-        packing.survey(found, [], base)
+        packing.survey(found, [], bases.admit(base, PROJECT / ".wyeast"))
     module.unlink()
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
     prefix = unpacked("mpich-3.4.3", tmp_path / "mpich")
     for name, sentence in (
         ("mpich-4.0", "says that it is mpich 3.4.3; call it mpich-3.4.3"),
         ("openmpi-site", "says that it is mpich 3.4.3; call it mpich-3.4.3"),
-        (MPICH, "has an implementation of that name; take another"),
-        ("a+b", "a name has small letters"),
-        ("mpich-3.4", "containers have /tmp from the machine"),
+        (MPICH, "already has an implementation of that name; choose another"),
+        ("a+b", "a name consists of lower-case letters"),
+        ("mpich-3.4", "containers take /tmp from the machine"),
     ):
         with pytest.raises(installed.PrefixError, match=re.escape(sentence)):
             pack(PROJECT, str(prefix), name, "mmdebstrap")
@@ -138,7 +142,7 @@ def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
         (tmp_path / "bin" / program).touch(mode=0o755)
     for place, sentence in (
         (tmp_path, "no shared library of MPI"),
-        (tmp_path / "none", "no folder"),
+        (tmp_path / "none", "is not a folder"),
     ):
         with pytest.raises(installed.PrefixError, match=sentence):
             pack(PROJECT, str(place), "x", "mmdebstrap")
@@ -146,6 +150,7 @@ def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_the_machine_s_own_mpi_is_used_and_proven(older: Path) -> None:
     launches = measure("--images", MPICH, "--host-mpi", str(older))
     assert [launch["implementation"] for launch in launches] == [f"{MPICH}+host-mpich-3.4.3"] * 2
@@ -153,6 +158,7 @@ def test_the_machine_s_own_mpi_is_used_and_proven(older: Path) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.measures
 def test_another_interface_is_refused(
     place: Path,
     older: Path,
@@ -170,7 +176,7 @@ def test_another_interface_is_refused(
     assert names == [f"{MPICH}+{facts['variant']}", MPICH]
     assert "pairs (MPI_Precv_init)" in capsys.readouterr().err
     host_mpi.bind_again(PROJECT, facts, names, "local")
-    with pytest.raises(installed.PrefixError, match="another than the one that the campaign began"):
+    with pytest.raises(installed.PrefixError, match="not the one that the campaign began"):
         host_mpi.bind_again(PROJECT, {**facts, "library_sha256": "0"}, names, "local")
 
 
@@ -190,7 +196,7 @@ def test_an_mpi_is_bound_into_no_image_that_the_site_refuses(
         tmp_path / "mpi", library, "MPICH Version: 5.0.2", "mpich", "5.0.2", "pmi2", "its words"
     )
     monkeypatch.setattr(installed, "find", lambda *_: found)
-    monkeypatch.setattr(images, "verify", lambda root, name: library)
+    monkeypatch.setattr(images, "verified", lambda root, name: (library, ()))
     monkeypatch.setattr(trust, "_named_signers", lambda path: set())
     monkeypatch.setattr(host_mpi, "_ldd", lambda *_: pytest.fail("the image was run"))
     with pytest.raises(trust.TrustError, match="is not signed"):
@@ -217,7 +223,7 @@ def test_a_local_entry_is_of_the_table_and_no_other_may_be_packed() -> None:
     assert (found.prefix, found.pmi) == ("/opt/x", "pmi2")
     with pytest.raises(TableError, match=r"own\.yaml: implementations\.own: unknown key `pmy`"):
         with_entry(table, "own", f"{ENTRY}pmy: pmi2\n", "own.yaml")
-    with pytest.raises(TableError, match=f"has {MPICH}, too"):
+    with pytest.raises(TableError, match=f"also has {MPICH}"):
         with_entry(table, MPICH, ENTRY, "own.yaml")
     with pytest.raises(TableError, match="make image PREFIX="):
         with_entry(table, "own", re.sub("packed.*", "", ENTRY), "own.yaml")

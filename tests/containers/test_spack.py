@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from containers import spack, spack_environment, spack_mirror
 from containers.programs import ProvisionError
 from containers.sources import load_sources, sha256_of
-from containers.spack_environment import SpackError
+from containers.spack import environment as spack_environment
+from containers.spack import mirror as spack_mirror
+from containers.spack import tool as spack
+from containers.spack.environment import SpackError
 from containers.table import load_table
 from spack_repo.wyeast import linkage
 
@@ -242,7 +244,7 @@ HWLOC = {"name": "hwloc", "version": "2.11.1", "parameters": {"pci": True, "cfla
     [
         (None, [HWLOC], ["new: 1 packages"]),
         ([HWLOC], [HWLOC], ["no change"]),
-        ([HWLOC], [{**HWLOC, "h": "x"}], ["the same packages, built by changed recipes"]),
+        ([HWLOC], [{**HWLOC, "h": "x"}], ["the same packages, built from changed recipes"]),
         ([HWLOC], [{**HWLOC, "version": "2.12"}], ["hwloc: 2.11.1 became 2.12"]),
         ([HWLOC], [{**HWLOC, "parameters": {"pci": False}}], ["hwloc: +pci became ~pci"]),
         ([], [HWLOC], ["hwloc 2.11.1 is new"]),
@@ -261,7 +263,7 @@ def test_a_difference_in_words(old: Any, new: Any, words: list[str]) -> None:
 
 def test_what_is_no_lock_is_refused() -> None:
     for text in ("", "[]", "{}", '{"_meta": {"file-type": "other"}}'):
-        with pytest.raises(SpackError, match="no lock of Spack's"):
+        with pytest.raises(SpackError, match="not a Spack lock"):
             spack_environment.read_lock(text)
 
 
@@ -303,7 +305,7 @@ def test_an_old_spack_leaves_real_tests_out_and_one_that_is_named_fails_them(
 
 def test_what_is_no_spack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPACK_ROOT", str(tmp_path))
-    with pytest.raises(ProvisionError, match="is no Spack"):
+    with pytest.raises(ProvisionError, match="is not a Spack"):
         spack.find(tmp_path)
 
 
@@ -343,7 +345,7 @@ def test_a_spack_that_hangs_is_said_and_no_configuration_of_the_user_s_is_read(
     assert spack.find(tmp_path) == spack.Spack(folder, folder, "1.1.0")
     monkeypatch.setattr(spack, "PATIENCE", 0.2)
     (tmp_path / "hang").touch()
-    with pytest.raises(ProvisionError, match=f"{' '.join(words)} does not end within 0.2 s"):
+    with pytest.raises(ProvisionError, match=f"{' '.join(words)} did not finish within 0.2 s"):
         spack.find(tmp_path)
 
 

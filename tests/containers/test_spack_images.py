@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
-from containers import build, spack, spack_environment, spack_image, spack_lock, spack_mirror
+from containers import build
+from containers.apptainer import Admitted
 from containers.commands import StepError
+from containers.spack import environment as spack_environment
+from containers.spack import image as spack_image
+from containers.spack import lock as spack_lock
+from containers.spack import mirror as spack_mirror
+from containers.spack import tool as spack
 from containers.table import TableError, load_table, parse_table
 from spack_repo.wyeast import linkage
 from tests.containers import travelling
@@ -46,8 +52,8 @@ def programs_of_checks() -> set[str]:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Assign):
-                (target,) = node.targets
-                if "program" not in (getattr(target, "id", ""), getattr(target, "attr", "")):
+                named = {getattr(one, key, "") for one in node.targets for key in ("id", "attr")}
+                if "program" not in named:
                     continue
                 whole = node.value
                 parts = [whole.body, whole.orelse] if isinstance(whole, ast.IfExp) else [whole]
@@ -130,10 +136,11 @@ def test_an_image_without_its_label_is_refused(
     monkeypatch.setattr("containers.images.labels_inside", lambda image: labels)
     manifest = {"inputs_sha256": "x", "debian_packages": {}}
     monkeypatch.setattr("containers.build.call", lambda *words: json.dumps(manifest))
+    made = Admitted(Path("new.sif"), ())
     with pytest.raises(StepError, match="labels are not those"):
-        build.check_content(Path("new.sif"), recipe, "x", tmp_path / "log")
+        build.check_content(made, recipe, "x", tmp_path / "log")
     labels |= recipe.labels()
-    assert build.check_content(Path("new.sif"), recipe, "x", tmp_path / "log") == labels
+    assert build.check_content(made, recipe, "x", tmp_path / "log") == labels
 
 
 @pytest.mark.parametrize(
@@ -265,9 +272,9 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             done.append(base.name)
 
     def run(
-        root: Path, found: object, base: Path, name: str, environment: Path, *words: str
+        root: Path, found: object, base: Admitted, name: str, environment: Path, *words: str
     ) -> subprocess.CompletedProcess[str]:
-        assert base.exists(), "Spack runs in it"
+        assert base.path.exists(), "Spack runs in it"
         (environment / "spack.lock").write_text('{"_meta": {"file-type": "spack-lockfile"}, '
                                                 '"concrete_specs": {}, "roots": []}')  # fmt: skip
         done.append(" ".join(words[:2]))

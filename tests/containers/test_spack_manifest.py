@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from containers import spack, spack_environment, spack_image, staging
+from containers import staging
+from containers.spack import environment as spack_environment
+from containers.spack import image as spack_image
+from containers.spack import tool as spack
 from tests.containers.test_spack import (
     LOCKED,
     PROJECT,

@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from containers import build, images, spack, spack_environment, spack_mirror
+from containers import build, images
 from containers.apptainer import call, exec_options
 from containers.programs import ProvisionError
 from containers.sources import fetch_archive, load_sources
+from containers.spack import environment as spack_environment
+from containers.spack import mirror as spack_mirror
+from containers.spack import tool as spack
 from containers.table import load_table
 from spack_repo.wyeast import linkage
 from tests import bare_mpi
@@ -60,7 +63,7 @@ def test_a_lock_is_what_spack_makes_of_the_environment(found: spack.Spack, name:
     # Another Spack may call the same thing by another hash.
     assert spack_environment.difference(kept, made) in (
         ["no change"],
-        ["the same packages, built by changed recipes"],
+        ["the same packages, built from changed recipes"],
     )
 
 

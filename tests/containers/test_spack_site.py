@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-from containers import spack, spack_environment, spack_image, spack_lock, spack_site
 from containers.programs import ProvisionError
+from containers.spack import environment as spack_environment
+from containers.spack import image as spack_image
+from containers.spack import lock as spack_lock
+from containers.spack import site as spack_site
+from containers.spack import tool as spack
 from tests.containers import travelling
 from tests.containers.test_spack import PROJECT
 from tests.containers.test_spack_images import FOUND, recipe_of
@@ -78,11 +82,13 @@ def test_a_site_without_a_folder_or_with_a_wrong_one_is_refused(
 ) -> None:
     assert "nothing, since it has no mirrors" in str(spack_site.sentence(checkout))
     with_mirrors(checkout, disk="/nowhere/at/all")
-    with pytest.raises(ProvisionError, match="/nowhere/at/all, the site's mirror disk, is no fold"):
+    with pytest.raises(
+        ProvisionError, match="/nowhere/at/all, the site's mirror disk, is not a fold"
+    ):
         scope_of(checkout)
     for text in ("mirrors: [a]", "mirrors: {a: {binary: true}}", "{", "mirrors: {a: 1}"):
         (checkout / "site_configs/mine/spack/mirrors.yaml").write_text(text)
-        with pytest.raises(ProvisionError, match=r"mirrors\.yaml is not as Spack's") as caught:
+        with pytest.raises(ProvisionError, match=r"mirrors\.yaml does not match Spack's") as caught:
             scope_of(checkout)
         assert str(caught.value).startswith("site_configs/mine")
     monkeypatch.setenv("WYEAST_SITE", "other")

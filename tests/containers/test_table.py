@@ -25,7 +25,7 @@ def test_the_project_s_own_table() -> None:
     assert set(labels) == {
         f"org.wyeast.{key}"
         for key in ("implementation", "family", "version", "builder", "interface", "pmi", "mpiexec",
-                    "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit")
+                    "mpiexec.pinned", "mpiexec.oversubscribed", "eager_limit", "init_wait")
     }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_choices() -> None:
     assert own.choose("mpich-5.0.2, mpich-5.0.2") == ["mpich-5.0.2"]
     with pytest.raises(table.TableError, match=r"did you mean `mpich-5.0.2`"):
         own.choose("mpich-5.0.1")
-    with pytest.raises(table.TableError, match="no implementation is chosen"):
+    with pytest.raises(table.TableError, match="selects no implementation"):
         own.choose(",")
 
 

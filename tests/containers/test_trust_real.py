@@ -82,7 +82,7 @@ def test_a_signed_image_is_verified_and_its_digest_renewed(checkout: Path, folde
     after = images.entry_of(checkout, NAME)
     assert after["sha256"] != before["sha256"]
     assert after["inputs_sha256"] == before["inputs_sha256"]
-    assert trust.admit(checkout, NAME, SITE) == images.verify(checkout, NAME)
+    assert trust.admit(checkout, NAME, SITE).path == images.verify(checkout, NAME)
     done = run(checkout, "trust", "verify")
     assert done.returncode == 0 and good in done.stdout
     done = run(checkout, "trust", "verify", "--key", "0" * 40)
@@ -105,7 +105,7 @@ def test_several_keys_are_asked_to_be_named(checkout: Path, folder: Path) -> Non
 def test_an_unsigned_image_is_refused_where_the_site_asks_for_signatures(checkout: Path) -> None:
     assert_refused(checkout, "is not signed")
     # As it always was for the others.
-    assert trust.admit(checkout, NAME, {}) == images.verify(checkout, NAME)
+    assert trust.admit(checkout, NAME, {}).path == images.verify(checkout, NAME)
     with pytest.raises(images.ImageError, match="use one of known, signed"):
         trust.admit(checkout, NAME, {"image_policy": "sined"})
 
@@ -161,7 +161,7 @@ def test_a_file_system_that_is_added_after_signing_is_found(
 def test_a_private_key_among_the_trusted_is_refused(checkout: Path, folder: Path) -> None:
     sign_by_hand(checkout, folder, "good")
     (checkout / trust.FOLDER / "x.asc").write_text((folder / "good.secret").read_text())
-    assert_refused(checkout, "has a private key")
+    assert_refused(checkout, "contains a private key")
     (checkout / trust.FOLDER / "x.asc").write_text("nothing")
     assert_refused(checkout, "x.asc cannot be read as a key")
 

@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers import build, images, sources
+from containers import build, images, origin, sources
 from containers.apptainer import apptainer_command, call
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "mpich-5.0.2"
 PASSWORD = "only-for-this-test"
+#: An address of RFC 1918, which a namespace of the network's own gets.
+PRIVATE = "10.77.0.1"
 
 
 def new_checkout(root: Path) -> Path:
@@ -61,6 +63,7 @@ def lock_again(root: Path, name: str) -> None:
         "file": path.name, "sha256": sources.sha256_of(path), "bytes": path.stat().st_size,
         "inputs_sha256": build.recipe_of(root, name, "mmdebstrap").inputs_sha256(),
         "built_utc": "2026-01-01T00:00:00Z", "labels": images.labels_inside(path),
+        "origin": origin.BUILT,
     })  # fmt: skip
 
 
@@ -113,12 +116,12 @@ def free_port() -> int:
 
 
 def make_certificates(folder: Path) -> None:
-    """A certificate authority, and a certificate of it for localhost."""
+    """A certificate authority, and a certificate of it for localhost and a private address."""
     new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes"]
     ca = ["-keyout", f"{folder}/ca.key", "-out", f"{folder}/ca.crt"]
     make(*new, "-x509", "-days", "2", "-subj", "/CN=a site's own authority", *ca)
     make(*new, "-subj", "/CN=localhost", "-keyout", f"{folder}/key", "-out", f"{folder}/request")
-    (folder / "extensions").write_text("subjectAltName=DNS:localhost")
+    (folder / "extensions").write_text(f"subjectAltName=DNS:localhost,IP:{PRIVATE}")
     make("openssl", "x509", "-req", "-in", f"{folder}/request", "-CA", f"{folder}/ca.crt",
          "-CAkey", f"{folder}/ca.key", "-CAcreateserial", "-days", "2",
          "-extfile", f"{folder}/extensions", "-out", f"{folder}/crt")  # fmt: skip

@@ -1,8 +1,9 @@
 """The real ReFrame and the real checks over an image that a script stands in for.
 
-The script plays `apptainer`: it answers `inspect` with labels and `exec` with canned output. So
-every way in which a launch can go wrong is provoked without a wrong machine. "NOW" in the output
-becomes the time at which it is printed.
+The script plays `apptainer`: it answers `exec` with canned output, and `sif` with the objects of an
+image. The image is a SIF file that has labels and nothing else. So every way in which a launch can
+go wrong is provoked without a wrong machine. "NOW" in the output becomes the time at which it is
+printed.
 """
 
 import hashlib
@@ -10,12 +11,13 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.sif_files import said, write_sif
 from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -29,21 +31,29 @@ LABELS = {
     "org.wyeast.mpiexec.oversubscribed": "",
     "org.wyeast.foreign_programs": "IMB-MPI1",
 }
+#: What it plays is in $STAND_IN, and what one launch has for itself in a folder of that.
 APPTAINER = """#!/bin/sh
+play=
+case "$*" in
+    *--env=PLAY=*) play=${*##*--env=PLAY=}; play=plays/${play%% *}/ ;;
+esac
+of() {
+    if [ -e "$STAND_IN/$play$1" ]; then echo "$STAND_IN/$play$1"; else echo "$STAND_IN/$1"; fi
+}
 case "$1" in
-    inspect) cat "$STAND_IN/labels.json" ;;
+    sif) echo "3 |1 |NONE |40960-53960704 |FS (Squashfs/*System/amd64)" ;;
     *) case "$*" in
            *hpl_dat*) exit 0 ;;
-           *preflight*) cat "$STAND_IN/preflight.out" ;;
+           *preflight*) cat "$(of preflight.out)" ;;
            *NPmpi*) file=${*##* -o }
-                    [ ! -f "$STAND_IN/netpipe.out" ] || cp "$STAND_IN/netpipe.out" "${file%% *}"
-                    cat "$STAND_IN/netpipe.stdout"; exit $(cat "$STAND_IN/netpipe.code") ;;
-           *IMB-MPI1*) cat "$STAND_IN/imb.stdout" ;;
-           */bin/true) exit $(cat "$STAND_IN/container_code") ;;
-           *) [ ! -f "$STAND_IN/profile.jsonl" ] || cp "$STAND_IN/profile.jsonl" .
+                    [ ! -f "$(of netpipe.out)" ] || cp "$(of netpipe.out)" "${file%% *}"
+                    cat "$(of netpipe.stdout)"; exit $(cat "$(of netpipe.code)") ;;
+           *IMB-MPI1*) cat "$(of imb.stdout)" ;;
+           */bin/true) exit $(cat "$(of container_code)") ;;
+           *) [ ! -f "$(of profile.jsonl)" ] || cp "$(of profile.jsonl)" profile.jsonl
               [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
-              sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$STAND_IN/stdout"
-              cat "$STAND_IN/stderr" >&2; exit $(cat "$STAND_IN/code") ;;
+              sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$(of stdout)"
+              cat "$(of stderr)" >&2; exit $(cat "$(of code)") ;;
        esac ;;
 esac
 """
@@ -52,7 +62,7 @@ esac
 def header(program: str, ranks: int = 2, **more: object) -> dict[str, object]:
     return {
         "record": "header",
-        "format": "wyeast-records-1",
+        "format": "wyeast-records-2",
         "program": program,
         "program_version": "1.0.0",
         "library": "MPICH Version: 5.0.2",
@@ -60,10 +70,11 @@ def header(program: str, ranks: int = 2, **more: object) -> dict[str, object]:
         "ranks": ranks,
         "hosts": ["node"] * ranks,
         "processors": [[rank] for rank in range(ranks)],
-        "clock": "MPI_Wtime",
+        "clock": "CLOCK_MONOTONIC",
         "clock_tick_s": 1e-9,
         "clock_resolution_s": 2.5e-8,
         "started_utc": "2026-01-01T00:00:00Z",
+        "mpi_wtime": {"tick_s": 1e-9, "resolution_s": 2.5e-8, "cost_s": 2.5e-8},
         "parameters": {},
         **more,
     }
@@ -123,21 +134,25 @@ class Outcome:
         return " | ".join(re.findall(r"(?:Reason|ERROR): (.*)", self.text))
 
 
-def check_path(only: str) -> list[str]:
+def check_path(only: str, project: Path = PROJECT) -> list[str]:
     """Return where the checks are: the files of those that are named, else the whole folder.
 
     Loading all of them takes most of a test's time.
     """
     files = {
         name: file
-        for file in (PROJECT / "reframe_checks").glob("*.py")
+        for file in (project / "reframe_checks").glob("*.py")
         for name in re.findall(r"^class (\w+)\(", file.read_text(), re.M)
     }
     named = {files[name] for name in re.findall(r"[A-Z]\w+", only) if name in files}
     if not named:
-        return ["-c", str(PROJECT / "reframe_checks")]
+        return ["-c", str(project / "reframe_checks")]
     named |= {files["Preflight"]}
     return [word for file in sorted(named) for word in ("-c", str(file))]
+
+
+#: An output, or several files of a play, and the outcome and sentence that it must get.
+Wrong = tuple[str | Mapping[str, str], str, str]
 
 
 @dataclass
@@ -147,11 +162,28 @@ class StandIn:
     root: Path
     #: More of the environment in which ReFrame runs.
     variables: dict[str, str] = field(default_factory=dict)
+    #: The checkout that the checks are of.
+    project: Path = PROJECT
 
     def write(self, stdout: str, stderr: str = "", code: int = 0) -> None:
         (self.root / "stdout").write_text(stdout)
         (self.root / "stderr").write_text(stderr)
         (self.root / "code").write_text(str(code))
+
+    def label(self, labels: Mapping[str, str]) -> None:
+        """Have the image say other labels, and images.lock have them and the image's digest."""
+        path = self.root / "containers" / "images.lock"
+        lock = json.loads(path.read_text())
+        image = self.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
+        write_sif(image, [said(dict(labels))])
+        digest = hashlib.sha256(image.read_bytes()).hexdigest()
+        lock["images"][IMPLEMENTATION] |= {"labels": dict(labels), "sha256": digest}
+        path.write_text(json.dumps(lock))
+
+    def labels(self) -> dict[str, str]:
+        """Return what the image says."""
+        lock = json.loads((self.root / "containers" / "images.lock").read_text())
+        return dict(lock["images"][IMPLEMENTATION]["labels"])
 
     def run(self, *options: str, only: str = "PointToPoint.*=Send/Recv.*=short") -> Outcome:
         """Run the checks whose names match `only`."""
@@ -160,8 +192,8 @@ class StandIn:
         environment = {
             **unmeasured(),
             "PATH": f"{self.root}/bin:{os.environ['PATH']}",
-            "PYTHONPATH": str(PROJECT),
-            "RFM_CONFIG_PATH": str(PROJECT / "site_configs"),
+            "PYTHONPATH": str(self.project),
+            "RFM_CONFIG_PATH": str(self.project / "site_configs"),
             "RFM_SYSTEM": "local",
             "RFM_COLORIZE": "no",
             "RFM_PREFIX": str(self.root / "reframe"),
@@ -174,10 +206,11 @@ class StandIn:
         }
         done = subprocess.run(
             [
-                PROJECT / "campaign/bin/reframe", *check_path(only), "-r", "-n", only,
+                self.project / "reframe_checks/bin/reframe", *check_path(only, self.project),
+                "-r", "-n", only,
                 "--exec-policy=serial", *options,
             ],
-            env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=120,
+            env=environment, cwd=self.project, capture_output=True, text=True, timeout=120,
             check=False,
         )  # fmt: skip
         kept = sorted((campaign / "launches").glob("*/launch.json"))
@@ -187,6 +220,53 @@ class StandIn:
             [record for path in kept
              if (record := json.loads(path.read_text()))["experiment"] != "Preflight"],
         )  # fmt: skip
+
+    def play(
+        self, *plays: Mapping[str, str], only: str, options: Sequence[str] = ()
+    ) -> list[Outcome]:
+        """Start ReFrame once, which costs seconds, and return what became of each play.
+
+        A play has contents of files that the script plays in it instead of those that are there,
+        and is a variant of the image. What ReFrame as a whole ends with is checked here: a failure
+        of one check is one of the run.
+        """
+        names = [f"{IMPLEMENTATION}+{number}" for number in range(len(plays))]
+        for number, files in enumerate(plays):
+            folder = self.root / "plays" / str(number)
+            folder.mkdir(parents=True)
+            for name, text in files.items():
+                (folder / name).write_text(text)
+        variants = {f"org.wyeast.variant.{n}": f"PLAY={n}" for n in range(len(plays))}
+        self.label(self.labels() | variants)
+        before = dict(self.variables)
+        self.variables["WYEAST_IMAGES"] = ",".join(names)
+        report = self.root / "plays" / "report.json"
+        try:
+            whole = self.run(*options, f"--report-file={report}", only=only)
+        finally:
+            self.variables = before
+        assert report.is_file(), whole.text
+        [run] = json.loads(report.read_text())["runs"]
+        outcomes = []
+        for name in names:
+            cases = [case for case in run["testcases"]
+                     if re.search(rf"={re.escape(name)}( |$)", case["display_name"])]  # fmt: skip
+            assert cases, f"{name} is in no test case\n{whole.text}"
+            failed = [case for case in cases if case["result"] != "pass"]
+            reasons = "\n".join(f"Reason: {case['fail_reason']}" for case in failed)
+            launches = [one for one in whole.launches if one["implementation"] == name]
+            outcomes.append(Outcome(int(bool(failed)), reasons, launches))
+        assert (whole.code != 0) == any(one.code for one in outcomes), whole.text
+        return outcomes
+
+    def refuse(self, wrong: Sequence[Wrong], only: str) -> None:
+        """Play what is not right; fail unless each launch is kept with its outcome and sentence."""
+        plays = [{"stdout": play} if isinstance(play, str) else play for play, *_ in wrong]
+        for (_, kind, sentence), outcome in zip(wrong, self.play(*plays, only=only), strict=True):
+            assert outcome.code != 0, sentence
+            [launch] = outcome.launches
+            said = str(launch["sentence"])
+            assert launch["outcome"] == kind and sentence in said, (sentence, said)
 
     def settings(self, change: Callable[[str], str]) -> str:
         """Return the path of settings for a site `local` whose file is another."""
@@ -200,17 +280,16 @@ class StandIn:
         return str(sites / "settings.py")
 
 
-@pytest.fixture
-def stand_in(tmp_path: Path) -> StandIn:
+def stand_in_at(folder: Path) -> StandIn:
     """Return a project root with a locked image and a script in Apptainer's place."""
     for name in ("site_configs", "literature"):
-        (tmp_path / name).symlink_to(PROJECT / name)
-    (tmp_path / "containers").mkdir()
+        (folder / name).symlink_to(PROJECT / name)
+    (folder / "containers").mkdir()
     table = PROJECT / "containers" / "implementations.yaml"
-    (tmp_path / "containers" / "implementations.yaml").symlink_to(table)
-    image = tmp_path / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
+    (folder / "containers" / "implementations.yaml").symlink_to(table)
+    image = folder / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
     image.parent.mkdir(parents=True)
-    image.write_bytes(b"stands in for an image")
+    write_sif(image, [said(LABELS)])
     entry = {
         "file": image.name,
         "sha256": hashlib.sha256(image.read_bytes()).hexdigest(),
@@ -218,19 +297,25 @@ def stand_in(tmp_path: Path) -> StandIn:
         "inputs_sha256": "0" * 64,
         "built_utc": "2026-01-01T00:00:00Z",
         "labels": LABELS,
+        "origin": {"how": "built"},
     }
     lock = {"schema": "wyeast-images-1", "images": {IMPLEMENTATION: entry}}
-    (tmp_path / "containers" / "images.lock").write_text(json.dumps(lock))
-    (tmp_path / "labels.json").write_text(json.dumps({"data": {"attributes": {"labels": LABELS}}}))
-    (tmp_path / "preflight.out").write_text(PREFLIGHT)
-    script = tmp_path / "bin" / "apptainer"
+    (folder / "containers" / "images.lock").write_text(json.dumps(lock))
+    (folder / "preflight.out").write_text(PREFLIGHT)
+    script = folder / "bin" / "apptainer"
     script.parent.mkdir()
     script.write_text(APPTAINER)
     script.chmod(0o755)
-    here = StandIn(tmp_path)
+    here = StandIn(folder)
     here.write(pingpong())
-    (tmp_path / "container_code").write_text("0")
+    (folder / "container_code").write_text("0")
     return here
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> StandIn:
+    """Return a project root of a test's own."""
+    return stand_in_at(tmp_path)
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from analysis.communication_records import Communication
-from analysis.guidelines import Setting, declared, trials_of
-from analysis.plausibility import time_below_clock_resolution
-from analysis.record_types import Header
-from analysis.records import read_program_output
-from analysis.some_to_some import drawn_messages
+from analysis.models.guidelines import Setting, declared, trials_of
+from records.base import Header
+from records.communication import Communication
+from records.limits.links import drawn_messages
+from records.limits.plausibility import time_below_clock_resolution
+from records.program_output import read_program_output
 from reframe_checks import collectives, halo_exchange
 from reframe_checks.mixins.communicating import Communicating, point_of
 from reframe_checks.mixins.recording import Suspect
@@ -71,49 +71,42 @@ def of_ranks(of: Record) -> list[Record]:
 BY_RANK = ("-S", f"{ONLY}.raw_by_rank=yes")
 
 
-def test_what_each_rank_took_is_asked_for(stand_in: StandIn) -> None:
+def test_what_each_rank_took_is_asked_for_and_must_be_there(stand_in: StandIn) -> None:
     records = results()
     end: Record = {"record": "end", "results": len(records)}
     every = [line for one in records for line in (one, series(one), *of_ranks(one))]
-    stand_in.write(lines(header("one_sided"), *every, end))
-    outcome = stand_in.run(*BY_RANK, only=ONLY)
-    assert outcome.code == 0, outcome.text
-    [launch] = outcome.launches
+    whole, lacking = stand_in.play(
+        {"stdout": lines(header("one_sided"), *every, end)},
+        {"stdout": output(results())},
+        only=ONLY, options=BY_RANK,
+    )  # fmt: skip
+    assert whole.code == 0, whole.text
+    [launch] = whole.launches
     assert "--raw-by-rank" in str(launch["command"])
-
-
-def test_what_each_rank_took_must_be_there(stand_in: StandIn) -> None:
-    stand_in.write(output(results()))
-    lacking = stand_in.run(*BY_RANK, only=ONLY)
     assert lacking.code != 0
     assert "the output lacks what each rank took for every iteration" in lacking.reason()
+
+
+def lacking(*names: str) -> str:
+    """Return what the program says where the MPI lacks some ways."""
+    return "".join(f"one_sided: left out: {name}: this MPI has no such calls\n" for name in names)
 
 
 def test_what_the_implementation_lacks_may_be_missing_if_the_program_says_so(
     stand_in: StandIn,
 ) -> None:
     without = output(results(("fence", "post-start")))
-    stand_in.write(without)
-    silent = stand_in.run(only=ONLY)
+    silent, announced, nothing = stand_in.play(
+        {"stdout": without},
+        {"stdout": without, "stderr": lacking("lock")},
+        {"stdout": output([]), "stderr": lacking("fence", "lock", "post-start")},
+        only=ONLY,
+    )
     assert silent.code != 0
     assert "12 results, not the 18 asked for; missing: " in silent.reason()
     assert "method='lock'" in silent.reason()
-
-
-def test_announced_gap(stand_in: StandIn) -> None:
-    said = "one_sided: left out: lock: this MPI has no such calls\n"
-    stand_in.write(output(results(("fence", "post-start"))), stderr=said)
-    assert stand_in.run(only=ONLY).code == 0
-
-
-def test_nothing_left_to_measure(stand_in: StandIn) -> None:
-    said = "".join(
-        f"one_sided: left out: {name}: this MPI has no such calls\n"
-        for name in ("fence", "lock", "post-start")
-    )
-    stand_in.write(output([]), stderr=said)
-    outcome = stand_in.run(only=ONLY)
-    assert outcome.code != 0 and "nothing is left to measure" in outcome.reason()
+    assert announced.code == 0, announced.text
+    assert nothing.code != 0 and "nothing is left to measure" in nothing.reason()
 
 
 def unverified(records: list[Record]) -> None:
@@ -145,28 +138,27 @@ def impossible_time(records: list[Record]) -> None:
     records[3].update(time_s=summary(1e-9))
 
 
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        (unverified, "8 bytes moved and 7 were verified"),
-        (another_size, "missing: Point(operation='put', method='fence', group='pair', "
-                       "message_bytes=8)"),
-        (one_twice, "19 results, not the 18 asked for"),
-        (unknown_operation, "the operation 'gossip' is unknown"),
-        (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 asked"),
-        (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 asked"),
-        (impossible_time, "suspect: get: the shortest time 1e-09 s is below the clock's"),
-    ],
-)  # fmt: skip
-def test_anything_else_fails(
-    stand_in: StandIn, damage: Callable[[list[Record]], None], sentence: str
-) -> None:
-    records = results()
-    damage(records)
-    stand_in.write(output(records))
-    outcome = stand_in.run(only=ONLY)
-    assert outcome.code != 0 and sentence in outcome.reason(), outcome.text
-    assert outcome.launches[0]["outcome"] != "sound"
+DAMAGES: list[tuple[Callable[[list[Record]], None], str]] = [
+    (unverified, "8 bytes moved and 7 were verified"),
+    (another_size, "missing: AskedPoint(operation='put', method='fence', group='pair', "
+                   "message_bytes=8)"),
+    (one_twice, "19 results, not the 18 asked for"),
+    (unknown_operation, "the operation 'gossip' is unknown"),
+    (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 asked"),
+    (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 asked"),
+    (impossible_time, "suspect: get: the shortest time 1e-09 s is below the clock's"),
+]  # fmt: skip
+
+
+def test_anything_else_fails(stand_in: StandIn) -> None:
+    plays = []
+    for damage, _ in DAMAGES:
+        records = results()
+        damage(records)
+        plays.append({"stdout": output(records)})
+    for (_, sentence), outcome in zip(DAMAGES, stand_in.play(*plays, only=ONLY), strict=True):
+        assert outcome.code != 0 and sentence in outcome.reason(), outcome.text
+        assert outcome.launches[0]["outcome"] != "sound"
 
 
 def without_times(text: list[str]) -> list[str]:
@@ -178,14 +170,11 @@ def one_series_twice(text: list[str]) -> list[str]:
     return [*text[:3], text[2], text[3], *text[5:]]
 
 
-@pytest.mark.parametrize("damage", [without_times, one_series_twice])
-def test_each_result_has_the_times_of_its_iterations(
-    stand_in: StandIn, damage: Callable[[list[str]], list[str]]
-) -> None:
-    damaged = damage(output(results()).splitlines(keepends=True))
-    stand_in.write("".join(damaged))
-    outcome = stand_in.run(only=ONLY)
-    assert outcome.code != 0 and "lacks the times of single iterations" in outcome.reason()
+def test_each_result_has_the_times_of_its_iterations(stand_in: StandIn) -> None:
+    whole = output(results()).splitlines(keepends=True)
+    plays = [{"stdout": "".join(damage(whole))} for damage in (without_times, one_series_twice)]
+    for outcome in stand_in.play(*plays, only=ONLY):
+        assert outcome.code != 0 and "lacks the times of single iterations" in outcome.reason()
 
 
 def examined(path: Path, text: str, nodes: int, processors: int) -> None:
@@ -221,7 +210,7 @@ def test_a_launch_above_the_link_is_suspect(tmp_path: Path) -> None:
     path = tmp_path / "stdout"
     sentence = (
         r"get fence \[pair\], 8192 bytes: the median time 0.0004369 s is below the 0.0006554 s "
-        r"that a link of 12.5 MB/s takes for what has to pass it"
+        r"that a link of 12.5 MB/s needs for what has to cross it"
     )
     examined(path, got_at(0.97, "node1", "node2"), nodes=2, processors=2)
     for processors in (1, 2):
@@ -245,37 +234,36 @@ def exchange(moved: int = 0, mean: int = 0) -> str:
     return output(records, "some_to_some")
 
 
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        ({}, ""),
-        ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
-        ({"moved": 1}, "bytes moved, and the messages of seed 1 have"),
-    ],
-)
-def test_a_random_exchange_is_the_one_of_its_seed(
-    stand_in: StandIn, damage: dict[str, int], sentence: str
-) -> None:
-    stand_in.write(exchange(**damage))
+#: Damages of a random exchange, and what the check says of each.
+EXCHANGES: list[tuple[dict[str, int], str]] = [
+    ({}, ""),
+    ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
+    ({"moved": 1}, "bytes moved, and the messages of seed 1 have"),
+]
+
+
+def test_a_random_exchange_is_the_one_of_its_seed(stand_in: StandIn) -> None:
     two_cores = stand_in.settings(
         lambda text: text.replace("cores_per_node: detect", "cores_per_node: 2")
     )
-    outcome = stand_in.run("-C", two_cores, only="^SomeToSome")
-    assert (outcome.code == 0) is (not damage), outcome.text
-    assert sentence in outcome.reason()
+    plays = [{"stdout": exchange(**damage)} for damage, _ in EXCHANGES]
+    outcomes = stand_in.play(*plays, only="^SomeToSome", options=["-C", two_cores])
+    for (damage, sentence), outcome in zip(EXCHANGES, outcomes, strict=True):
+        assert (outcome.code == 0) is (not damage), outcome.text
+        assert sentence in outcome.reason()
 
 
-def test_estimate_is_no_measurement(stand_in: StandIn) -> None:
+def test_an_estimate_and_the_output_of_another_program_are_no_measurement(
+    stand_in: StandIn,
+) -> None:
     estimate: Record = {"record": "estimate", "points": 18, "estimated_s": 1.0}
-    stand_in.write(lines(header("one_sided"), estimate, {"record": "end", "results": 0}))
-    outcome = stand_in.run(only=ONLY)
-    assert outcome.code != 0 and "the record 'estimate' is unknown" in outcome.reason()
-
-
-def test_output_of_another_program(stand_in: StandIn) -> None:
-    stand_in.write(output(results()).replace('"one_sided"', '"pairs"', 1))
-    outcome = stand_in.run(only=ONLY)
-    assert outcome.code != 0 and "the output is of pairs, not of one_sided" in outcome.reason()
+    estimated, other = stand_in.play(
+        {"stdout": lines(header("one_sided"), estimate, {"record": "end", "results": 0})},
+        {"stdout": output(results()).replace('"one_sided"', '"pairs"', 1)},
+        only=ONLY,
+    )
+    assert estimated.code != 0 and "the record 'estimate' is unknown" in estimated.reason()
+    assert other.code != 0 and "the output is of pairs, not of one_sided" in other.reason()
 
 
 def communication(**more: object) -> Communication:
@@ -310,12 +298,19 @@ def test_buffers_that_a_node_has_no_memory_for_are_left_out(
 
 
 def test_what_a_rank_reserves_by_hand() -> None:
-    suite = collectives.Suite(("alltoall",), (8, 800), 4, 1, scrub_bytes=1000)
+    suite = collectives.CollectiveSuite(("alltoall",), (8, 800), 4, 1, scrub_bytes=1000)
     assert suite.bytes_of_a_rank(4) == 2 * 4 * 800 + 1000
-    parts = halo_exchange.Suite((), (1, 2), (8, 100), 8, 1, whole=True)
+    assert (
+        collectives.CollectiveSuite(("barrier", "allreduce-sum"), (800,), 4, 1).bytes_of_a_rank(4)
+        == 1600
+    )
+    assert (
+        collectives.CollectiveSuite(("bcast", "gather"), (800,), 4, 1).bytes_of_a_rank(4) == 5 * 800
+    )
+    parts = halo_exchange.HaloSuite((), (1, 2), (8, 100), 8, 1, whole=True)
     # A grid of 4 x 2: 25 and 50 points, each with two of the border.
     assert parts.bytes_of_a_rank(8) == 8 * 27 * 52
-    assert halo_exchange.Suite((), (3,), (10,), 8, 1).bytes_of_a_rank(8) == 8 * 12**3
+    assert halo_exchange.HaloSuite((), (3,), (10,), 8, 1).bytes_of_a_rank(8) == 8 * 12**3
 
 
 def test_collective_without_data_may_take_no_time() -> None:

@@ -55,7 +55,7 @@ def test_the_thesis_own_case_is_left_out() -> None:
 def listed(stand_in: StandIn, tier: str) -> set[str]:
     """Return the problems of HPL that ReFrame lists in a tier."""
     done = subprocess.run(
-        [PROJECT / "campaign/bin/reframe", "-c", PROJECT / "reframe_checks/linpack.py", "-l"],
+        [PROJECT / "reframe_checks/bin/reframe", "-c", PROJECT / "reframe_checks/linpack.py", "-l"],
         env={
             **os.environ, "PATH": f"{stand_in.root}/bin:{os.environ['PATH']}",
             "PYTHONPATH": str(PROJECT), "RFM_CONFIG_PATH": str(PROJECT / "site_configs"),

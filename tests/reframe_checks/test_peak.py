@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from analysis.npb_output import problem
-from analysis.records import read_program_output
-from analysis.su3_records import FLOPS_OF_SITE_UPDATE
+from records.npb import problem
+from records.program_output import read_program_output
+from records.su3 import FLOPS_OF_SITE_UPDATE
 from reframe_checks.linpack import Linpack
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect

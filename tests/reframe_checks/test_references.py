@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis import references
-from analysis.references import CellReference, MetricReference
 from campaign import provenance
 from campaign.reference_findings import findings
 from containers import images
+from records import references
+from records.references import CellReference, MetricReference
 from tests.reframe_checks.conftest import IMPLEMENTATION, Outcome, StandIn, pingpong
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,7 @@ def test_stale_is_said_and_judges_nothing(stand_in: StandIn, site: Path) -> None
     assert "stale references judge nothing" in outcome.text and sentence in outcome.text
     found = kept(stand_in)
     assert sentence in found["stale"] and found["metrics"]["bandwidth"]["by"] == "hand"
-    assert "stale references judged nothing in 1 launch of" in said(stand_in)
+    assert "stale references were not applied in 1 launch of" in said(stand_in)
 
 
 def test_what_makes_a_reference_stale(stand_in: StandIn, site: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from site_configs.processor import TURBO_ALLOWANCE, detected_processor
+from site_configs.processor import TURBO_ALLOWANCE, detected_processor, fabrics
 
 IDLE, HIGHEST = 800.012, 3_500_000  # MHz, kHz
 CORE = "processor\t: {0}\ncpu MHz\t\t: {1}\nflags\t\t: fpu sse2 avx avx2\n\n"
@@ -50,3 +50,10 @@ def test_a_clock_above_the_highest_one_counts(tmp_path: Path) -> None:
     governed(root, 0, f"{HIGHEST}\n")
     governed(root, 1, "<unknown>\n")
     assert detected_processor(root) == peak(3.9e9)
+
+
+def test_fabrics_are_what_the_kernel_calls_so(tmp_path: Path) -> None:
+    assert fabrics(tmp_path) == []
+    for device in ("infiniband/mlx5_0", "cxi/cxi0", "net/eth0"):
+        (tmp_path / "sys/class" / device).mkdir(parents=True)
+    assert fabrics(tmp_path) == ["cxi0", "mlx5_0"]

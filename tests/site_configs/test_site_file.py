@@ -38,20 +38,24 @@ def test_the_sites_in_the_repository_are_right(name: str) -> None:
     [
         ("partition: compute", "partitoin: compute", "unknown key `partitoin`; did you mean `part"),
         ("cores_per_node: 1", "core_per_node: 1", "unknown key `core_per_node`; did you mean `cor"),
-        ("cores_per_node: 1", "cores_per_node: 0", "`cores_per_node` must be a whole number from"),
+        ("cores_per_node: 1", "cores_per_node: 0", "`cores_per_node` must be a whole number of"),
         ("cores_per_node: 1", "cores_per_node: 1.5", "not 1.5"),
         ("cores_per_node: 1", "cores_per_node: yes", "not True"),
-        ("nodes: 4", "nodes: 0", "`nodes` must be a whole number from 1, not 0"),
-        ("nodes: 4", "nodes: detect", "`nodes` must be a whole number from 1, not detect"),
-        ("nodes: 4", "nodes: 4\nnodes: 5", "the key `nodes` stands in line"),
-        ("hpl_memory_share: 0.3", "hpl_memory_share: 0", "must be a share above 0 and at most 1"),
+        ("nodes: 4", "nodes: 0", "`nodes` must be a whole number of at least 1, not 0"),
+        ("nodes: 4", "nodes: detect", "`nodes` must be a whole number of at least 1, not detect"),
+        ("nodes: 4", "nodes: 4\nnodes: 5", "the key `nodes` is already in line"),
+        (
+            "hpl_memory_share: 0.3",
+            "hpl_memory_share: 0",
+            "must be a fraction above 0 and at most 1",
+        ),
         ("hpl_memory_share: 0.3", "hpl_memory_share: 1.01", "not 1.01"),
         ("launch: srun", "launch: mpirun", "must be one of: mpiexec, srun, not mpirun"),
         ("launch: srun", "launch: mpiexec", "`nodes` must be 1, not 4, with `launch: mpiexec`"),
         ("scheduler: squeue", "scheduler: squeu", "did you mean `squeue`?"),
-        ("scheduler: squeue", "scheduler: pbs", "`launch: srun` is Slurm's, and the scheduler is"),
+        ("scheduler: squeue", "scheduler: pbs", "`launch: srun` needs Slurm, and the scheduler is"),
         ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: -1", "above 0, or null, not -1"),
-        ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: 12.5e6", "YAML takes 12.5e6 for text"),
+        ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: 12.5e6", "YAML reads 12.5e6 as text"),
         ("link_bytes_per_s: 12.5e+6", "link_bytes_per_s: .inf", "not inf"),
         (
             'hostnames: ["^controller$"]',
@@ -60,6 +64,11 @@ def test_the_sites_in_the_repository_are_right(name: str) -> None:
         ),
         ("access: [", "access: --partition=compute #", "must be a list of options"),
         ("shared_page_cache: true", "shared_page_cache: 1", "must be true or false, not 1"),
+        (
+            "spare_init_wait: true",
+            "spare_init_wait: no fabric",
+            "must be true or false, or `detect`, not",
+        ),
         ("partition: compute", "partition: big.mem", "letters, digits, - and _"),
         ("nodes: 4", "nodes: [", "not YAML"),
         ("nodes: 4", "nodes: !!python/object:os.system x", "could not determine a constructor"),
@@ -71,7 +80,11 @@ def test_a_mistake_has_its_line(tmp_path: Path, old: str, new: str, sentence: st
     said = refusal(tmp_path, wrong)
     assert sentence in said and len(said.splitlines()) == 1
     begin = new.splitlines()[-1]
-    if "not YAML" not in sentence and "with `launch" not in sentence and "Slurm's" not in sentence:
+    if (
+        "not YAML" not in sentence
+        and "with `launch" not in sentence
+        and "needs Slurm" not in sentence
+    ):
         assert said.startswith(f"site.yaml:{line_of(wrong, begin)}: ")
 
 
@@ -109,13 +122,13 @@ def test_an_override_is_judged_in_its_own_file(tmp_path: Path) -> None:
         (
             "[8530000.0, 0.0,",
             "[8530000.0, 0.1,",
-            "the lower threshold must be a share from -1 to 0",
+            "the lower threshold must be a fraction from -1 to 0",
         ),
         ("[8530000.0, 0.0,", "[8530000.0, -1.1,", "or null, not -1.1"),
         (
             "[0.0001087, null, 0.0,",
             "[0.0001087, null, -0.5,",
-            "the upper threshold must be a share",
+            "the upper threshold must be a fraction",
         ),
         ("[8530000.0, 0.0,", "[-8530000.0, 0.0,", "must be a number above 0, not -8530000.0"),
         ("[8530000.0, 0.0,", "[fast, 0.0,", "must be a number above 0, not fast"),
@@ -154,10 +167,18 @@ def run(root: Path, *words: str | Path, site: str) -> subprocess.CompletedProces
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return a checkout with a site of its own, `mine`, that has a mistake."""
-    for name in ("analysis", "containers", "literature", "reframe_checks"):
+    for name in (
+        "analysis",
+        "cluster",
+        "containers",
+        "inference",
+        "literature",
+        "records",
+        "reframe_checks",
+    ):
         (tmp_path / name).symlink_to(PROJECT / name)
     for name in ("campaign", "site_configs"):
-        unwanted = shutil.ignore_patterns("__pycache__", "virtual")
+        unwanted = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=unwanted)
     sites = tmp_path / "site_configs"
     (sites / "mine").mkdir()
@@ -169,10 +190,10 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ["-m", "campaign.guarded_reframe", "--show-config=systems/0/name"],
+        ["-m", "reframe_checks.bin.guards", "--show-config=systems/0/name"],
         ["-m", "campaign", "--site=mine"],
         ["-m", "campaign.choice", "--site=mine"],
-        ["-m", "campaign.check_site", "--site=mine"],
+        ["-m", "campaign.site.check", "--site=mine"],
     ],
 )
 def test_every_entry_answers_in_a_sentence(checkout: Path, words: list[str]) -> None:
@@ -187,7 +208,7 @@ def test_every_entry_answers_in_a_sentence(checkout: Path, words: list[str]) -> 
 
 
 def test_another_sites_mistake_stops_nobody(checkout: Path) -> None:
-    done = run(checkout, "-m", "campaign.guarded_reframe", "--show-config=systems/0/name",
+    done = run(checkout, "-m", "reframe_checks.bin.guards", "--show-config=systems/0/name",
                site="local")  # fmt: skip
     assert done.returncode == 0 and '"local"' in done.stdout
     assert "site mine is left out: " in done.stderr

@@ -11,7 +11,7 @@ import pytest
 
 from campaign.bundle import make, rerun
 from containers import images
-from tests.analysis.synthetic import TWICE, Synthetic
+from tests.analysis.support.synthetic import TWICE, Synthetic
 
 NAME = "20260101T000000Z-local-synthetic"
 LABELS = {"org.wyeast.family": "mpich"}
@@ -50,7 +50,9 @@ class Checkout:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.sif").write_bytes(content)
         lock = self.root / "containers" / "images.lock"
-        entry = {"file": f"{name}.sif", "sha256": digest, "labels": LABELS}
+        entry = {
+            "file": f"{name}.sif", "sha256": digest, "labels": LABELS, "origin": {"how": "built"},
+        }  # fmt: skip
         known = json.loads(lock.read_text())["images"] if lock.exists() else {}
         lock.write_text(json.dumps({"schema": "wyeast-images-1", "images": {**known, name: entry}}))
         return digest

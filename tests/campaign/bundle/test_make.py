@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from campaign.bundle import leaks, make
-from campaign.bundle.archive import Member
+from records.archive import Member
 from tests.campaign.bundle.conftest import NAME, Checkout, git
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -54,7 +54,7 @@ def test_the_same_campaign_gives_the_same_bytes(
 ) -> None:
     first = made(here).read_bytes()
     made(here)
-    assert "is there already with this content" in capsys.readouterr().out
+    assert "already exists with this content" in capsys.readouterr().out
     other = here.root / "other.tar.gz"
     for path in (here.root / "runs" / NAME).rglob("*"):
         path.touch()
@@ -69,10 +69,10 @@ def test_another_content_is_not_overwritten(
     before = bundle.read_bytes()
     (here.root / "runs" / NAME / "report.html").write_text("new")
     assert make.main([NAME]) == 1
-    assert "is there with another content; remove it" in capsys.readouterr().err
+    assert "already exists with different content; remove it" in capsys.readouterr().err
     bundle.write_text("no bundle at all")
     assert make.main([NAME]) == 1
-    assert "is no bundle" in capsys.readouterr().err
+    assert "is not a bundle" in capsys.readouterr().err
     bundle.unlink()
     assert made(here).read_bytes() != before
 
@@ -122,14 +122,14 @@ def test_another_image_or_none_is_refused(
 ) -> None:
     here.put_image(b"another image")
     assert make.main([NAME, "--with-images"]) == 1
-    assert "is another image than the one that was measured" in capsys.readouterr().err
+    assert "is not the image that was measured" in capsys.readouterr().err
     (here.root / ".wyeast" / "images" / "alpha-1.0.sif").unlink()
     assert make.main([NAME, "--with-images"]) == 1
     assert "alpha-1.0.sif is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("campaign", "sentence"), [("no-such", "no-such is no campaign"), ("link", "is a link")]
+    ("campaign", "sentence"), [("no-such", "no-such is not a campaign"), ("link", "is a link")]
 )
 def test_mistakes_are_a_sentence(
     here: Checkout, capsys: pytest.CaptureFixture[str], campaign: str, sentence: str

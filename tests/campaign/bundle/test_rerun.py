@@ -11,20 +11,24 @@ from pathlib import Path
 
 import pytest
 
-from analysis.campaign import find_campaign, is_imported
-from analysis.history_index import history_rows
-from campaign.bundle import archive, make, rerun
-from campaign.bundle.archive import SUMS, BundleError, sums_text, unpack
-from containers import images
+from analysis.history.index import history_rows
+from campaign.bundle import make, rerun
+from containers import images, trust
+from records import archive
+from records.archive import SUMS, BundleError, sums_text, unpack
+from records.base import CampaignError
+from records.campaign import find_campaign, is_imported
 from tests.campaign.bundle.conftest import NAME, Checkout, checkout_at
+from tests.whole_records import manifest as whole_manifest
 
 PROJECT = Path(__file__).resolve().parents[3]
 AGAIN = "20260202T000000Z-local-synthetic"
 #: What stands for `python -m campaign`: the same numbers again, under another name.
 MEASURE = f"""\
-import json, pathlib, shutil, sys
+import json, os, pathlib, shutil, sys
 assert sys.argv[2:4] == ["-m", "campaign"], sys.argv
 pathlib.Path("asked").write_text(" ".join(sys.argv[4:]))
+pathlib.Path("guests").write_text(os.environ["WYEAST_GUESTS"])
 again = pathlib.Path("runs/{AGAIN}")
 if not again.exists():
     shutil.copytree("runs/{NAME}", again)
@@ -70,11 +74,14 @@ def test_a_campaign_is_repeated_and_compared(
     (there.root / "requirements.lock").write_text("nothing==2.0\n")
     assert rerun.main([str(bundle), *submit()]) == 0
     out = capfd.readouterr().out
-    assert f"runs/{NAME} is imported" in out and "requirements.lock is another here" in out
+    assert f"runs/{NAME} is imported" in out and "requirements.lock differs here" in out
     assert "the image alpha-1.0 is put in its place from the bundle" in out
     assert f"{AGAIN} over {NAME}" in out and "kernel: none and 6.2.0" in out
     assert (there.root / "asked").read_text() == f"--site local --like {NAME}"
-    assert images.verify(there.root, "alpha-1.0").read_bytes() == b"an image"
+    # The image lies apart: nothing but this bundle's rerun finds it.
+    assert images.load_lock(there.root)["images"] == {} and not images.available(there.root)
+    with images.with_guests(rerun.guests_of(bundle)):
+        assert images.verify(there.root, "alpha-1.0").read_bytes() == b"an image"
     # It is marked, found by its name alone, and no part of this machine's history.
     imported = there.root / "runs" / NAME
     assert is_imported(imported) and find_campaign(there.root, NAME) == imported
@@ -117,14 +124,46 @@ def test_dry_run_changes_nothing(
 
 
 @pytest.mark.usefixtures("uncompared")
+def test_an_image_that_came_is_none_of_this_checkout(
+    there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the bundle's lock says of it: it runs in this bundle's rerun, and stays apart."""
+    assert rerun.main([str(bundle), *submit()]) == 0
+    assert not images.available(there.root) and not (there.root / images.LOCK).exists()
+    name = rerun.guests_of(bundle)
+    assert (there.root / "guests").read_text() == name
+    with images.with_guests(name):
+        entry = images.entry_of(there.root, "alpha-1.0")
+        assert trust.admit(there.root, "alpha-1.0", {})
+        with pytest.raises(images.ImageError):
+            trust.admit(there.root, "alpha-1.0", {"image_policy": "signed"})
+    assert entry["origin"] == {"how": "bundle", "from": bundle.name}
+    assert entry["admitted"]["how"] == f"make rerun BUNDLE={bundle.name}"
+    # Another bundle's rerun has its own.
+    with images.with_guests("0" * 16), pytest.raises(images.ImageError, match="is not in"):
+        images.verify(there.root, "alpha-1.0")
+    # The next rerun finds it where it is.
+    capfd.readouterr()
+    assert rerun.main([str(bundle), *submit()]) == 0
+    assert "alpha-1.0" not in capfd.readouterr().out
+
+
+def test_a_bundle_does_not_tell_where_its_images_were_from(here: Checkout) -> None:
+    assert make.main([NAME, "--with-images", "--out", str(here.root / "x.tar.gz")]) == 0
+    into = here.root / "into"
+    into.mkdir()
+    name, _ = unpack(here.root / "x.tar.gz", into)
+    lock = json.loads((into / name / "images" / "images.lock").read_text())
+    assert set(lock["images"]["alpha-1.0"]) == {"file", "sha256", "labels"}
+
+
+@pytest.mark.usefixtures("uncompared")
 def test_an_image_here_is_never_replaced(
     there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     there.put_image(b"mine")
     assert rerun.main([str(bundle), *submit()]) == 1
-    assert (
-        "is another than the one measured; measure with the one here by" in capfd.readouterr().err
-    )
+    assert "is not the one that was measured; measure with the one here" in capfd.readouterr().err
     assert not (there.root / "asked").exists()
     assert rerun.main([str(bundle), "--keep-images", *submit()]) == 0
     assert (there.root / ".wyeast" / "images" / "alpha-1.0.sif").read_bytes() == b"mine"
@@ -141,7 +180,8 @@ def test_a_campaign_here_is_never_overwritten(
     log.write_text("something else")
     assert rerun.main([str(bundle), *submit()]) == 1
     assert (
-        "is there with another content, and no campaign is overwritten" in capsys.readouterr().err
+        "already exists with different content, and no campaign is overwritten"
+        in capsys.readouterr().err
     )
     assert log.read_text() == "something else" and not is_imported(log.parents[1])
 
@@ -168,15 +208,15 @@ def hostile(path: Path, *entries: tuple[str, bytes, str], sums: bytes | None = N
 
 
 HOSTILE: list[tuple[list[tuple[str, bytes, str]], str]] = [
-    ([("top/../../escaped", b"x", "file")], "no name within"),
-    ([("/top/escaped", b"x", "file")], "no name within"),
-    ([("top/a", b"x", "file"), ("other/b", b"x", "file")], "outside of top"),
-    ([("top//b", b"x", "file")], "no name within"),
-    ([("top/a\nb", b"x", "file")], "is no digest|no name within"),
-    ([("top/a", b"/etc", "link"), ("top/a/b", b"x", "file")], "no plain file"),
-    ([("top/a", b"/etc/passwd", "hard link")], "no plain file"),
-    ([("top/a", b"", "device")], "no plain file"),
-    ([("top/a", b"x", "file"), ("top/a", b"x", "file")], "or there twice"),
+    ([("top/../../escaped", b"x", "file")], "not the name of a file in one folder"),
+    ([("/top/escaped", b"x", "file")], "not the name of a file in one folder"),
+    ([("top/a", b"x", "file"), ("other/b", b"x", "file")], "outside top"),
+    ([("top//b", b"x", "file")], "not the name of a file in one folder"),
+    ([("top/a\nb", b"x", "file")], "is not the digest|not the name of a file in one folder"),
+    ([("top/a", b"/etc", "link"), ("top/a/b", b"x", "file")], "not a regular file"),
+    ([("top/a", b"/etc/passwd", "hard link")], "not a regular file"),
+    ([("top/a", b"", "device")], "not a regular file"),
+    ([("top/a", b"x", "file"), ("top/a", b"x", "file")], "or is listed twice"),
 ]
 
 
@@ -236,8 +276,8 @@ def test_damage_is_found(bundle: Path, tmp_path: Path) -> None:
         "empty": b"",
     }
     sentences = {
-        "cut": "damaged one|not whole", "other": "another content than", "missing": "not whole",
-        "none": "is no bundle", "empty": "is no bundle",
+        "cut": "is damaged|incomplete", "other": "does not match its digest",
+        "missing": "incomplete", "none": "is not a bundle", "empty": "is not a bundle",
     }  # fmt: skip
     for name, bytes_of in damaged.items():
         path = tmp_path / f"{name}.tar.gz"
@@ -266,7 +306,7 @@ def test_a_bundle_that_names_another_campaign_is_refused(
     [
         ({"images": {"alpha-1.0": {"labels": {}}}}, "'alpha-1.0' of 'images' has no 'sha256'"),
         ({"inputs": ["a"]}, "manifest.json lacks 'inputs', or it is not what"),
-        ({"inputs": {"a": 1}}, "an entry of 'inputs' is no digest"),
+        ({"inputs": {"a": 1}}, "an entry of 'inputs' is not a digest"),
     ],
 )
 def test_a_manifest_that_is_none_is_refused(
@@ -285,7 +325,7 @@ def test_a_manifest_that_is_none_is_refused(
 
 
 def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
-    there: Checkout, tmp_path: Path
+    there: Checkout, bundle: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "unpacked"
     (folder / "images").mkdir(parents=True)
@@ -295,14 +335,27 @@ def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
     (folder / "images" / "images.lock").write_text(json.dumps(lock))
     for in_sums, wanted in (("1" * 64, "2" * 64), ("2" * 64, "1" * 64), ("2" * 64, "2" * 64)):
         with pytest.raises(BundleError, match="is not the image that was measured"):
-            rerun.put_image(folder, {"images/alpha-1.0.sif": in_sums}, "alpha-1.0", wanted)
+            rerun.put_image(folder, {"images/alpha-1.0.sif": in_sums}, "alpha-1.0", wanted, bundle)
     digest = hashlib.sha256(b"x").hexdigest()
     lock["images"]["alpha-1.0"] = {"sha256": digest, "labels": {"org.wyeast.family": "mine"}}
     (folder / "images" / "images.lock").write_text(json.dumps(lock))
-    with pytest.raises(images.ImageError, match="has other labels than the lock says"):
-        rerun.put_image(folder, {"images/alpha-1.0.sif": digest}, "alpha-1.0", digest)
-    assert not images.available(there.root)
-    assert not list(images.folder(there.root).glob(".*"))
+    with pytest.raises(images.ImageError, match="has labels that differ from the lock's"):
+        rerun.put_image(folder, {"images/alpha-1.0.sif": digest}, "alpha-1.0", digest, bundle)
+    guests = images.guest_root(there.root, rerun.guests_of(bundle))
+    for root in (there.root, guests):
+        assert not images.available(root) and not list(images.folder(root).glob(".*"))
+
+
+def test_what_a_manifest_names_neither_ends_us_nor_reaches_the_terminal() -> None:
+    names = ["containers/\0", "containers/\x1b[2J", "../../../etc/passwd", "a\nb"]
+    inputs = dict.fromkeys(names, "0" * 64)
+    said = rerun.definition_differences(whole_manifest(inputs=inputs, software={}))
+    assert len(said) == len(names) and all(one.isprintable() for one in said)
+    with pytest.raises(CampaignError, match="'wyeast_commit' that is not a commit") as refused:
+        whole_manifest(software={"wyeast_commit": "main; touch /tmp/x"})
+    assert "touch" not in str(refused.value), "nobody pastes it into a shell"
+    known = whole_manifest(inputs=inputs, software={"wyeast_commit": "0123456789" * 4})
+    assert rerun.definition_differences(known)[-1].endswith("0123456789")
 
 
 def test_limits_are_what_the_help_says() -> None:

@@ -1,0 +1,1 @@
+"""Implementations beside each other in one campaign."""

@@ -1,0 +1,68 @@
+"""What a comparison says in words: sentences for groups of cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from analysis.comparison.clock_limited import limited_sentence
+from analysis.comparison.compare import Comparison, Group
+from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.metrics import metrics
+from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.verdict import Verdict
+from analysis.tables.units import interval_text, percent
+
+
+def in_words(verdict: Verdict) -> str:
+    """Return a verdict over a group of cells as the end of a sentence."""
+    ratio = verdict.ratio
+    if verdict.unjudged:
+        return f"{verdict.words}."
+    if not verdict.is_told:
+        return f"inconclusive after {ratio.counted}."
+    found = verdict.interval
+    how_sure = f"simultaneous interval {interval_text(found)}" if found else ratio.counted
+    numbers = f"ratio {ratio.value:.3f}, {how_sure}"
+    if verdict.is_equivalent:
+        return f"equivalent to {verdict.base} within {percent(verdict.margin)} ({numbers})."
+    if not verdict.is_different:
+        return f"no difference to {verdict.base} shown ({numbers})."
+    times = ratio.value if ratio.value > 1 else 1 / ratio.value
+    return f"{verdict.words} than {verdict.base} by a factor of {times:.2f} ({numbers})."
+
+
+def answer(comparison: Comparison) -> list[str]:
+    """Return the answer in words, a sentence for each group of cells and implementation.
+
+    What else the images differ in follows.
+    """
+    sentences = [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    return sentences + [caveat.sentence for caveat in image_caveats(comparison)]
+
+
+def sentences_of(group: Group) -> list[str]:
+    """Return a group's answer in words, a sentence for each implementation."""
+    sentences = []
+    for other, verdict in group.verdicts.items():
+        name = group.name
+        if verdict.cells != len(group.cells):
+            name += f" that both have ({verdict.cells} of {len(group.cells)})"
+        is_told = verdict.is_different or verdict.is_equivalent
+        sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
+    return sentences
+
+
+def tally(comparison: Comparison) -> list[str]:
+    """Return in how many single cells each verdict was reached, and what bears on all of them."""
+    sentences = []
+    for experiment in metrics():
+        for other in comparison.implementations:
+            cells = [cell for cell in comparison.experiment(experiment) if other in cell.verdicts]
+            count = Counter(cell.verdicts[other].words.split(" (")[0] for cell in cells)
+            if cells:
+                parts = ", ".join(f"{words} in {number}" for words, number in count.most_common())
+                sentences.append(
+                    f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
+                    f"{len(cells)}."
+                )
+    return sentences + limited_sentence(comparison) + stolen_time(comparison.campaign)

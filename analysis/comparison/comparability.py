@@ -1,0 +1,206 @@
+"""What differs between two campaigns and bears on a comparison (comparability.yaml)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from inference.intervals import median
+from records.campaign import Campaign
+from records.experiments import concerned_by
+from records.launch import Launch
+from records.nodes import fact_text
+from records.program_output import ProgramOutput
+
+FILE = Path(__file__).parent / "comparability.yaml"
+
+
+class Rule(BaseModel):
+    """What may differ, where it stands, and what follows from it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    of: Literal["campaign", "image", "launch", "conditions"]
+    at: Annotated[list[str], Field(min_length=1)]
+    #: The experiments that it is for, by their entries; all where there is none.
+    experiments: list[str] = []
+    between_nodes: bool = False
+    within: bool = False
+    absent: str | None = None
+    least: float = 0.0
+    full: Annotated[float, Field(gt=0)] | None = None
+    moves: Annotated[int, Field(ge=1, le=4)]
+    effect: Literal["caveat", "refuse"]
+    reason: Annotated[str, Field(min_length=20)]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that differs between two campaigns; `where` is an image or cells, if any.
+
+    `implementation` is that of the second campaign, where the difference is of one alone.
+    """
+
+    rule: Rule
+    before: Any
+    after: Any
+    where: str = ""
+    implementation: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the difference in words."""
+        of = f" of {self.where}" if self.where else ""
+        if self.before is None or self.after is None:
+            one = "first" if self.before is None else "second"
+            has = self.after if self.before is None else self.before
+            return (
+                f"{self.rule.name}{of}: not known of the {one}, {shown(has)} in the other: "
+                f"{self.rule.reason}"
+            )
+        return f"{self.rule.name}{of}: {in_words(self.before, self.after)}: {self.rule.reason}"
+
+
+def plain_words(value: Any) -> str:
+    """Return a value as text, an object in words."""
+    return fact_text(value) if isinstance(value, Mapping) else str(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value in words: long ones, as digests and command lines, at their beginning."""
+    text = plain_words(value)
+    return text if len(text) <= 60 else f"{text[:16]}…"
+
+
+def in_words(before: Any, after: Any) -> str:
+    """Return two values in words; of long lists of words and of objects only what differs."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        return "; ".join(
+            f"{key} {in_words(before.get(key), after.get(key))}"
+            for key in sorted({*before, *after})
+            if before.get(key) != after.get(key)
+        )
+    words = [plain_words(value).split() for value in (before, after)]
+    if min(map(len, words)) > 5:
+        only = [
+            [word for word in one if word not in other] for one, other in (words, reversed(words))
+        ]
+        if any(only):
+            return " and ".join(
+                f"only the {name} has {shown(' '.join(own))}"
+                for name, own in zip(("first", "second"), only, strict=True)
+                if own
+            )
+    return f"{shown(before)} and {shown(after)}"
+
+
+@cache
+def rules() -> list[Rule]:
+    """Return the rules, each with the experiments whose entries name it."""
+    found = TypeAdapter(list[Rule]).validate_python(yaml.safe_load(FILE.read_text()))
+    return [one.model_copy(update={"experiments": list(concerned_by(one.name))}) for one in found]
+
+
+def value_at(data: Any, path: Iterable[str]) -> Any:
+    """Return what stands at a place of nested objects, or None where there is nothing."""
+    for key in path:
+        if not isinstance(data, Mapping):
+            return None
+        data = data.get(key)
+    return data
+
+
+def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
+    """Return what a rule is about of an image of a campaign, or None where that is not known."""
+    found = value_at(manifest, ("images", image, *rule.at))
+    return rule.absent if found is None else found
+
+
+def differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], images: Iterable[tuple[str, str]]
+) -> list[Difference]:
+    """Return what differs between two manifests; `images` pairs those that are compared."""
+    found = []
+    for rule in rules():
+        if rule.of == "campaign":
+            values = value_at(before, rule.at), value_at(after, rule.at)
+            if values[0] != values[1]:
+                found.append(Difference(rule, *values))
+        elif rule.of == "image":
+            for one, other in images:
+                values = value_of(before, one, rule), value_of(after, other, rule)
+                if values[0] != values[1]:
+                    named = one if one == other else f"{one} and {other}"
+                    found.append(Difference(rule, *values, where=named, implementation=other))
+    return found
+
+
+def condition_differences(before: Campaign, after: Campaign) -> list[Difference]:
+    """Return what differs between the conditions of two campaigns' launches, by their medians.
+
+    What is not known of one of the two is passed over: older campaigns did not note it.
+    """
+    found = []
+    for rule in rules():
+        if rule.of != "conditions":
+            continue
+        sides = [
+            [value for launch in campaign.sound() if (value := condition(launch, rule)) is not None]
+            for campaign in (before, after)
+        ]
+        if not all(sides):
+            continue
+        one, other = (median(values) for values in sides)
+        if abs(other - one) >= rule.least:
+            found.append(Difference(rule, round(one, 3), round(other, 3)))
+    return found
+
+
+def condition(launch: Launch, rule: Rule) -> float | None:
+    """Return what a launch says of the conditions that it ran under."""
+    if rule.at == ["stolen_share"]:
+        return launch.record.stolen_share()
+    found = value_at(launch.record.model_dump(), rule.at)
+    return None if found is None else float(found)
+
+
+def of_launch(launch: Launch, path: list[str]) -> Any:
+    """Return a value of a launch's record, of its output, or of its output's header."""
+    if path[0] == "header":
+        if not isinstance(launch.output, ProgramOutput):
+            return None
+        return getattr(launch.output.header, path[1], None)
+    if path[0] == "output":
+        return getattr(launch.output, path[1], None)
+    return getattr(launch.record, path[0], None)
+
+
+def launch_differences(before: Launch, after: Launch, cell: str) -> list[Difference]:
+    """Return what differs between launches of one cell of two campaigns."""
+    found = []
+    for rule in rules():
+        if rule.of == "launch":
+            values = of_launch(before, rule.at), of_launch(after, rule.at)
+            if values[0] != values[1]:
+                found.append(
+                    Difference(rule, *values, cell, implementation=after.record.implementation)
+                )
+    return found
+
+
+def refuses(difference: Difference, experiment: str) -> bool:
+    """Return whether a difference forbids to compare an experiment's cells.
+
+    What is not known of one of the two, as of an older campaign, is a caveat.
+    """
+    rule = difference.rule
+    known = difference.before is not None and difference.after is not None
+    concerned = not rule.experiments or experiment in rule.experiments
+    return known and concerned and rule.effect == "refuse"

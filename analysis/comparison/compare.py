@@ -1,0 +1,326 @@
+"""From launches to answers: medians per cell and implementation, ratios and verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from analysis.comparison.cells import Limited, Values, measured_cells
+from analysis.comparison.metrics import direction, metrics
+from analysis.comparison.verdict import Verdict, correct
+from analysis.tables.launch_names import LaunchNames, cell_name
+from inference.estimates import Estimate
+from inference.intervals import (
+    PRINTED_STEP,
+    Ratio,
+    median,
+    median_interval,
+    paired_ratio,
+    stratified_ratio,
+    stratum,
+)
+from records.campaign import Campaign
+from records.experiments import ExperimentEntry, compared
+from records.launch import RANGE
+
+
+@dataclass
+class Cell:
+    """A cell's estimates by implementation, and the verdicts against the base.
+
+    Where a launch measures several series, each is compared as a cell of its own. In an
+    oversubscribed cell there were more ranks than processors.
+    """
+
+    name: str
+    experiment: str
+    series: str
+    oversubscribed: bool
+    parameters: dict[str, Any]
+    estimates: dict[str, list[Estimate]]
+    verdicts: dict[str, Verdict]
+    seconds: dict[str, float]
+    log_ratios: dict[str, dict[int, float]]
+    #: The single launches, by implementation, at the message sizes asked for.
+    values: dict[str, Values]
+    #: The same at sizes that a program added between them: in estimates, in no ratio or rank.
+    refined: dict[str, Values] = field(default_factory=dict)
+    #: The coarsest step of its values, as a share of them.
+    step: float = PRINTED_STEP
+
+    def message_sizes(self) -> list[int]:
+        """Return the message sizes in bytes that any implementation was measured at."""
+        return sorted({e.message_bytes for es in self.estimates.values() for e in es})
+
+    def estimate(self, implementation: str, message_bytes: int) -> Estimate | None:
+        """Return an implementation's estimate at a message size, if there is one."""
+        for found in self.estimates.get(implementation, []):
+            if found.message_bytes == message_bytes:
+                return found
+        return None
+
+    def ranked(self) -> list[str]:
+        """Return the implementations, the best first, by the mean logarithm of their medians.
+
+        Over the message sizes asked for that all of them have; without any there is no order.
+        """
+        higher = metrics()[self.experiment]["better"] == "higher"
+        own = [set().union(*self.values[name].values()) for name in self.estimates]
+        common = set.intersection(*own) if own else set()
+        if not common:
+            return []
+        score = {
+            name: sum(math.log(one.median) for one in found if one.message_bytes in common)
+            for name, found in self.estimates.items()
+        }
+        return sorted(score, key=lambda name: -score[name] if higher else score[name])
+
+
+@dataclass
+class Group:
+    """Cells that belong together, and one verdict over all of them for each implementation."""
+
+    name: str
+    experiment: str
+    cells: list[Cell]
+    verdicts: dict[str, Verdict]
+
+
+@dataclass(frozen=True)
+class LimitedPoint:
+    """What the clock was too coarse for, in a cell of an implementation."""
+
+    cell: str
+    experiment: str
+    implementation: str
+    point: Limited
+    #: The cell without its series.
+    measured_in: str
+
+
+@dataclass
+class Comparison:
+    """All cells of a campaign that can be compared; what is `limited` is in none of them."""
+
+    campaign: Campaign
+    base: str
+    implementations: list[str]
+    cells: list[Cell]
+    groups: list[Group]
+    limited: list[LimitedPoint] = field(default_factory=list)
+
+    @cached_property
+    def launch_names(self) -> LaunchNames:
+        """Return the names of the launches; many tables ask for them."""
+        return LaunchNames(self.campaign)
+
+    def experiment(self, name: str) -> list[Cell]:
+        """Return the cells of one experiment."""
+        return [cell for cell in self.cells if cell.experiment == name]
+
+
+def log_ratios(of: Values, base: Values, sign: int) -> dict[int, float]:
+    """Return each paired round's logarithm of the ratio, averaged over the sizes both have.
+
+    The values are at sizes that were asked for: over sizes that a result chose (`--refine`) each
+    round's average would be of other ones.
+    """
+    ratios = {}
+    for number in sorted(of.keys() & base.keys()):
+        sizes = sorted(of[number].keys() & base[number].keys())
+        if sizes:
+            logs = [sign * math.log(of[number][size] / base[number][size]) for size in sizes]
+            ratios[number] = sum(logs) / len(logs)
+    return ratios
+
+
+def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
+    """Return each round's mean over series of a launch, for the rounds that have all of them.
+
+    A round that lacks one would weigh the others more, so it is left out.
+    """
+    if not of_cells:
+        return []
+    rounds = set.intersection(*(set(ratios) for ratios in of_cells))
+    return [sum(ratios[n] for ratios in of_cells) / len(of_cells) for n in sorted(rounds)]
+
+
+OVERSUBSCRIBED = "oversubscribed"
+
+
+def group_title(
+    entry: ExperimentEntry, name: str, parameters: Sequence[dict[str, Any]], left_out: bool
+) -> str:
+    """Return a group's name with what it is over: of start-ups the counts of ranks.
+
+    `left_out` says that oversubscribed cells of it are in no group.
+    """
+    if entry.over:
+        values = [str(value) for value in sorted({int(of[entry.over]) for of in parameters})]
+        listed = " and ".join(filter(None, (", ".join(values[:-1]), values[-1])))
+        word = entry.over.removesuffix("s") if values == ["1"] else entry.over
+        return f"{name}, {listed} {word}"
+    return f"{name} but the oversubscribed" if left_out else name
+
+
+def groups_of(cells: list[Cell], base: str) -> list[Group]:
+    """Return the groups with one verdict over their cells for each implementation.
+
+    Of one cell it is the cell's own.
+    """
+    found: dict[str, list[Cell]] = defaultdict(list)
+    left_out = set()
+    for cell in cells:
+        name = compared()[cell.experiment].group_of(cell.parameters)
+        # Where ranks wait for processors, their messages are not what is measured.
+        if cell.oversubscribed:
+            left_out.add(name)
+        else:
+            found[name].append(cell)
+    groups = []
+    for name, members in found.items():
+        others = sorted({other for cell in members for other in cell.verdicts})
+        verdicts = {other: verdict_over(members, other, base) for other in others}
+        entry = compared()[members[0].experiment]
+        title = group_title(entry, name, [cell.parameters for cell in members], name in left_out)
+        groups.append(Group(title, members[0].experiment, members, verdicts))
+    return groups
+
+
+def verdict_over(members: list[Cell], other: str, base: str) -> Verdict:
+    """Return the verdict over those cells of a group that an implementation and the base have."""
+    margin = metrics()[members[0].experiment]["margin"]
+    # What an implementation lacks altogether is compared in no round.
+    compared = [cell for cell in members if cell.log_ratios.get(other)]
+    if len(compared) == 1:
+        return compared[0].verdicts[other]
+    step = max([cell.step for cell in compared], default=PRINTED_STEP)
+    return Verdict(
+        other, base, ratio_over(compared, other, margin, step), margin, cells=len(compared)
+    )
+
+
+def ratio_over(
+    cells: list[Cell], other: str, margin: float | None = None, step: float = PRINTED_STEP
+) -> Ratio:
+    """Return the ratio of an implementation to the base over cells that both have.
+
+    A check is a stratum, and weighs as its number of cells: series of one launch have its noise in
+    common, launches of different checks have not. So each check counts with the rounds that it has.
+    """
+    checks: dict[str, list[dict[int, float]]] = defaultdict(list)
+    for cell in cells:
+        checks[cell_name(cell)].append(cell.log_ratios[other])
+    strata = [stratum(over_cells(own), len(own) / len(cells)) for own in checks.values()]
+    counts = sorted({one.count for one in strata}) or [0]
+    rounds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    return stratified_ratio(
+        strata, margin, chance=0.5 ** counts[0], pairs=counts[0], step=step,
+        counted=f"{rounds} paired round{'' if counts[-1] == 1 else 's'}",
+    )  # fmt: skip
+
+
+def family_of(cells: list[Cell], groups: list[Group]) -> list[Verdict]:
+    """Return the verdicts of an experiment that are corrected together, each once.
+
+    They are those of its cells and of its groups. An oversubscribed cell is none of them: it is in
+    no answer, and would make what is asked of the others harder to show.
+    """
+    every = [verdict for cell in cells for verdict in cell.verdicts.values()]
+    every += [verdict for group in groups for verdict in group.verdicts.values()]
+    return list({id(one): one for one in every if not one.unjudged}.values())
+
+
+def estimates_of(rounds: Values, refined: Values) -> list[Estimate]:
+    """Return the median and its interval at each message size, asked for or added."""
+    by_size: dict[int, list[float]] = defaultdict(list)
+    for values in (*rounds.values(), *refined.values()):
+        for size, value in values.items():
+            by_size[size].append(value)
+    return [
+        Estimate(size, median(values), median_interval(values), tuple(values))
+        for size, values in sorted(by_size.items())
+    ]
+
+
+def compare(campaign: Campaign, base: str | None = None) -> Comparison:
+    """Compare every implementation with the base, cell by cell.
+
+    Holm's correction is over one family per experiment: all its cells, groups and implementations.
+    Raises ValueError when the base is not in the campaign.
+    """
+    data = measured_cells(campaign)
+    implementations = sorted({name for cell in data for name in (*cell.values, *cell.limited)})
+    chosen = base or (implementations[0] if implementations else "")
+    if base and base not in implementations:
+        raise ValueError(
+            f"{base} was not measured in {campaign.path.name}; choose one of: "
+            f"{', '.join(implementations)}"
+        )
+    cells = []
+    for found in data:
+        rounds, record = found.values, found.launch.record
+        if not rounds:
+            continue
+        sign, margin = direction(record.experiment), metrics()[record.experiment]["margin"]
+        logarithms = {
+            other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
+            for other in rounds
+            if other != chosen
+        }
+        unjudged = OVERSUBSCRIBED if record.oversubscribed else ""
+        step = found.step(*rounds)
+        verdicts = {
+            other: Verdict(
+                other,
+                chosen,
+                paired_ratio(list(ratios.values()), margin=margin, step=step),
+                margin,
+                cells=int(bool(ratios)),
+                unjudged=unjudged,
+            )
+            for other, ratios in logarithms.items()
+        }
+        cells.append(
+            Cell(
+                name=found.name,
+                experiment=record.experiment,
+                series=found.series,
+                oversubscribed=record.oversubscribed,
+                parameters=dict(record.parameters),
+                estimates={
+                    other: estimates_of(rounds[other], found.refined.get(other, {}))
+                    for other in sorted(rounds)
+                },
+                verdicts=verdicts,
+                step=step,
+                log_ratios=logarithms,
+                values=rounds,
+                refined=found.refined,
+                seconds={other: median(times) for other, times in found.seconds.items()},
+            )
+        )
+    limited = [
+        LimitedPoint(
+            found.name, found.launch.record.experiment, name, point, found.launch.record.cell
+        )
+        for found in data
+        for name, points in sorted(found.limited.items())
+        for point in points
+    ]
+    groups = groups_of(cells, chosen)
+    comparison = Comparison(campaign, chosen, implementations, cells, groups, limited)
+    for experiment in metrics():
+        own = [group for group in groups if group.experiment == experiment]
+        correct(family_of(comparison.experiment(experiment), own))
+    return comparison
+
+
+def curve_title(cell: Cell) -> str:
+    """Return the name of the curve that a cell is on: all ranges of sizes are one."""
+    kept = [f"{key}={value}" for key, value in cell.parameters.items() if key != RANGE]
+    return " ".join([cell.experiment, *kept, cell.series]).rstrip()

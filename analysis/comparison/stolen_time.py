@@ -1,0 +1,34 @@
+"""Time that a hypervisor took: on a virtual machine, the largest of what a campaign cannot see.
+
+The guest's kernel counts as stolen what its processors waited for the real ones, which served
+another guest. A rate from such a launch is that of a slower machine than the one that was meant.
+Comparisons of paired rounds bear it as they bear all noise; comparisons with another day do not.
+"""
+
+from analysis.tables.units import prefixed
+from inference.intervals import median
+from records.campaign import Campaign
+
+#: Shares below these are not worth a sentence: of the median launch, of the one that lost most.
+MEDIAN_SHARE = 0.01
+LARGEST_SHARE = 0.05
+
+
+def stolen_time(campaign: Campaign) -> list[str]:
+    """Return a sentence with the shares of the processors' time that were stolen, if it matters."""
+    shares = {
+        launch.record.launch: share
+        for launch in campaign.sound()
+        if (share := launch.record.stolen_share()) is not None
+    }
+    if not shares:
+        return []
+    middle, worst = median(list(shares.values())), max(shares, key=lambda name: shares[name])
+    if middle < MEDIAN_SHARE and shares[worst] < LARGEST_SHARE:
+        return []
+    seconds = sum(launch.record.processors_s.get("stolen", 0.0) for launch in campaign.sound())
+    return [
+        f"A hypervisor took {middle:.1%} of the processors' time in the median launch and "
+        f"{shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} of all launches): this "
+        "campaign's rates are those of a machine that was partly busy with something else."
+    ]

@@ -1,0 +1,217 @@
+"""The tables of a comparison: medians, ratios, groups, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.metrics import metrics
+from analysis.comparison.verdict import Verdict
+from analysis.tables.launch_names import cell_name
+from analysis.tables.table import (
+    COUNT,
+    INTERVAL,
+    PERCENT,
+    PREFIXED,
+    PROBABILITY,
+    RATIO,
+    Column,
+    Kind,
+    Row,
+    Table,
+    digests,
+    ends,
+    formatted,
+    interval,
+    of_ratio,
+    plain_columns,
+    with_origin,
+)
+from records.campaign import Campaign
+
+FORMULA = "geometric mean over paired rounds of the ratio to the base, averaged over message sizes"
+
+
+def median_table(
+    comparison: Comparison, experiment: str, cells: Sequence[Cell] | None = None
+) -> Table:
+    """Return the medians of an experiment's cells, or of some, at every message size."""
+    about, names = metrics()[experiment], comparison.launch_names
+    unit, metric = about["unit"], about["metric"]
+    columns = (
+        *plain_columns("cell", "series", "oversubscribed"),
+        Column("implementation", "implementation"),
+        Column("message_bytes", "bytes", COUNT, "B"),
+        Column(f"median_{metric}", metric, PREFIXED, unit),
+        Column("interval", "interval", INTERVAL, unit,
+               (f"interval_low ({unit})", f"interval_high ({unit})")),
+        Column("interval_coverage", "it covers", PERCENT, "1"),
+        Column("launches", "launches", COUNT, "1"), Column("launch_names"),
+    )  # fmt: skip
+    rows = [
+        Row(
+            (
+                cell_name(cell), cell.series, cell.oversubscribed, name, one.message_bytes,
+                one.median, ends(one.interval), one.interval.coverage, len(one.launches),
+                names.of_size(cell, name, one.message_bytes),
+            ),
+            name, (cell_name(cell),),
+        )
+        for cell in (comparison.experiment(experiment) if cells is None else cells)
+        for name, estimates in cell.estimates.items()
+        for one in estimates
+    ]  # fmt: skip
+    title, formula = (
+        f"{experiment}: {about['label']}",
+        f"median over launches of: {about['formula']}",
+    )
+    table = Table(f"medians-{experiment}", title, columns, rows, formula=formula)
+    return with_origin(table, comparison.campaign, names)
+
+
+def of_verdict(verdict: Verdict) -> tuple[Any, Any, str]:
+    """Return the values of a ratio, of the interval that belongs to its verdict, and of that."""
+    return of_ratio(verdict.ratio)[0], ends(verdict.interval), verdict.words
+
+
+#: Above an interval that agrees with the verdict beside it: one of all of its family together.
+INTERVAL_OF_VERDICT = "simultaneous interval"
+#: A verdict of an implementation against the base.
+COMPARED = (
+    Column("implementations", "implementations", Kind(lambda of, _: " / ".join(of), False),
+           fields=("implementation", "base")),
+    *plain_columns("base_image_sha256", "launch_names", "base_launch_names"),
+    Column("ratio", "ratio", RATIO, "1"),
+    Column("ratio_interval", INTERVAL_OF_VERDICT, INTERVAL,
+           fields=("interval_low (1)", "interval_high (1)")),
+    Column("own_interval", "own 95% interval", INTERVAL,
+           fields=("own_95_interval_low (1)", "own_95_interval_high (1)")),
+    Column("p", "p", PROBABILITY, "1"), Column("p_adjusted", "corrected", PROBABILITY, "1"),
+    Column("margin", "margin", formatted(".3g"), "1"),
+    Column("p_equivalence_adjusted", "equivalence p, corrected", PROBABILITY, "1"),
+    Column("paired_rounds", "paired rounds", COUNT, "1"), Column("verdict", "verdict"),
+)  # fmt: skip
+OF_VERDICTS = f"{FORMULA}; above 1 is better"
+
+
+def compared(verdict: Verdict, name: str, digest: dict[str, str], of: Iterable[str]) -> Any:
+    """Return the values of COMPARED; `of` are the launches and those of the base."""
+    ratio = verdict.ratio
+    value, own = of_ratio(ratio) if ratio.pairs else (None, ends(ratio.interval))
+    return (
+        (name, verdict.base), digest.get(verdict.base), *of, value, ends(verdict.interval), own,
+        ratio.p_value,
+        verdict.adjusted_p, verdict.margin, verdict.adjusted_equivalence_p, ratio.pairs,
+        verdict.words,
+    )  # fmt: skip
+
+
+def ratio_table(
+    comparison: Comparison, experiment: str, cells: Sequence[Cell] | None = None
+) -> Table:
+    """Return the ratios to the base, and the verdicts, of an experiment's cells, or of some."""
+    digest, names = digests(comparison.campaign), comparison.launch_names
+    rows = [
+        Row(
+            (
+                cell_name(cell), cell.series, cell.oversubscribed,
+                *compared(verdict, name, digest, (
+                    names.of(cell, of, cell.log_ratios[name]) for of in (name, verdict.base)
+                )),
+            ),
+            name, (cell_name(cell),),
+        )
+        for cell in (comparison.experiment(experiment) if cells is None else cells)
+        for name, verdict in cell.verdicts.items()
+    ]  # fmt: skip
+    title = f"{experiment}: ratios to {comparison.base}"
+    columns = (*plain_columns("cell", "series", "oversubscribed"), *COMPARED)
+    table = Table(f"ratios-{experiment}", title, columns, rows, formula=OF_VERDICTS)
+    return with_origin(table, comparison.campaign, names)
+
+
+def group_table(comparison: Comparison) -> Table:
+    """Return the answers: one verdict over the cells of each group."""
+    digest, names = digests(comparison.campaign), comparison.launch_names
+    rows = [
+        Row(
+            (
+                group.name, verdict.cells,
+                *compared(verdict, name, digest, (
+                    names.of_group(group.cells, name, of) for of in (name, verdict.base)
+                )),
+            ),
+            name, tuple(cell_name(cell) for cell in group.cells),
+        )
+        for group in comparison.groups
+        for name, verdict in group.verdicts.items()
+    ]  # fmt: skip
+    columns = (Column("group"), Column("cells", unit="1"), *COMPARED)
+    title = f"Answers: against {comparison.base}"
+    table = Table("answers", title, columns, rows, formula=OF_VERDICTS)
+    return with_origin(table, comparison.campaign, names)
+
+
+def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> Table:
+    """Return an experiment's cells with all implementations, those of series where wanted.
+
+    Of a range of sizes a median is that of the largest message.
+    """
+    about, every = metrics()[experiment], comparison.implementations
+    others = [name for name in every if name != comparison.base]
+    columns = (
+        Column("cell", "cell"),
+        *(Column(f"median of {name}", name, PREFIXED, about["unit"]) for name in every),
+        *(
+            column
+            for name in others
+            for column in (
+                Column(f"ratio of {name}", f"{name} /\n{comparison.base}", RATIO, "1"),
+                interval(f"ratio of {name}", INTERVAL_OF_VERDICT, "1"),
+                Column(f"verdict of {name}", "verdict"),
+            )
+        ),
+    )
+    rows = []
+    for cell in comparison.experiment(experiment):
+        if cell.series and not with_series:
+            continue
+        found = [cell.estimates.get(name) for name in every]
+        verdicts = [cell.verdicts.get(name) for name in others]
+        values = (
+            " ".join([*map(str, cell.parameters.values()), cell.series]).rstrip(),
+            *(of[-1].median if of else None for of in found),
+            *(
+                value
+                for one in verdicts
+                for value in (of_verdict(one) if one else (None, None, "not measured"))
+            ),
+        )
+        rows.append(Row(values, cells=(cell_name(cell),)))
+    title = f"{experiment}: {about['label']}, medians over launches"
+    return Table(f"side-by-side-{experiment}", title, columns, rows)
+
+
+def launch_table(campaign: Campaign) -> Table:
+    """Return the launches: what ran, in which round, with which image, and what came of it."""
+    columns = plain_columns(
+        "campaign", "launch", "round", "experiment", "cell", "implementation", "image_sha256",
+        "ranks (1)", "nodes (1)", "oversubscribed", "started_utc", "wall (s)", "outcome",
+        "sentence",
+    )  # fmt: skip
+    rows = [
+        Row((
+            campaign.path.name, r.launch, r.round, r.experiment, r.cell, r.implementation,
+            r.image_sha256, r.ranks, r.nodes, r.oversubscribed, r.started_utc, r.wall_s,
+            r.outcome, r.sentence,
+        ))
+        for r in (launch.record for launch in campaign.launches)
+    ]  # fmt: skip
+    return Table("launches", "Launches", columns, rows)
+
+
+def problem_table(campaign: Campaign) -> Table:
+    """Return what was left out, and why."""
+    rows = [Row((campaign.path.name, one.where, one.sentence)) for one in campaign.problems]
+    return Table("left-out", "Left out", plain_columns("campaign", "where", "sentence"), rows)

@@ -1,0 +1,86 @@
+"""A ratio in words: whether it shows a difference, or that there is none to speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.tables.units import percent
+from inference.families import FamilyClaim, claims
+from inference.intervals import Interval, Ratio
+
+ALPHA = 0.05
+
+
+@dataclass
+class Verdict:
+    """One implementation against the base in one cell; a ratio above 1 is better than the base.
+
+    It is one of a family, in which `correct` makes the claims: the same object stands wherever the
+    verdict does.
+    """
+
+    implementation: str
+    base: str
+    ratio: Ratio
+    #: How far from 1 a ratio may be to be called equivalent, as a share.
+    margin: float
+    claim: FamilyClaim | None = None
+    #: How many cells it is about that both have; more than one of a group.
+    cells: int = 1
+    #: Why it is in no family, if it is in none whatever its launches say.
+    unjudged: str = ""
+
+    @property
+    def adjusted_p(self) -> float | None:
+        """Return the p value of a difference after Holm's correction."""
+        return self.claim.difference_p if self.claim else None
+
+    @property
+    def adjusted_equivalence_p(self) -> float | None:
+        """Return the p value of equivalence after Holm's correction."""
+        return self.claim.equivalence_p if self.claim else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """Return the interval that belongs to the verdict: one of all of its family together.
+
+        The ratio's own 95% interval is another one.
+        """
+        return self.claim.interval if self.claim else None
+
+    @property
+    def is_different(self) -> bool:
+        """Return whether a difference is shown."""
+        return self.claim is not None and self.claim.is_different
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Return whether the ratio is shown to be within the margin; then no difference is."""
+        return self.claim is not None and self.claim.is_equivalent
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether the launches can tell anything: enough of them, or such that differ."""
+        shown = self.is_different or self.is_equivalent
+        return self.claim is not None and (self.ratio.interval is not None or shown)
+
+    @property
+    def words(self) -> str:
+        """Return the verdict in plain words."""
+        if self.unjudged:
+            return f"not judged ({self.unjudged})"
+        if not self.is_told:
+            return f"inconclusive ({self.ratio.counted})"
+        if self.is_equivalent:
+            return f"equivalent within {percent(self.margin)}"
+        if not self.is_different:
+            return "no difference shown"
+        return "faster" if self.ratio.value > 1 else "slower"
+
+
+def correct(family: Sequence[Verdict]) -> None:
+    """Make the claims of a family of verdicts; those that nothing can be said of make none."""
+    told = [one for one in family if one.ratio.p_value is not None and not one.unjudged]
+    for verdict, claim in zip(told, claims([one.ratio for one in told]), strict=True):
+        verdict.claim = claim

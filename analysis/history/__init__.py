@@ -1,0 +1,1 @@
+"""Campaigns beside each other: series, regressions, causes."""

@@ -1,0 +1,366 @@
+"""What all campaigns of runs/ measured, in one file that is brought up to date by each reading.
+
+A row is a campaign's median of one cell and implementation. A campaign's end writes its rows beside
+its tables, too, and a campaign that is not in the file has them read from there. Its launches are
+read again when its manifest or the list of them is newer than its rows; a change within a launch's
+folder, which nothing here makes, is not seen (`--rebuild` reads everything). The files can be
+deleted or damaged at any time: what does not fit is built anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analysis.comparison.cells import measured_cells
+from records.acting_user import owner_of, rights_of_owner
+from records.base import CampaignError
+from records.campaign import Campaign, is_imported, read_campaign
+from records.experiments import DIGITS, compared, experiments
+from records.files import belongs_to_us, write_whole
+from records.launch import Launch
+from records.manifest import Manifest, read_manifest
+from records.program_output import ProgramOutput
+
+FILE = ".history.index"
+#: Of a campaign, where its rows are kept, also when its raw output is removed.
+KEPT = "tables/history.parquet"
+#: Changes whenever the rows of an unchanged campaign would: part of every stamp.
+VERSION = 4
+#: Whose kept rows are still right. Those of version 2 differ where sizes had been added to those
+#: asked for (`--refine`): by their sizes they are a series of their own. Until 3 they had no clock.
+READABLE = (2, 3, VERSION)
+#: What a stamp had for the metrics when their digest was one of a whole file, and what it has now.
+EARLIER = {"3bc2da492600": "f08709e85c56fd7ee622d9e1c86742872cc6f89dc5afb5d4119f4aeb"}
+#: A first reading of many campaigns is kept so often that little is lost when it is stopped.
+KEPT_EVERY = 500
+
+#: `level` is the median over launches of the mean logarithm over message sizes, in the metric's
+#: unit; `deviation` that of the launches (null of one). A campaign without such a row has one
+#: without a cell, and with a sentence where something is wrong with the campaign.
+COLUMNS: dict[str, Any] = {
+    "folder": pl.String, "stamp": pl.String, "sentence": pl.String, "campaign": pl.String,
+    "created_utc": pl.String, "site": pl.String, "tier": pl.String, "experiment": pl.String,
+    "cell": pl.String, "implementation": pl.String, "nodes": pl.Int64,
+    "oversubscribed": pl.Boolean, "sizes": pl.String, "clock": pl.String, "launches": pl.Int64,
+    "level": pl.Float64, "deviation": pl.Float64,
+}  # fmt: skip
+
+
+def stamp_of(folder: Path) -> str:
+    """Return what changes when a campaign does: times of its manifest and list of launches."""
+    parts = [str(VERSION), metrics_digest()]
+    for path in (folder / "manifest.json", folder / "launches"):
+        try:
+            status = os.stat(path)
+            parts.append(f"{status.st_mtime_ns}:{status.st_size}")
+        except OSError:
+            parts.append("none")
+    return " ".join(parts)
+
+
+def metrics_digest() -> str:
+    """Return a digest of what a launch's value is taken from, of each experiment a part."""
+    return "".join(one.digest for one in compared().values())
+
+
+def is_of_today(stamp: str, experiment: str | None) -> bool:
+    """Return whether rows of an experiment that have this stamp would be the same today."""
+    version, digests = stamp.split()[:2]
+    digests = EARLIER.get(digests, digests)
+    then = {digests[at : at + DIGITS] for at in range(0, len(digests), DIGITS)}
+    one = compared().get(experiment or "")
+    return int(version) in READABLE and (not experiment or (one is not None and one.digest in then))
+
+
+def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the rows of a campaign."""
+    manifest = campaign.manifest
+    common: dict[str, Any] = {
+        "campaign": manifest.campaign, "site": manifest.site, "tier": manifest.tier,
+        "created_utc": datetime.fromisoformat(manifest.created_utc).isoformat(),
+    }  # fmt: skip
+    rows = []
+    for cell in measured_cells(campaign):
+        for implementation, launches in cell.values.items():
+            sizes = sorted(set.intersection(*(set(values) for values in launches.values())))
+            if not sizes:
+                continue
+            levels = [
+                sum(math.log(values[size]) for size in sizes) / len(sizes)
+                for values in launches.values()
+            ]
+            record = cell.launches[implementation].record
+            rows.append(common | {
+                "experiment": record.experiment, "cell": cell.name,
+                "implementation": implementation, "nodes": record.nodes,
+                "oversubscribed": record.oversubscribed, "sizes": words_of(sizes),
+                "clock": clock_of(cell.launches[implementation]), "launches": len(levels),
+                "level": float(np.median(levels)),
+                "deviation": float(np.std(levels, ddof=1)) if len(levels) > 1 else None,
+            })  # fmt: skip
+    if rows:
+        return rows
+    return [common | {"sentence": None if campaign.launches else "it has no readable launch"}]
+
+
+def clock_of(launch: Launch) -> str:
+    """Return what timed a launch; nothing where its output does not say."""
+    return launch.output.clock if isinstance(launch.output, ProgramOutput) else ""
+
+
+def words_of(sizes: list[int]) -> str:
+    """Return message sizes in bytes in few words that differ where the sizes do."""
+    if sizes == [0]:
+        return ""
+    checksum = zlib.crc32(repr(sizes).encode())
+    return f"{len(sizes)} sizes, {sizes[0]} to {sizes[-1]} B, {checksum:08x}"
+
+
+def keep_rows(campaign: Campaign, stamp: str) -> None:
+    """Write a campaign's rows beside its tables; `stamp` is that of its folder before it was read.
+
+    They are what a first reading of many campaigns takes, and what is left of one whose raw output
+    has been removed: of that one nothing is written any more.
+    Raises CampaignError where its time cannot be read, and OSError.
+    """
+    if campaign.manifest.raw_removed_utc:
+        return
+    measured_again = again_of(campaign.manifest)
+    write_kept(campaign.path, measured_again if measured_again else rows_of(campaign), stamp)
+
+
+def again_of(manifest: Manifest) -> list[dict[str, Any]]:
+    """Return the one row of what a night measured again: chosen for being slow, it is no history.
+
+    There is none of any other campaign.
+    """
+    if manifest.night and manifest.night.again_of:
+        return [{"campaign": manifest.campaign}]
+    return []
+
+
+def write_kept(folder: Path, rows: list[dict[str, Any]], stamp: str) -> None:
+    """Write a campaign's rows beside its tables in one step; raises OSError."""
+    path = folder / KEPT
+    path.parent.mkdir(exist_ok=True)
+    buffer = io.BytesIO()
+    pl.DataFrame([row | {"stamp": stamp} for row in rows], COLUMNS).write_parquet(buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def read_kept(paths: list[Path]) -> pl.DataFrame:
+    """Return the rows of many such files, with their campaigns' folders; none of damaged ones."""
+    empty = pl.DataFrame(schema=COLUMNS)
+    if not paths:
+        return empty
+    try:
+        frame = pl.read_parquet(paths, glob=False, include_file_paths="file")
+    except (OSError, pl.exceptions.PolarsError):
+        # One that cannot be read spoils the list: halves of it have fewer of those.
+        if len(paths) == 1:
+            return empty
+        middle = len(paths) // 2
+        return pl.concat([read_kept(paths[:middle]), read_kept(paths[middle:])])
+    if frame.drop("file").schema != pl.Schema(COLUMNS):
+        return empty
+    folders = pl.DataFrame({
+        "file": [str(path) for path in paths], "folder": [path.parents[1].name for path in paths],
+    })  # fmt: skip
+    # A join takes a tenth of what replacing by a dictionary does.
+    named = frame.drop("folder").join(folders, on="file", how="inner", maintain_order="left")
+    return named.select(COLUMNS.keys())
+
+
+def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
+    """Return the rows that are kept beside campaigns' tables and are of what is there today.
+
+    Those of a campaign that was copied, gone on with or changed have another stamp.
+    """
+    # Root opens one after the other with its owner's rights, what is another user's (`summarise`).
+    passed_over = {name for name in stamps if os.geteuid() == 0 and owner_of(runs / name)}
+    paths = [
+        runs / name / KEPT for name in stamps
+        if name not in passed_over and not is_imported(runs / name)
+    ]  # fmt: skip
+    frame = read_kept([path for path in paths if path.is_file()])
+    now = pl.DataFrame({"folder": list(stamps), "stamp": list(stamps.values())})
+    other = frame.join(now, on=["folder", "stamp"], how="anti").select("folder").unique()
+    return frame.join(other, on="folder", how="anti", maintain_order="left")
+
+
+def kept_rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows that were kept of a campaign without raw output; raises CampaignError."""
+    try:
+        rows = pl.read_parquet(folder / KEPT).to_dicts()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise CampaignError(f"{folder / KEPT} cannot be read: {error}") from None
+    # What else a stamp has is of the raw output.
+    if not all(is_of_today(row["stamp"], row["experiment"]) for row in rows):
+        raise CampaignError(
+            "its raw output was removed by the retention of nights, and the tables kept from it "
+            "use metrics other than today's"
+        )
+    return [
+        {"clock": experiments()[row["experiment"]].earlier_clock if row["cell"] else None}
+        | {k: v for k, v in row.items() if k not in ("folder", "stamp")}
+        for row in rows
+    ]
+
+
+def summarise(folder: Path, stamp: str) -> list[dict[str, Any]]:
+    """Return a campaign's rows, or one with the sentence that says what is wrong with it.
+
+    Rows of its launches are kept beside its tables, where that can be written, but never in a
+    campaign that is not finished, which may be measuring, nor in another user's; `stamp` is the one
+    that the folder had before.
+    """
+    with suppress(OSError):
+        ours = belongs_to_us(folder)
+        with rights_of_owner(folder):
+            return _summarise(folder, stamp, ours)
+    return [{"sentence": f"{folder} cannot be read"}]
+
+
+def _summarise(folder: Path, stamp: str, ours: bool) -> list[dict[str, Any]]:
+    try:
+        if not (folder / "manifest.json").exists():
+            raise CampaignError(f"{folder} has no manifest.json: no campaign, or one cut short")
+        if is_imported(folder):
+            # Another machine's, whose site may have the name of one here.
+            return [{}]
+        manifest = read_manifest(folder)
+        rows = again_of(manifest)
+        if not rows and manifest.raw_removed_utc:
+            return kept_rows(folder)
+        rows = rows or rows_of(read_campaign(folder))
+        if ours and manifest.finished_utc and not any(row.get("sentence") for row in rows):
+            with suppress(OSError):
+                write_kept(folder, rows, stamp)
+        return rows
+    except (CampaignError, OSError, ValueError, ArithmeticError) as error:
+        return [{"sentence": " ".join(str(error).split())}]
+
+
+def index_of(runs: Path) -> Path:
+    """Return where this user keeps the rows of all: beside root's, in a file of one's own."""
+    others = runs.is_dir() and runs.stat().st_uid != os.geteuid() and os.access(runs, os.W_OK)
+    return runs / (f"{FILE}.{os.geteuid()}" if others else FILE)
+
+
+def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
+    """Return the rows kept, and a sentence where the file is damaged; none where there is none."""
+    empty = pl.DataFrame(schema=COLUMNS)
+    try:
+        # Root takes nobody's word but its own.
+        if os.geteuid() == 0 and path.lstat().st_uid:
+            return empty, None
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return empty, None
+    except OSError as error:
+        return empty, f"{path} cannot be read ({error.strerror}) and is rebuilt"
+    digest, _, body = content.partition(b"\n")
+    if digest.decode(errors="replace") != hashlib.sha256(body).hexdigest():
+        return empty, f"{path} is damaged and is rebuilt"
+    frame = pl.read_parquet(io.BytesIO(body))
+    return (frame, None) if frame.schema == pl.Schema(COLUMNS) else (empty, None)
+
+
+def write_index(path: Path, frame: pl.DataFrame) -> str | None:
+    """Replace the file in one step; return a sentence where that cannot be done."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    body = buffer.getvalue()
+    try:
+        write_whole(path, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    except OSError as error:
+        return (
+            f"{path} cannot be written ({error.strerror}): the next history will take "
+            "as long as this one"
+        )
+    return None
+
+
+def campaign_folders(runs: Path) -> Iterable[Path]:
+    """Return the folders of runs/ that are not hidden."""
+    return sorted(
+        Path(entry.path)
+        for entry in os.scandir(runs)
+        if entry.is_dir() and not entry.name.startswith(".")
+    )
+
+
+def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) -> pl.DataFrame:
+    """Return the rows of all campaigns, in order of time; `say` gets what is wrong.
+
+    Raises CampaignError where runs/ cannot be read.
+    """
+    path = index_of(runs)
+    kept, damaged = read_index(path)
+    if damaged:
+        say(damaged)
+    try:
+        folders = campaign_folders(runs)
+        # Another user's folder may have any name, and tables hold text alone.
+        strange = [folder.name for folder in folders if not folder.name.isprintable()]
+        stamps = {folder.name: stamp_of(folder) for folder in folders if folder.name not in strange}
+    except OSError as error:
+        raise CampaignError(f"{runs} cannot be read: {error.strerror}") from None
+    for name in strange:
+        say(f"left out: {name!a}: its name is not plain text")
+    now = pl.DataFrame(
+        {"folder": list(stamps), "stamp": list(stamps.values())},
+        schema={"folder": pl.String, "stamp": pl.String},
+    )
+    frame = kept.clear() if rebuild else kept.join(now, on=["folder", "stamp"], how="semi")
+    known = set(frame["folder"].unique())
+    missing = [name for name in stamps if name not in known]
+    unkept: str | None = None
+    if missing and not rebuild:
+        beside = kept_as_stamped(runs, {name: stamps[name] for name in missing})
+        frame = pl.concat([frame, beside])
+        known |= set(beside["folder"].unique())
+        missing = [name for name in missing if name not in known]
+    for start in range(0, len(missing), KEPT_EVERY):
+        rows = [
+            {"folder": name, "stamp": stamps[name], **row}
+            for name in missing[start : start + KEPT_EVERY]
+            for row in summarise(runs / name, stamps[name])
+        ]
+        frame = pl.concat([frame, pl.DataFrame(rows, COLUMNS)])
+        unkept = write_index(path, frame)
+    if not missing and not frame.equals(kept):
+        unkept = write_index(path, frame)
+    if unkept:
+        say(unkept)
+    for folder, sentence in frame.filter(pl.col("sentence").is_not_null()).select(
+        "folder", "sentence"
+    ).iter_rows():  # fmt: skip
+        say(f"left out: {folder}: {sentence}")
+    return without_copies(frame.filter(pl.col("campaign").is_not_null()), say)
+
+
+def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFrame:
+    """Return the rows without those of folders that hold a campaign which another one holds."""
+    folders = frame.select("campaign", "folder").unique().sort("campaign", "folder")
+    first = folders.group_by("campaign", maintain_order=True).first()
+    copies = folders.join(first, on=["campaign", "folder"], how="anti")
+    for campaign, folder in copies.iter_rows():
+        say(f"left out: {folder}: a copy of {campaign}")
+    return (
+        frame.join(copies, on="folder", how="anti")
+        .filter(pl.col("cell").is_not_null())
+        .sort("created_utc", "folder", maintain_order=True)
+    )

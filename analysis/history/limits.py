@@ -1,0 +1,132 @@
+"""What forbids to hold a campaign against earlier ones of its history, and what bears on it.
+
+The rules are those of two campaigns (comparability.yaml). An earlier campaign that a rule refuses
+is left out of the series. What else differs is said of the last ones that are left: what changed
+before them has had the time to be a change of the series, if it moved a number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from analysis.comparison.comparability import Difference, differences, refuses, rules
+from analysis.comparison.stolen_time import stolen_time
+from analysis.history.index import rows_of
+from analysis.history.lost_cells import UntoldCell, counted
+from analysis.history.series import earlier_of
+from analysis.history.two_campaigns import IncomparableError, known_differences
+from records.base import CampaignError
+from records.campaign import Campaign, measured_on, read_campaign
+from records.manifest import read_manifest
+
+#: So many earlier campaigns of a series are looked through for what differs.
+LOOKED_THROUGH = 10
+
+
+def series_of(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the rows of a campaign that have a series; raises CampaignError."""
+    return [row for row in rows_of(campaign) if row.get("cell")]
+
+
+def without_refused(
+    campaign: Campaign, frame: pl.DataFrame, runs: Path
+) -> tuple[pl.DataFrame, list[UntoldCell]]:
+    """Return the rows of a history without those that a campaign must not be held against.
+
+    The others are the campaign's cells of which earlier campaigns have rows, and none is left.
+    Raises CampaignError where the campaign's own time cannot be read.
+    """
+    refusing = [rule for rule in rules() if rule.effect == "refuse" and rule.of == "campaign"]
+    own = [
+        row for row in series_of(campaign)
+        if any(not rule.experiments or row["experiment"] in rule.experiments for rule in refusing)
+    ]  # fmt: skip
+    forbidden: dict[tuple[str, str], Difference] = {}
+    for experiment in sorted({row["experiment"] for row in own}):
+        rows = frame.filter(
+            pl.col("experiment") == experiment, pl.col("site") == campaign.manifest.site
+        )
+        for folder in rows["folder"].unique(maintain_order=True):
+            for one in differences(manifest_of(runs / folder), campaign.manifest.facts, []):
+                if refuses(one, experiment):
+                    forbidden[folder, experiment] = one
+    left = frame.join(
+        pl.DataFrame(list(forbidden), {"folder": pl.String, "experiment": pl.String}, orient="row"),
+        on=["folder", "experiment"], how="anti", maintain_order="left",
+    )  # fmt: skip
+    refused = []
+    for row in own:
+        before = earlier_of(row, frame)
+        if not before.is_empty() and earlier_of(row, left).is_empty():
+            why = forbidden[before["folder"][-1], row["experiment"]]
+            refused.append(
+                UntoldCell(row["cell"], row["experiment"], row["implementation"], why.sentence)
+            )
+    return left, refused
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest of an earlier campaign; an empty one, of which nothing is known."""
+    try:
+        return read_manifest(folder).facts
+    except CampaignError:
+        return {}
+
+
+def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]:
+    """Return what differs from the last campaigns of each of a campaign's series, in words.
+
+    Raises CampaignError where the campaign's own time cannot be read.
+    """
+    rows: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    own = series_of(campaign)
+    for row in own:
+        before = earlier_of(row, frame)["folder"].to_list()[-LOOKED_THROUGH:]
+        if before:
+            rows[tuple(reversed(before))].append(row)
+    found = [
+        f"{sentence}{of_cells(of, own)}"
+        for folders, of in rows.items()
+        for sentence in sentences_since([runs / name for name in folders], campaign, of)
+    ]
+    if not campaign.manifest.finished_utc:
+        found.append(f"{campaign.path.name} is not finished")
+    return found + [f"{campaign.path.name}: {said}" for said in stolen_time(campaign)]
+
+
+def of_cells(rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> str:
+    """Return which cells are meant, where those are not all."""
+    return "" if len(rows) == len(every) else f" ({counted(row['cell'] for row in rows)})"
+
+
+def sentences_since(
+    earlier: Sequence[Path], after: Campaign, rows: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Return what differs from earlier campaigns, the last one first, and concerns the rows.
+
+    Of each difference the last campaign that has it is named; conditions are those of the last.
+    """
+    experiments = {row["experiment"] for row in rows}
+    pairs = [(name, name) for name in sorted({row["implementation"] for row in rows})]
+    found: dict[tuple[str, str], str] = {}
+    for folder in earlier:
+        try:
+            if folder == earlier[0]:
+                every = known_differences(read_campaign(folder), after, pairs)
+            else:
+                now = measured_on(after.path, after.manifest).facts
+                before = measured_on(folder, read_manifest(folder)).facts
+                every = differences(before, now, pairs)
+        except (CampaignError, IncomparableError) as error:
+            found["", folder.name] = f"what differs from {folder.name} is not known: {error}"
+            continue
+        for one in every:
+            if not one.rule.experiments or experiments & set(one.rule.experiments):
+                said = f"since {folder.name} {one.sentence}"
+                found.setdefault((one.rule.name, one.where), said)
+    return list(found.values())

@@ -1,0 +1,128 @@
+"""What an earlier campaign measured, and a new one that was asked for it did not.
+
+A campaign was asked for a cell of an implementation if its manifest has the image, and is of the
+same site, tier and expression of checks as the earlier one, or of all checks; or if it started it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from analysis.history.index import rows_of
+from records.base import CampaignError
+from records.campaign import Campaign
+from records.manifest import Manifest, read_manifest
+
+#: So many earlier campaigns are looked through: what is gone for longer than a new level takes to
+#: be one (history.FEWEST_BEFORE) was given up.
+LOOKED_THROUGH = 3
+
+
+@dataclass(frozen=True)
+class UntoldCell:
+    """A cell of an implementation of which nothing is said, and why."""
+
+    cell: str
+    experiment: str
+    implementation: str
+    sentence: str
+
+
+def counted(cells: Iterable[str]) -> str:
+    """Return cells in words: a single one by name, more as a number."""
+    names = sorted(set(cells))
+    return names[0] if len(names) == 1 else f"{len(names)} cells"
+
+
+def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
+    """Return what is lost in words, a sentence for each implementation and reason."""
+    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in lost:
+        cells[one.implementation, one.sentence].append(one.cell)
+    return [f"{name}, {counted(of)}: {said}" for (name, said), of in cells.items()]
+
+
+def asked_for_other(before: Manifest, after: Manifest) -> str | None:
+    """Return why a campaign was not asked for all that another one measured; None if it was."""
+    if before.site != after.site:
+        return f"they are of different sites ({before.site} and {after.site})"
+    if before.tier != after.tier:
+        return f"they are of different tiers ({before.tier} and {after.tier})"
+    if after.checks not in (None, before.checks):
+        return f"they were asked for different checks ({before.checks or 'all'} and {after.checks})"
+    return None
+
+
+def lost_cells(
+    had: Iterable[tuple[str, str, str]],
+    has: set[tuple[str, str]],
+    before: Manifest,
+    after: Campaign,
+) -> list[UntoldCell]:
+    """Return what of `had` (cell, experiment, implementation) is not in `has` and was asked for.
+
+    `before` is the manifest of the campaign that had it.
+    """
+    asked = asked_for_other(before, after.manifest) is None
+    reasons: dict[tuple[str, str], str] = {}
+    for launch in after.launches:
+        if launch.output is None:
+            said = launch.record.sentence or "no reason was recorded"
+            reasons.setdefault(
+                (launch.record.cell, launch.record.implementation),
+                f"{launch.record.outcome}: {said}",
+            )
+    found = []
+    for cell, experiment, implementation in had:
+        if (cell, implementation) in has or implementation not in after.manifest.images:
+            continue
+        # A series of a launch has the launch's cell in front of its name.
+        reason = next(
+            (said for (of, name), said in reasons.items()
+             if name == implementation and f"{cell} ".startswith(f"{of} ")), None,
+        )  # fmt: skip
+        if asked or reason:
+            sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
+            sentence += f" ({reason})" if reason else ""
+            found.append(UntoldCell(cell, experiment, implementation, sentence))
+    return found
+
+
+def lost_since(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[UntoldCell]:
+    """Return what the last campaigns before one measured and it did not, of the rows of history.
+
+    They are those at its site and tier that were asked for no other checks, three at most.
+    Raises CampaignError where the campaign's own time cannot be read.
+    """
+    manifest = campaign.manifest
+    own = rows_of(campaign)
+    has = {(row["cell"], row["implementation"]) for row in own if row.get("cell")}
+    earlier = frame.filter(
+        pl.col("campaign") != manifest.campaign,
+        pl.col("site") == manifest.site,
+        pl.col("tier") == manifest.tier,
+        pl.col("created_utc") < own[0]["created_utc"],
+    )
+    found: list[UntoldCell] = []
+    looked = 0
+    for folder in reversed(earlier["folder"].unique(maintain_order=True).to_list()):
+        try:
+            before = read_manifest(runs / folder)
+        except CampaignError:
+            continue
+        if asked_for_other(before, manifest) is not None:
+            continue
+        rows = earlier.filter(pl.col("folder") == folder)
+        had = rows.select("cell", "experiment", "implementation").iter_rows()
+        lost = lost_cells(had, has, before, campaign)
+        found += lost
+        has |= {(one.cell, one.implementation) for one in lost}
+        looked += 1
+        if looked == LOOKED_THROUGH:
+            break
+    return found

@@ -1,0 +1,222 @@
+"""All campaigns in time: the series of each cell and implementation, with where they change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from analysis.comparison.cells import measured_cells
+from analysis.comparison.comparability import differences
+from analysis.comparison.compare import OVERSUBSCRIBED
+from analysis.comparison.metrics import direction, metrics
+from analysis.comparison.verdict import ALPHA, Verdict, correct
+from analysis.history.index import rows_of
+from analysis.history.two_campaigns import ComparedCell
+from inference.change_points import change_points, least_chance, level_of_each
+from inference.intervals import FEWEST_PAIRS, PRINTED_STEP, Ratio, ratio_of_mean
+from records.base import CampaignError
+from records.campaign import Campaign, measured_on
+from records.manifest import read_manifest
+
+#: What is one series: anything else makes another one.
+SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "oversubscribed",
+          "sizes", "clock")  # fmt: skip
+#: How many earlier campaigns a new one is held against at least.
+FEWEST_BEFORE = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    """From this campaign on a series is on another level; above 1 the later level is better."""
+
+    place: int
+    before: str
+    since: str
+    ratio: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """The campaigns of one cell and implementation in order of time; levels are logarithms."""
+
+    site: str
+    tier: str
+    experiment: str
+    cell: str
+    implementation: str
+    sizes: str
+    clock: str
+    campaigns: list[str]
+    times: list[str]
+    levels: np.ndarray
+    changes: list[Change]
+    #: Whether so few campaigns could show a change at all.
+    can_show: bool
+
+    @property
+    def median(self) -> float:
+        """Return the median since the last change, in the metric's unit."""
+        start = self.changes[-1].place if self.changes else 0
+        return math.exp(float(np.median(self.levels[start:])))
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a row's series from others."""
+    return tuple(row[name] for name in SERIES)
+
+
+def earlier_of(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a series that are earlier than a campaign's own, in order of time."""
+    return frame.filter(
+        *(pl.col(name) == row[name] for name in SERIES),
+        pl.col("campaign") != row["campaign"],
+        pl.col("created_utc") < row["created_utc"],
+    )
+
+
+def other_clocks(row: Mapping[str, Any], frame: pl.DataFrame) -> str:
+    """Return in words how many campaigns timed a row's series with other clocks before."""
+    found = frame.filter(
+        *(pl.col(name) == row[name] for name in SERIES if name != "clock"),
+        ~pl.col("clock").is_in(["", row["clock"]]),
+        pl.col("created_utc") < row["created_utc"],
+    )
+    counts = found.group_by("clock").len().sort("clock").rows()
+    return ", ".join(f"{count} with {clock}" for clock, count in counts)
+
+
+def groups_of(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Return the rows of each series, in the order in which series were begun."""
+    yield from frame.partition_by(*SERIES, maintain_order=True)
+
+
+def history(frame: pl.DataFrame) -> list[Series]:
+    """Return the series of the rows with their changes.
+
+    The chance of even one change in all series together where none changes is at most 5%, if
+    campaigns are independent of each other.
+    """
+    parts = list(groups_of(frame))
+    level = level_of_each([rows.height for rows in parts], ALPHA)
+    found = []
+    for rows in parts:
+        first = rows.row(0, named=True)
+        names, levels = rows["folder"].to_list(), rows["level"].to_numpy()
+        points = change_points(levels, level)
+        ends = [point.place for point in points]
+        sign = direction(first["experiment"])
+        changes = []
+        for point, start, end in zip(
+            points, [0, *ends], [*ends[1:], len(levels)], strict=False
+        ):  # fmt: skip
+            step = float(
+                np.median(levels[point.place : end]) - np.median(levels[start : point.place])
+            )
+            changes.append(
+                Change(
+                    point.place, names[point.place - 1], names[point.place],
+                    math.exp(sign * step), point.p_value,
+                )
+            )  # fmt: skip
+        found.append(
+            Series(
+                first["site"], first["tier"], first["experiment"], first["cell"],
+                first["implementation"], first["sizes"], first["clock"], names,
+                rows["created_utc"].to_list(), levels, changes, least_chance(len(levels)) < level,
+            )
+        )  # fmt: skip
+    return found
+
+
+def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
+    """Return what else differs between the campaigns on both sides of a change, in words."""
+    try:
+        before, after = (
+            measured_on(runs / name, read_manifest(runs / name)).facts
+            for name in (change.before, change.since)
+        )
+    except CampaignError as error:
+        return [str(error)]
+    names = {d.rule.name for d in differences(before, after, [(implementation, implementation)])}
+    return sorted(names)
+
+
+def against_history(
+    campaign: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] = ()
+) -> list[ComparedCell]:
+    """Return a campaign held against the earlier ones of its series, since their last change.
+
+    The new median is one draw of what earlier campaigns' medians are drawn from: Student's
+    prediction interval, whose spread is that between campaigns, which two campaigns cannot show.
+    Rows of fewer than three earlier campaigns are inconclusive.
+    Where campaigns of `again` have a series too, the median of the medians of all of them counts:
+    it scatters less than one draw does, so what is shown of one is shown of it.
+    Raises CampaignError where the campaign's own time cannot be read.
+    """
+    mine = _own_rows(campaign, frame)
+    others = [_own_rows(one, frame) for one in again]
+    measured_again = {key_of(row): [row["level"]] for row in mine.iter_rows(named=True)}
+    for row in (row for one in others for row in one.iter_rows(named=True)):
+        measured_again.get(key_of(row), []).append(row["level"])
+    # Earlier campaigns of the series have the same clock, and about the same times.
+    steps = {cell.name: cell for cell in measured_cells(campaign)}
+    rows = []
+    for row in mine.iter_rows(named=True):
+        before = earlier_of(row, frame)
+        level = float(np.median(measured_again[key_of(row)]))
+        margin = metrics()[row["experiment"]]["margin"]
+        sign = direction(row["experiment"])
+        ratio = against_earlier(
+            sign * level, sign * before["level"].to_numpy(), margin, mine.height,
+            steps[row["cell"]].step(row["implementation"]),
+        )  # fmt: skip
+        if before.height < FEWEST_BEFORE and (others_of := other_clocks(row, frame)):
+            ratio = replace(ratio, counted=f"{ratio.counted} with {row['clock']}; {others_of}")
+        unjudged = OVERSUBSCRIBED if row["oversubscribed"] else ""
+        verdict = Verdict(
+            row["implementation"], "earlier campaigns", ratio, margin, unjudged=unjudged
+        )
+        rows.append(ComparedCell(row["cell"], row["experiment"], verdict))
+    correct([row.verdict for row in rows])
+    return rows
+
+
+def _own_rows(campaign: Campaign, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a campaign that has them, in the columns of a history."""
+    rows = pl.DataFrame(rows_of(campaign), {name: frame.schema[name] for name in frame.columns
+                        if name not in ("folder", "stamp", "sentence")})  # fmt: skip
+    return rows.filter(pl.col("cell").is_not_null())
+
+
+def against_earlier(
+    level: float, earlier: np.ndarray, margin: float, series: int, step: float = PRINTED_STEP
+) -> Ratio:
+    """Return the ratio of a level to the earlier ones of its series since their last change.
+
+    Levels are logarithms, better upwards; `series` is how many are looked at together,
+    `step` that of the values, as in `ratio_of_mean`.
+    """
+    changes = change_points(earlier, ALPHA / series)
+    return predicted_ratio(level, earlier[changes[-1].place if changes else 0 :], margin, step)
+
+
+def predicted_ratio(
+    level: float, before: np.ndarray, margin: float, step: float = PRINTED_STEP
+) -> Ratio:
+    """Return the ratio of a new campaign to the mean of earlier ones, all as logarithms."""
+    count = len(before)
+    counted = f"{count} earlier campaigns"
+    mean = float(level - before.mean()) if count else math.nan
+    if count < max(FEWEST_BEFORE, FEWEST_PAIRS):
+        return Ratio(math.exp(mean), None, None, count, counted=counted)
+    error = float(before.std(ddof=1)) * math.sqrt(1 + 1 / count)
+    # The new one is beyond all: one of as many places as there are where nothing differs.
+    told = {"margin": margin, "chance": 1 / (count + 1)}
+    return ratio_of_mean(mean, error, count - 1, **told, pairs=count, counted=counted, step=step)

@@ -1,0 +1,1 @@
+"""What times mean: message models, scaling, HPL, profiles, guidelines."""

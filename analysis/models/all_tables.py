@@ -1,0 +1,52 @@
+"""What the tables of models are made of, found once for a report or an export."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from analysis.models.guidelines import guideline_tables
+from analysis.models.linpack import Hpl, hpl_in, hpl_table
+from analysis.models.message_tables import model_tables
+from analysis.models.messages import Fitted, fitted_in
+from analysis.models.node_rates import cycles_table, node_table, rates_in
+from analysis.models.scaling_tables import scaling_tables
+from analysis.tables.table import Table
+from records.campaign import Campaign
+
+
+class Models:
+    """A campaign's tables of models, by name."""
+
+    def __init__(self, campaign: Campaign, root: Path) -> None:
+        """Compute nothing yet; `root` has the literature."""
+        self.campaign, self.root = campaign, root
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Return the models of messages."""
+        return fitted_in(self.campaign)
+
+    @cached_property
+    def hpl(self) -> Hpl:
+        """Return the rates of HPL."""
+        return hpl_in(self.campaign)
+
+    @cached_property
+    def rates(self) -> list[Table]:
+        """Return HPL's table and those of what a node does by itself, of what was measured."""
+        campaign, rates = self.campaign, rates_in(self.campaign)
+        tables = (
+            hpl_table(campaign, self.hpl), node_table(campaign, rates),
+            cycles_table(campaign, rates, self.fitted.one_way, self.root),
+        )  # fmt: skip
+        return [table for table in tables if table]
+
+    @cached_property
+    def derived(self) -> list[Table]:
+        """Return the tables of messages, scaling and guidelines."""
+        tables = (
+            *model_tables(self.fitted), *scaling_tables(self.campaign, self.hpl),
+            *guideline_tables(self.campaign),
+        )  # fmt: skip
+        return [table for table in tables if table.rows]

@@ -1,0 +1,1 @@
+"""A night judged, and its summary."""

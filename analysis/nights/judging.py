@@ -1,0 +1,259 @@
+"""What a night's campaign says: what trips, and after two more measurements what is confirmed.
+
+A cell trips where the night is worse than its history (analysis.history, at 5% over all cells of
+the night) or a reference was missed. What trips is measured again twice, and the median of the
+three decides, at 5% over all cells of NIGHTS nights together. docs/method/nights.md has the rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from analysis.comparison.metrics import direction
+from analysis.comparison.verdict import ALPHA
+from analysis.history.index import rows_of
+from analysis.history.regressions import Tested, power_sentences, tested
+from analysis.history.series import against_history, key_of
+from analysis.history.two_campaigns import ComparedCell
+from analysis.references.missed import MetricWithReference, held_references
+from analysis.tables.units import interval_text, percent, prefixed
+from records.campaign import Campaign
+from records.experiments import proving
+from records.launch import launch_name
+from records.manifest import Manifest
+
+#: In so many nights on end at most ALPHA have any false alarm.
+NIGHTS = 30
+#: How often what trips is measured again.
+AGAIN = 2
+
+Outcome = Literal["tripped", "regression", "noise", "undecided"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A cell of an implementation that tripped, and what became of it.
+
+    `check` is ReFrame's name of it; `ratios` are those of the night and of what was measured again
+    to what it is held against, above 1 where they are better.
+    """
+
+    cell: str
+    experiment: str
+    implementation: str
+    check: str
+    against: str
+    outcome: Outcome
+    ratios: tuple[float, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class NightJudgement:
+    """What is said of a night: by sentences, what was broken (implementations) and what failed."""
+
+    findings: list[Finding]
+    #: All cells and implementations, held against their history.
+    rows: list[ComparedCell]
+    broken: dict[str, str]
+    failed: dict[str, str]
+
+    def having(self, *outcomes: Outcome) -> list[Finding]:
+        """Return the findings with one of these outcomes."""
+        return [one for one in self.findings if one.outcome in outcomes]
+
+    @property
+    def untold(self) -> int:
+        """Return how many cells and implementations have too short a history."""
+        return sum(row.verdict.adjusted_p is None for row in self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """Return what became of the night in a word or two."""
+        if self.having("tripped"):
+            return "measure again"
+        if self.having("regression"):
+            return "regression"
+        if self.broken or self.failed or self.having("undecided"):
+            return "incomplete"
+        if self.findings:
+            return "noise"
+        return "not judged" if self.rows and self.untold == len(self.rows) else "nothing"
+
+
+def nights_like(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
+    """Return the rows of the nights of the same site and name: not what people measured by day."""
+    # Both may have hyphens, so that their names together are those of other sites, too.
+    return frame.filter(
+        pl.col("site") == manifest.site,
+        pl.col("campaign").str.ends_with(f"Z-{manifest.site}-{manifest.name}"),
+    )
+
+
+def tripping(rows: Sequence[ComparedCell]) -> list[bool]:
+    """Return which rows of a night are measured again."""
+    return [one.outcome == "regression" for one in tested(rows, None)]
+
+
+def confirmed(rows: Sequence[ComparedCell]) -> list[bool]:
+    """Return which rows, by the median of three measurements, are regressions."""
+    return [one.outcome == "regression" for one in tested(rows, None, ALPHA / NIGHTS)]
+
+
+def power(rows: Sequence[ComparedCell]) -> list[str]:
+    """Return the smallest slowdowns that a night would confirm if it measured them alike again."""
+    told = [one for one in tested(rows, None, ALPHA / NIGHTS) if one.outcome != "inconclusive"]
+    return power_sentences(told)
+
+
+def decided(again: int | None, worse: bool) -> Outcome:
+    """Return what became of what tripped; `again` counts its measurements, None before them."""
+    if again is None:
+        return "tripped"
+    if again < AGAIN:
+        return "undecided"
+    return "regression" if worse else "noise"
+
+
+def of_history(
+    night: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] | None
+) -> tuple[list[ComparedCell], list[Finding]]:
+    """Return all rows of a night, held against its history, and what of them tripped."""
+    first = against_history(night, frame)
+    final = against_history(night, frame, again) if again else first
+    # By series, as against_history takes them: at other sizes it is no second measurement.
+    measured = [
+        {key_of(row): row for row in rows_of(one) if row.get("cell")}
+        for one in (night, *(again or ()))
+    ]
+    series = {(row["cell"], row["implementation"]): key for key, row in measured[0].items()}
+    launches = [(launch.record.cell, launch.record.implementation, launch.record.reframe["name"])
+                for launch in night.sound()]  # fmt: skip
+    findings = []
+    judged = tested(final, None, ALPHA / NIGHTS)
+    for row, now, trips in zip(first, judged, tripping(first), strict=True):
+        if not trips:
+            continue
+        key = (row.cell, row.verdict.implementation)
+        # A series of a launch has the launch's cell in front of its name.
+        check = next(name for cell, of, name in launches
+                     if of == key[1] and f"{row.cell} ".startswith(f"{cell} "))  # fmt: skip
+        got = [of[series[key]]["level"] for of in measured if series[key] in of]
+        sign = direction(row.experiment)
+        ratios = tuple(row.verdict.ratio.value * math.exp(sign * (one - got[0])) for one in got)
+        worse = now.outcome == "regression"
+        result = decided(None if again is None else len(got) - 1, worse)
+        words = said(now, result, ratios)
+        findings.append(
+            Finding(
+                row.cell, row.experiment, key[1], check, "earlier nights", result, ratios, words
+            )
+        )
+    return final, findings
+
+
+def said(now: Tested, result: Outcome, ratios: Sequence[float]) -> str:
+    """Return what a row that tripped says, in words."""
+    row, ratio = now.row, now.row.verdict.ratio
+    middle = "median of three measurements" if result in ("regression", "noise") else "measured"
+    words = (
+        f"ratio {ratio.value:.3f} to {ratio.counted} ({middle}: "
+        f"{', '.join(f'{one:.3f}' for one in ratios)}), own 95% interval "
+        f"{interval_text(ratio.interval)}, one-sided p = {now.p_value or 0.0:.2g} corrected"
+    )
+    if result == "noise":
+        return (
+            f"{words}; worse by more than {percent(row.verdict.margin)} at p below "
+            f"{ALPHA / NIGHTS:.2g} would be a regression"
+        )
+    if result == "undecided":
+        return f"{words}; it could not be measured {AGAIN} times again at the same message sizes"
+    return words
+
+
+def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Finding]:
+    """Return the references that a night missed in any round, and what became of them."""
+    launches = {launch.record.reframe["name"]: launch.record for launch in night.launches}
+    measured_again = [held_references(one.path) for one in again or ()]
+    findings = []
+    for key, held in held_references(night.path).items():
+        if not held.missed or held.check not in launches:
+            continue
+        medians = [held.median, *(of[key].median for of in measured_again if key in of)]
+        result = decided(
+            None if again is None else len(medians) - 1,
+            held.is_worse(sorted(medians)[len(medians) // 2]),
+        )
+        record = launches[held.check]
+        findings.append(
+            Finding(
+                f"{record.cell} {held.metric}", record.experiment, record.implementation,
+                held.check, "reference", result, tuple(map(held.ratio, medians)),
+                said_of(held, medians),
+            )
+        )  # fmt: skip
+    return findings
+
+
+def said_of(held: MetricWithReference, medians: Sequence[float]) -> str:
+    """Return what a missed reference says, in words."""
+    values = ", ".join(prefixed(value, held.unit) for value in medians)
+    limits = [f"{word} {prefixed(value, held.unit)}"
+              for word, value in (("at least", held.low), ("at most", held.high))
+              if value is not None]  # fmt: skip
+    return (
+        f"{held.metric} {values}, where the reference is {prefixed(held.reference, held.unit)} and "
+        f"{' and '.join(limits)} is asked for; missed in {sum(map(held.is_worse, held.values))} "
+        f"of {len(held.values)} rounds"
+    )
+
+
+def what_broke(night: Campaign) -> tuple[dict[str, str], dict[str, str]]:
+    """Return implementations that were not measured, and launches that failed, with sentences."""
+    asked = night.manifest.night
+    broken = dict(asked.broken) if asked else {}
+    sound = Counter(launch.record.implementation for launch in night.sound())
+    unsound = [launch.record for launch in night.launches if launch.output is None]
+    for name in night.manifest.images:
+        own = [record for record in unsound if record.implementation == name]
+        # Nothing is timed in an image whose preflight failed.
+        own.sort(key=lambda record: record.experiment not in proving("image"))
+        if (own and own[0].experiment in proving("image")) or not sound[name]:
+            reason = own[0].sentence if own else None
+            broken[name] = reason or "it has no sound launch; see ReFrame's log in the campaign"
+    known = {record.launch for record in unsound if record.implementation in broken}
+    failed = {one.where: one.sentence for one in night.problems if one.where not in known}
+    return broken, missing_launches(night, broken) | failed
+
+
+def missing_launches(night: Campaign, broken: Mapping[str, str]) -> dict[str, str]:
+    """Return the launches that a night has in some of its rounds and not in others, by name."""
+    records = [launch.record for launch in night.launches]
+    there = {(record.round, record.cell, record.implementation) for record in records}
+    return {
+        launch_name(number, cell, implementation): f"it is missing: {cell}, {implementation}, has "
+        f"no launch in round {number} of {night.manifest.rounds}"
+        for cell, implementation in dict.fromkeys((r.cell, r.implementation) for r in records)
+        for number in range(1, night.manifest.rounds + 1)
+        if (number, cell, implementation) not in there and implementation not in broken
+    }
+
+
+def judge(
+    night: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] | None = None
+) -> NightJudgement:
+    """Judge a night by its references and by the nights before it, in `frame`.
+
+    `again` has what was measured again, or is None before that.
+    Raises CampaignError where the night's own time cannot be read.
+    """
+    rows, findings = of_history(night, nights_like(frame, night.manifest), again)
+    return NightJudgement(
+        [*of_references(night, again), *findings], rows, *what_broke(night)
+    )  # fmt: skip

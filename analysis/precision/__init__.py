@@ -1,0 +1,1 @@
+"""How much launches vary, and how many rounds a precision takes."""

@@ -1,0 +1,1 @@
+"""References: proposed from campaigns, and missed by them."""

@@ -1,0 +1,58 @@
+"""The report's tables: units in the headers, in each row where its number is from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.comparison.clock_limited import limited_table
+from analysis.comparison.compare import Comparison
+from analysis.comparison.metrics import metrics
+from analysis.comparison.tables import (
+    group_table,
+    launch_table,
+    median_table,
+    problem_table,
+    ratio_table,
+)
+from analysis.models.all_tables import Models
+from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
+from analysis.models.start_up import Parts, parts_of, start_up_table
+from analysis.report.latency_plane import Plane, latency_plane
+from analysis.tables.table import Table, with_origin
+
+
+def compared_tables(comparison: Comparison) -> list[Table]:
+    """Return answers, ratios and medians, of what was measured."""
+    experiments = [name for name in metrics() if comparison.experiment(name)]
+    tables = [
+        group_table(comparison),
+        *(ratio_table(comparison, name) for name in experiments),
+        *(median_table(comparison, name) for name in experiments),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def all_tables(
+    comparison: Comparison, models: Models, plane: Plane | None, parts: Parts,
+    profiles: Sequence[ProfiledCell],
+) -> list[Table]:  # fmt: skip
+    """Return every table that is not empty, each row with where it is from."""
+    campaign, names = comparison.campaign, comparison.launch_names
+    others = [
+        *models.rates, *models.derived, limited_table(comparison),
+        plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
+    ]  # fmt: skip
+    return [
+        *compared_tables(comparison),
+        *(with_origin(table, campaign, names) for table in others if table and table.rows),
+        *(table for table in (launch_table(campaign), problem_table(campaign)) if table.rows),
+    ]
+
+
+def tables_of(comparison: Comparison, root: Path) -> list[Table]:
+    """Return every table of a comparison that is not empty; `root` has the literature."""
+    campaign = comparison.campaign
+    plane = latency_plane(campaign, comparison.implementations, root)
+    profiles, _ = profiled_cells(campaign)
+    return all_tables(comparison, Models(campaign, root), plane, parts_of(campaign), profiles)

@@ -1,0 +1,82 @@
+"""Everything about one cell on the terminal: medians, ratios, its launches, and where they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analysis.comparison.clock_limited import limited_table
+from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.metrics import metrics
+from analysis.comparison.tables import FORMULA, median_table, ratio_table
+from analysis.tables.launch_names import cell_name
+from analysis.tables.table import (
+    COUNT,
+    DIGEST_SIGNS,
+    PREFIXED,
+    Column,
+    Row,
+    Table,
+    digests,
+)
+
+
+def medians_of(comparison: Comparison, cell: Cell) -> Table:
+    """Return the median of every implementation at every message size."""
+    about = metrics()[cell.experiment]
+    notes = [f"Median over launches of: {about['formula']}. Better is {about['better']}."]
+    if cell.oversubscribed:
+        notes.append("More ranks than processors: this cell is left out of all answers.")
+    table = median_table(comparison, cell.experiment, [cell])
+    return replace(table, title=f"{cell.name}: medians", notes=notes)
+
+
+def ratios_of(comparison: Comparison, cell: Cell) -> Table:
+    """Return the ratio of every implementation to the base, with its p values and verdict."""
+    notes = [
+        f"{FORMULA}; above 1 is better. The verdict and the simultaneous interval are corrected "
+        f"for all cells and groups of {cell.experiment}; the own one is not."
+    ]
+    table = ratio_table(comparison, cell.experiment, [cell]).view(
+        "implementations", "verdict", "ratio", "ratio_interval", "own_interval", "p",
+        "p_adjusted", "margin", "p_equivalence_adjusted", "paired_rounds",
+    )  # fmt: skip
+    return replace(table, title=f"{cell.name}: ratios", notes=notes)
+
+
+def launches_of(comparison: Comparison, cell: Cell) -> Table:
+    """Return the launches of a cell in order of rounds, those that were left out too."""
+    campaign, unit = comparison.campaign, metrics()[cell.experiment]["unit"]
+    rows = []
+    own = [one for one in campaign.launches if one.record.cell == cell_name(cell)]
+    for one in sorted(own, key=lambda one: (one.record.round, one.record.implementation)):
+        record = one.record
+        values = cell.values.get(record.implementation, {}).get(record.round, {})
+        value = values[max(values)] if values and one.output else None
+        shown = (
+            record.implementation, record.launch, record.outcome, record.started_utc,
+            record.image_sha256[:DIGEST_SIGNS], record.round, value,
+        )  # fmt: skip
+        rows.append(Row(shown, record.implementation, (record.cell,)))
+    columns = (
+        Column("implementation", "implementation"), Column("launch", "launch"),
+        Column("outcome", "outcome"), Column("started_utc", "started"),
+        Column("image", "image sha256"), Column("round", "round", COUNT),
+        Column("value", "value", PREFIXED, unit),
+    )  # fmt: skip
+    images = {name for name in cell.estimates if name in digests(campaign)}
+    notes = [
+        f"Each in {campaign.path / 'launches'}: `stdout` has what it printed, `launch.json` how "
+        "it ran. For several message sizes the value is that of the largest.",
+        *(f"{name}: sha256 {digests(campaign)[name]}" for name in sorted(images)),
+        *(f"{one.record.launch}: {one.record.sentence}" for one in own if one.record.sentence),
+    ]
+    return Table("launches-of-a-cell", f"{cell.name}: launches", columns, rows, notes)
+
+
+def cell_tables(comparison: Comparison, cell: Cell) -> list[Table]:
+    """Return the tables of a cell: medians, ratios and limited points if any, and launches."""
+    ratios = [ratios_of(comparison, cell)] if cell.verdicts else []
+    limited = [table] if (table := limited_table(comparison, cell.name)) else []
+    return [
+        medians_of(comparison, cell), *ratios, *limited, launches_of(comparison, cell),
+    ]  # fmt: skip

@@ -1,0 +1,165 @@
+"""The report: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from analysis.comparison.answer import sentences_of, tally
+from analysis.comparison.cells import series_of
+from analysis.comparison.clock_limited import NAME as LIMITED
+from analysis.comparison.compare import Cell, Comparison, compare
+from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.metrics import metrics
+from analysis.comparison.ranking import by_experiment, ranked
+from analysis.figures.axes import legend_mark
+from analysis.models.all_tables import Models
+from analysis.models.linpack import NAME as HPL
+from analysis.models.profile import ProfiledCell, profiled_cells
+from analysis.models.start_up import parts_of, start_up_rows
+from analysis.report.all_tables import all_tables
+from analysis.report.latency_plane import latency_plane
+from analysis.report.profile_figures import matrix_figure, share_figure
+from analysis.report.size_figures import figures_of
+from analysis.report.traces import Traces
+from analysis.tables.csv import downloads_of
+from analysis.tables.table import for_people
+from analysis.tables.units import covering, interval_text, p_text, prefixed
+from records.campaign import Campaign, manifest_of_nodes, read_campaign
+from records.experiments import COMMON, compared
+from records.files import write_whole
+from records.nodes import fact_text
+from records.start_up import of_the_thesis
+
+#: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
+MOST_ROWS = 500
+#: How large the file may be, in bytes: if it is larger, its tables show fewer rows.
+MOST_BYTES = 5_000_000
+#: What the figures of profiles together may take, in characters.
+PROFILE_ROOM = 400_000
+ROOT = Path(__file__).resolve().parents[2]
+#: Its own templates, and the page that all share.
+TEMPLATES = [
+    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
+]  # fmt: skip
+
+
+def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
+    """Return the experiments that have no section of their own, each with its cells."""
+    return [
+        (name, cells)
+        for name, entry in compared().items()
+        if entry.section == COMMON and (cells := comparison.experiment(name))
+    ]
+
+
+def row_names(comparison: Comparison) -> dict[str, str]:
+    """Return what each cell's row is called, by the cell's name: its series where that is enough.
+
+    Cells that measure a series of the same name have their parameters before it.
+    """
+    count = Counter((cell.experiment, cell.series) for cell in comparison.cells)
+    return {
+        cell.name: cell.series
+        if cell.series and count[cell.experiment, cell.series] == 1
+        else cell.name.removeprefix(f"{cell.experiment} ")
+        for cell in comparison.cells
+    }
+
+
+def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
+    """Return each cell with each of its message sizes."""
+    return [(cell, size) for cell in cells for size in cell.message_sizes()]
+
+
+def profile_figures(profiles: list[ProfiledCell]) -> list[tuple[ProfiledCell, Markup, Markup]]:
+    """Return the figures of the first profiles, as many as there is room for."""
+    found, room = [], PROFILE_ROOM
+    for one in profiles:
+        bars, matrix = share_figure(one), matrix_figure(one)
+        room -= len(bars) + len(matrix)
+        if room < 0:
+            break
+        found.append((one, bars, matrix))
+    return found
+
+
+def counts(campaign: Campaign) -> dict[str, int]:
+    """Return how many launches there are of each outcome."""
+    tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
+    tally["compared"] = sum(bool(series_of(launch)) for launch in campaign.sound())
+    return dict(tally)
+
+
+def write_report(path: Path, base: str | None, out: Path | None) -> Path:
+    """Write the report of a campaign; return where it is."""
+    campaign = read_campaign(path)
+    comparison = compare(campaign, base)
+    profiles, unreadable = profiled_cells(campaign)
+    campaign.problems += unreadable
+    manifest = manifest_of_nodes(campaign)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text, covering=covering
+    )
+    rounds = {launch.record.round for launch in campaign.launches}
+    models, plane = (
+        Models(campaign, ROOT),
+        latency_plane(campaign, comparison.implementations, ROOT),
+    )
+    parts = parts_of(campaign)
+    tables = all_tables(comparison, models, plane, parts, profiles)
+    coverages = sorted(
+        {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
+    )
+    figures = figures_of(comparison)
+    template = environment.get_template("report.html")
+    values = dict(
+        campaign=campaign,
+        manifest=manifest,
+        comparison=comparison,
+        sentences_of=sentences_of,
+        rankings=by_experiment(comparison),
+        ranked=ranked,
+        caveats=image_caveats(comparison),
+        tally=tally(comparison),
+        counts=counts(campaign),
+        rounds=len(rounds),
+        coverages=coverages,
+        metrics=metrics(),
+        figures=figures,
+        limits=sorted({one.limit for of in figures.values() for one in of.drawn if one.limit}),
+        communications=communications(comparison),
+        sections={entry.section: name for name, entry in compared().items()},
+        plane=plane,
+        median_rows=median_rows,
+        row_names=row_names(comparison),
+        downloads=downloads_of(tables),
+        derived=for_people(models.derived),
+        limited=next((table for table in tables if table.name == LIMITED), None),
+        hpl=next((table for table in models.rates if table.name == HPL), None),
+        node_rates=[table for table in models.rates if table.name != HPL],
+        start_ups=start_up_rows(comparison, parts),
+        profiles=[(one, one.shares) for one in profiles],
+        profile_figures=profile_figures(profiles),
+        thesis_start_ups=of_the_thesis(ROOT),
+        legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
+    )
+    most_rows = MOST_ROWS
+    while True:
+        text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
+        if len(text.encode()) <= MOST_BYTES or most_rows <= 1:
+            break
+        most_rows //= 2
+    target = out or path / "report.html"
+    write_whole(target, text)
+    return target

@@ -1,0 +1,195 @@
+"""The report's figures over message size: of every experiment, as far as there is room."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from analysis.comparison.compare import Cell, Comparison, curve_title
+from analysis.comparison.metrics import metrics
+from analysis.comparison.ratio_curves import ratio_curve
+from analysis.figures.over_size import Curve, Limit, bandwidth_figure, limit_points
+from analysis.report.ratio_figure import ratio_figure
+from analysis.tables.launch_names import cell_name
+from records.campaign import Campaign
+from records.communication import Communication, PingPong
+from records.experiments import compared
+from records.launch import RANGE
+from records.program_output import ProgramOutput
+
+#: What all of these figures together may take of a report, in characters.
+ROOM = 1_200_000
+COPY, LINK = "plain copy in memory", "link between the nodes"
+#: Operations that move what is said of them between two ranks alone.
+POINT_TO_POINT = ("pairs", "put", "get", "accumulate", "echo")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A curve of every implementation, with the cells it is of and the limit drawn in it."""
+
+    caption: str
+    cells: list[Cell]
+    svg: Markup
+    ratio: Markup | None
+    limit: str | None
+
+    @property
+    def signs(self) -> int:
+        """Return how long it is in the report."""
+        return len(self.svg) + len(self.ratio or "")
+
+
+@dataclass
+class Figures:
+    """An experiment's figures; `left` is how many there was no room for."""
+
+    drawn: list[Figure] = field(default_factory=list)
+    left: int = 0
+
+
+def copy_limit(campaign: Campaign) -> Limit:
+    """Return the best plain copy in memory of any launch on one node, as (message bytes, B/s)."""
+    best: dict[int, float] = defaultdict(float)
+    for launch in campaign.sound():
+        if launch.record.nodes == 1 and isinstance(launch.output, ProgramOutput):
+            for result in launch.output.results:
+                if isinstance(result, PingPong) and result.memory_copy_s > 0:
+                    rate = result.message_bytes / result.memory_copy_s
+                    best[result.message_bytes] = max(best[result.message_bytes], rate)
+    return Limit(COPY, tuple(sorted(best.items())))
+
+
+def link_rate(campaign: Campaign) -> float | None:
+    """Return what the site says that a link between its nodes brings one way, in B/s."""
+    rate = (campaign.manifest.site_data or {}).get("link_bytes_per_s")
+    if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+        return None
+    return float(rate)
+
+
+def link_limit(campaign: Campaign, sizes: list[int]) -> Limit:
+    """Return the rate of a link between the nodes at all sizes; nothing where it is not known."""
+    rate = link_rate(campaign)
+    return Limit(LINK, tuple((size, rate) for size in sizes) if rate else ())
+
+
+def one_after_another(result: Communication) -> float:
+    """Return how many bytes of an iteration between two ranks pass a link one after another.
+
+    A round trip's messages wait for each other; those of an exchange pass both ways at once.
+    """
+    return result.moved_bytes / (2 if result.method.split(" ")[0] == "exchange" else 1)
+
+
+def link_times(campaign: Campaign) -> dict[str, dict[int, float]]:
+    """Return what the link takes for a point-to-point operation at least, in s.
+
+    By the cell's name and message size, of what two ranks on a node each measured.
+    """
+    rate = link_rate(campaign)
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for launch in campaign.sound() if rate else ():
+        record = launch.record
+        if (record.ranks, record.nodes) != (2, 2) or not isinstance(launch.output, ProgramOutput):
+            continue
+        for result in launch.output.results:
+            if isinstance(result, Communication) and result.operation in POINT_TO_POINT:
+                name = f"{record.cell} {result.series}".rstrip()
+                found[name][result.message_bytes] = one_after_another(result) / (rate or 1.0)
+    return found
+
+
+def caption_of(cell: Cell) -> str:
+    """Return how the curve of a cell is called: by the parameter that its entry names, if any."""
+    entry = compared()[cell.experiment]
+    if not entry.caption:
+        return curve_title(cell)
+    named = (entry.caption, RANGE, *entry.apart)
+    words = [f"{name}={value}" for name, value in cell.parameters.items() if name not in named]
+    apart = [f"{name} {value}" for name, value in entry.unusual(cell.parameters).items()]
+    return ", ".join([" ".join([str(cell.parameters[entry.caption]), *words]), *apart])
+
+
+def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
+    """Return the figures of each experiment that has any, each with its share of the room."""
+    found: dict[str, dict[str, list[Cell]]] = {}
+    for experiment in metrics():
+        by_title: dict[str, list[Cell]] = defaultdict(list)
+        for cell in comparison.experiment(experiment):
+            by_title[curve_title(cell)].append(cell)
+        found[experiment] = {
+            title: cells
+            for title, cells in by_title.items()
+            if len({size for cell in cells for size in cell.message_sizes() if size > 0}) > 1
+        }
+    found = {experiment: by_title for experiment, by_title in found.items() if by_title}
+    copy = copy_limit(comparison.campaign)
+    nodes = {launch.record.cell: launch.record.nodes for launch in comparison.campaign.sound()}
+
+    times = link_times(comparison.campaign)
+
+    def limit_of(cells: list[Cell]) -> Limit | None:
+        if metrics()[cells[0].experiment]["unit"] == "s":
+            points = {at: time for cell in cells for at, time in times.get(cell.name, {}).items()}
+            return Limit(LINK, tuple(sorted(points.items())), is_least=True)
+        are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
+        # There is none of a curve partly through memory, partly over a link.
+        if metrics()[cells[0].experiment]["unit"] != "B/s" or len(are_far) != 1:
+            return None
+        if are_far == {False}:
+            return copy
+        sizes = sorted({size for cell in cells for size in cell.message_sizes() if size > 0})
+        return link_limit(comparison.campaign, sizes)
+
+    drawn = {}
+    for number, (experiment, by_title) in enumerate(found.items()):
+        share = room // (len(found) - number)
+        drawn[experiment] = Figures()
+        for cells in by_title.values():
+            # Those after the first without room are not drawn in vain.
+            if drawn[experiment].left:
+                drawn[experiment].left += 1
+                continue
+            one = figure_of(comparison, caption_of(cells[0]), cells, limit_of(cells))
+            if one.signs > share:
+                drawn[experiment].left += 1
+                continue
+            share -= one.signs
+            room -= one.signs
+            drawn[experiment].drawn.append(one)
+    return drawn
+
+
+def figure_of(
+    comparison: Comparison, caption: str, cells: list[Cell], limit: Limit | None
+) -> Figure:
+    """Return the figure of cells that are one curve, and that of its ratio to the base."""
+    about = metrics()[cells[0].experiment]
+    curves = []
+    for style, name in enumerate(comparison.implementations):
+        estimates = sorted(
+            (e for cell in cells for e in cell.estimates.get(name, []) if e.message_bytes > 0),
+            key=lambda estimate: estimate.message_bytes,
+        )
+        if estimates:
+            curves.append(Curve(name, style, estimates))
+    others = [one for one in enumerate(comparison.implementations) if one[1] != comparison.base]
+    ratios = [
+        (name, style, curve)
+        for style, name in others
+        for cell in cells
+        if (curve := ratio_curve(cell, name, comparison.base))
+    ]
+    words = f"over message size, {caption}"
+    label = str(about["label"])
+    return Figure(
+        caption,
+        cells,
+        bandwidth_figure(f"{label.capitalize()} {words}", curves, limit, about["unit"], label),
+        ratio_figure(f"Ratio {words}", ratios),
+        limit.name if limit and limit_points(curves, limit) else None,
+    )

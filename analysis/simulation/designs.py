@@ -1,0 +1,317 @@
+"""`python -m analysis.simulation.designs`: what designs of a campaign decide in the same time.
+
+Simulated with the variances, effects and costs of a measured campaign (`components.csv`: a row a
+series; one campaign of three rounds with two implementations on a noisy virtual machine of two
+cores, effects shrunken within each experiment). Its tails are not fitted: the five noises of
+`analysis.simulation.coverage` stand for what a machine may have.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean, variance
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from analysis.simulation.coverage import NOISES
+from inference.allocation import OpenSeries, next_wave, scores
+from inference.intervals import holm, paired_ratio
+from inference.looks import AnytimeP, Looks, anytime_interval, anytime_p
+
+COMPONENTS = Path(__file__).with_name("components.csv")
+#: Of an experiment's family: what false differences and false equivalences may have together.
+DIFFERENCE_LEVEL, EQUIVALENCE_LEVEL = 0.04, 0.01
+#: Of the campaign that was measured: what its launches took that were compared.
+BUDGET_S = 644.0
+WAVE_S = 30.0
+#: By how much noise is smaller where equivalence is looked at.
+QUIETER = 40.0
+#: Blocks with which every check begins.
+BEGIN = 3
+
+
+@dataclass(frozen=True)
+class Component:
+    """A series of the measured campaign."""
+
+    experiment: str
+    check: str
+    series: str
+    margin: float
+    effect: float
+    deviation: float
+    #: The part of its variance that it shares with the other series of its launch.
+    common: float
+    #: Of both implementations' launches together, without what one library waits for nothing.
+    seconds_a_block: float
+    seconds_with_wait: float
+
+
+def components() -> list[Component]:
+    """Return the series of the measured campaign."""
+    with COMPONENTS.open(newline="") as file:
+        return [
+            Component(
+                row["experiment"], row["check"], row["series"], float(row["margin"]),
+                float(row["shrunken_log_ratio"]), float(row["pair_sd_of_experiment"]),
+                float(row["share_common_to_a_launch"]),
+                float(row["seconds_a_block_without_wait"]), float(row["seconds_a_block"]),
+            )
+            for row in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SimulatedCampaign:
+    """A campaign as it might have been: of each series, the log ratios of as many blocks."""
+
+    parts: Sequence[Component]
+    #: (series, blocks).
+    logarithms: np.ndarray
+
+
+@dataclass(frozen=True)
+class DesignClaims:
+    """What a design says of each series: how its ratio differs, or that it is equivalent."""
+
+    differs: np.ndarray
+    equals: np.ndarray
+    blocks: np.ndarray
+
+    @property
+    def decided(self) -> float:
+        """Return the share of series that are decided."""
+        return float(np.mean(self.differs | self.equals))
+
+
+Design = Callable[[SimulatedCampaign], DesignClaims]
+
+
+def drawn(
+    parts: Sequence[Component], truth: np.ndarray, noise: str, random: np.random.Generator,
+    looks: Looks,
+) -> SimulatedCampaign:  # fmt: skip
+    """Return a campaign with a truth of log ratios, as long as the last look is far."""
+    blocks = looks.blocks[-1]
+    draw = NOISES[noise]
+
+    def standard(count: int) -> np.ndarray:
+        of, base = draw(random, count, blocks)
+        return np.asarray(of - base) / math.sqrt(2)
+
+    checks = {check: place for place, check in enumerate(dict.fromkeys(p.check for p in parts))}
+    common = standard(len(checks))[[checks[part.check] for part in parts]]
+    share = np.array([part.common for part in parts])[:, None]
+    own = standard(len(parts))
+    scale = np.array([part.deviation for part in parts])[:, None]
+    data = truth[:, None] + scale * (np.sqrt(share) * common + np.sqrt(1 - share) * own)
+    return SimulatedCampaign(parts, data)
+
+
+def families(parts: Sequence[Component]) -> dict[str, list[int]]:
+    """Return the places of each experiment's series."""
+    found: dict[str, list[int]] = {}
+    for place, part in enumerate(parts):
+        found.setdefault(part.experiment, []).append(place)
+    return found
+
+
+def claims_of(
+    parts: Sequence[Component], p_values: Sequence[AnytimeP], blocks: np.ndarray
+) -> DesignClaims:
+    """Return what Holm's procedure claims in each experiment, of either kind at its own level."""
+    differs, equals = np.zeros(len(parts), bool), np.zeros(len(parts), bool)
+    for members in families(parts).values():
+        of_difference = holm([p_values[i].difference for i in members])
+        of_equivalence = holm([p_values[i].equivalence for i in members])
+        for place, p, q in zip(members, of_difference, of_equivalence, strict=True):
+            differs[place], equals[place] = p <= DIFFERENCE_LEVEL, q <= EQUIVALENCE_LEVEL
+    return DesignClaims(differs, equals, blocks)
+
+
+def rounds(count: int) -> Design:
+    """Return the design of a number of rounds of everything, and one test at their end."""
+
+    def measure(campaign: SimulatedCampaign) -> DesignClaims:
+        seen = [
+            paired_ratio(row[:count], margin=part.margin)
+            for part, row in zip(campaign.parts, campaign.logarithms.tolist(), strict=True)
+        ]
+        p_values = [AnytimeP(one.p_value or 0.0, one.equivalence_p or 0.0) for one in seen]
+        return claims_of(campaign.parts, p_values, np.full(len(seen), count))
+
+    return measure
+
+
+def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
+    """Return the design that measures, wave by wave, what is likely to be decided soonest."""
+
+    def measure(campaign: SimulatedCampaign) -> DesignClaims:
+        parts = campaign.parts
+        rows = campaign.logarithms.tolist()
+        cost = {p.check: p.seconds_with_wait if wait else p.seconds_a_block for p in parts}
+        done = dict.fromkeys(cost, BEGIN)
+        left = budget_s - BEGIN * sum(cost.values())
+        seen: dict[str, Seen] = {}
+        while True:
+            for place, part in enumerate(parts):
+                if part.series not in seen or seen[part.series].blocks != done[part.check]:
+                    row = rows[place][: done[part.check]]
+                    seen[part.series] = Seen(
+                        len(row), fmean(row), variance(row), anytime_p(row, part.margin, looks)
+                    )
+            now = [seen[part.series] for part in parts]
+            claims = claims_of(parts, [one.p for one in now], np.array([n.blocks for n in now]))
+            ranked = scores(standings(parts, claims, now), cost, looks, left)
+            wave = next_wave(ranked, left, WAVE_S)
+            if not wave:
+                return claims
+            for score in wave:
+                done[score.check] += score.blocks
+                left -= score.seconds
+
+    return measure
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the blocks of a series say so far: of the logarithms of their ratios."""
+
+    blocks: int
+    mean: float
+    variance: float
+    p: AnytimeP
+
+
+def standings(
+    parts: Sequence[Component], claims: DesignClaims, seen: Sequence[Seen]
+) -> list[OpenSeries]:
+    """Return the open series as allocation sees them."""
+    found = []
+    for members in families(parts).values():
+        open_for = [len(members) - int(shown[members].sum()) for shown in
+                    (claims.differs, claims.equals)]  # fmt: skip
+        for place in members:
+            if claims.differs[place] or claims.equals[place]:
+                continue
+            part, one = parts[place], seen[place]
+            found.append(
+                OpenSeries(
+                    part.check, part.experiment, one.blocks, one.mean, one.variance, part.margin,
+                    DIFFERENCE_LEVEL / open_for[0], EQUIVALENCE_LEVEL / open_for[1],
+                )
+            )  # fmt: skip
+    return found
+
+
+def shares_decided(
+    design: Design, noise: str, trials: int, looks: Looks, seed: int = 1
+) -> tuple[float, float, float]:
+    """Return how many series a design decides, of all and of those that differ by a tenth or more.
+
+    The third is how many blocks a series has in the mean.
+    """
+    parts = components()
+    truth = np.array([part.effect for part in parts])
+    large = np.abs(truth) >= math.log(1.1)
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(trials):
+        claims = design(drawn(parts, truth, noise, random, looks))
+        shown = claims.differs | claims.equals
+        found.append((claims.decided, float(shown[large].mean()), float(claims.blocks.mean())))
+    decided, of_large, blocks = np.mean(found, axis=0)
+    return float(decided), float(of_large), float(blocks)
+
+
+def false_claims(
+    design: Design, noise: str, trials: int, looks: Looks, at_margin: bool, seed: int = 2
+) -> dict[str, float]:
+    """Return in what share of campaigns each experiment has any false claim.
+
+    Where nothing differs every difference is false; where all series are exactly at the margin,
+    every equivalence is. There noise is so small that equivalence could be shown: at the measured
+    one it never is, and no test of it could fail.
+    """
+    parts = components()
+    if at_margin:
+        parts = [replace(part, deviation=part.deviation / QUIETER) for part in parts]
+    margins = np.array([math.log1p(part.margin) for part in parts])
+    truth = margins if at_margin else np.zeros(len(parts))
+    random = np.random.default_rng(seed)
+    wrong = {experiment: 0 for experiment in families(parts)}
+    for _ in range(trials):
+        campaign = drawn(parts, truth, noise, random, looks)
+        claims = design(campaign)
+        false = claims.equals if at_margin else claims.differs
+        for experiment, members in families(parts).items():
+            wrong[experiment] += bool(false[members].any())
+    return {experiment: count / trials for experiment, count in wrong.items()}
+
+
+def uncovered(
+    design: Design, noise: str, trials: int, looks: Looks, seed: int = 3
+) -> dict[str, float]:
+    """Return in what share of campaigns an experiment has any interval without the true ratio."""
+    parts = components()
+    truth = np.array([part.effect for part in parts])
+    random = np.random.default_rng(seed)
+    missed = {experiment: 0 for experiment in families(parts)}
+    for _ in range(trials):
+        campaign = drawn(parts, truth, noise, random, looks)
+        blocks = design(campaign).blocks
+        for experiment, members in families(parts).items():
+            level = DIFFERENCE_LEVEL / len(members)
+            intervals = (
+                anytime_interval(campaign.logarithms[i, : blocks[i]].tolist(), level, looks)
+                for i in members
+            )
+            missed[experiment] += any(
+                interval is not None and not interval.low <= math.exp(truth[i]) <= interval.high
+                for i, interval in zip(members, intervals, strict=True)
+            )
+    return {experiment: count / trials for experiment, count in missed.items()}
+
+
+def table(trials: int, budget_s: float) -> Iterator[str]:
+    """Yield the rows of a table: what each design decides, under each noise."""
+    looks = Looks()
+    designs = {
+        "3 rounds of everything": rounds(3),
+        "5 rounds of everything": rounds(5),
+        f"waves by expected decisions, {budget_s:.0f} s": race(budget_s, looks),
+        f"the same in {2 * budget_s:.0f} s": race(2 * budget_s, looks),
+    }
+    noises = " | ".join(NOISES)
+    yield f"| decided, of {len(components())} series | {noises} | of 10% and more, normal |"
+    yield "|" + "---|" * (len(NOISES) + 2)
+    for words, design in designs.items():
+        found = {noise: shares_decided(design, noise, trials, looks) for noise in NOISES}
+        cells = [f"{decided:.1%}" for decided, _, _ in found.values()]
+        yield f"| {words} | {' | '.join(cells)} | {found['normal'][1]:.1%} |"
+    race_of_budget = race(budget_s, looks)
+    for words, at_margin in (("nothing differs", False), ("everything on the margin", True)):
+        cells = []
+        for noise in NOISES:
+            false = false_claims(race_of_budget, noise, trials, looks, at_margin).values()
+            cells.append(f"{fmean(false):.1%} ({max(false):.1%})")
+        yield f"| any false claim in an experiment, {words} | {' | '.join(cells)} | |"
+
+
+def main(
+    trials: Annotated[int, typer.Option(min=1, help="campaigns of each kind")] = 200,
+    budget: Annotated[float, typer.Option(min=1, help="seconds of launches")] = BUDGET_S,
+) -> None:
+    """Print what designs of a campaign decide in the same time, simulated."""
+    for line in table(trials, budget):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    typer.run(main)

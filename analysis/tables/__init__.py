@@ -1,0 +1,1 @@
+"""Tables and how they are written: terminal, CSV, LaTeX, Markdown, Parquet, JUnit."""

@@ -1,0 +1,269 @@
+"""`python -m campaign.bundle.sample`: a part of a campaign that is fit for version control.
+
+The launches of a few cells are copied with all that they printed. Names that say whose machine it
+was are replaced by neutral ones: the checkout, the homes and the folder of temporary files, the
+hosts; what was measured stays as it is. A sample that still has another path is not written. It is
+one archive, as a bundle is, and of the same campaign the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pwd
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from campaign.bundle import leaks
+from campaign.bundle.contents import of_campaign
+from containers.ending import exit_code
+from records import archive
+from records.acting_user import act_for, become, owner_of
+from records.archive import BundleError, Member, read_sums, sums_of
+from records.base import CampaignError
+from records.campaign import IMPORTED, find_campaign
+from records.digests import refuse_changed
+from records.experiments import experiments
+from records.files import json_of
+from records.launch import RECORD, LaunchRecord, read_record, record_of
+from records.manifest import FILE, Manifest, read_manifest
+from records.nodes import FOLDER as NODES
+from records.sample import ARCHIVE, NAME
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+#: Some of each section of the report.
+CELLS = "|".join(f"{name} {cells}" for name, one in experiments().items() for cells in one.sample)
+REPLACED = (
+    "paths and host names replaced, and what the kernel was told for init left out; "
+    "all that was measured is as it was"
+)
+#: Where the first part of a path says nothing of a machine: the kernel's, a distribution's, an
+#: image's, and those that stand for others here.
+NEUTRAL = (
+    "proc", "sys", "dev", "bin", "etc", "lib", "lib64", "usr", "var", "opt", "rfm_workdir",
+    "checkout", "home-folder", "temporary",
+)  # fmt: skip
+#: Where a path may begin: not within another one or in `Send/Recv`, but in `-L/opt`.
+BEGINS = r"(?:(?<![\w./*<+-])|(?<=\s-[A-Za-z]))"
+PATH = re.compile(rf"{BEGINS}/([\w.-]+)")
+HOSTS = re.compile(r'"hosts":\s*\[([^\]]*)\]')
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.bundle.sample",
+        description="Pack the launches of some cells, without the names of the machine.",
+    )
+    parser.add_argument("campaign", help="a campaign's folder, its name in runs/, or `latest`")
+    parser.add_argument("--out", default=ROOT / ARCHIVE, type=Path, help="%(default)s")
+    parser.add_argument(
+        "--cells", default=CELLS, help="a pattern that matches whole names of cells"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="list what it would contain")
+    return parser.parse_args(words)
+
+
+def chosen(members: Mapping[str, Member], pattern: str) -> tuple[dict[str, str], int, int]:
+    """Return the texts of the sample by name, and how many launches of how many it has.
+
+    Raises CampaignError for a pattern that is none or fits no cell.
+    """
+    try:
+        cells = re.compile(pattern)
+    except re.error as error:
+        raise CampaignError(f"--cells {pattern!r} is not a valid pattern: {error}") from None
+    texts = {name.removeprefix("campaign/"): member for name, member in members.items()}
+    launches = [name.rpartition("/")[0] for name in texts if name.endswith("/launch.json")]
+    kept = {
+        launch
+        for launch in launches
+        if cells.fullmatch(record_at(f"{launch}/launch.json", texts).cell)
+    }
+    if not kept:
+        raise CampaignError(f"{pattern!r} matches no cell of a launch; see: analysis table")
+    found = {
+        name: text_of(member)
+        for name, member in sorted(texts.items())
+        if name.rpartition("/")[0] in (*kept, NODES)
+    }
+    return found, len(kept), len(launches)
+
+
+def record_at(name: str, texts: Mapping[str, Member]) -> LaunchRecord:
+    """Return the record of a launch among files; raises CampaignError for a damaged one."""
+    try:
+        return record_of(LaunchRecord, json_of(text_of(texts[name])), name)
+    except ValueError as error:
+        raise CampaignError(f"{name} cannot be read: {error}") from None
+
+
+def text_of(member: Member) -> str:
+    """Return what a file holds, to the byte."""
+    with member.open() as file:
+        return file.read().decode(errors="surrogateescape")
+
+
+def hosts_of(manifest: Manifest, texts: Mapping[str, str]) -> list[str]:
+    """Return the names of all hosts that a campaign names, short ones too, in order."""
+    names = [manifest.machine.get("hostname")]
+    for name, text in texts.items():
+        if name.startswith(f"{NODES}/"):
+            names.append(json_of(text).get("hostname"))
+        names += [host for listed in HOSTS.findall(text) for host in json.loads(f"[{listed}]")]
+    known = {str(name) for name in names if name}
+    return sorted(known | {name.partition(".")[0] for name in known})
+
+
+def places(campaign: Path) -> dict[str, str]:
+    """Return the folders of the machine, each with what stands for it in a sample."""
+    found = {str(campaign.resolve().parent.parent): "/checkout", str(ROOT): "/checkout"}
+    for uid in {os.getuid(), campaign.stat().st_uid}:
+        try:
+            found[pwd.getpwuid(uid).pw_dir.rstrip("/")] = "/home-folder"
+        except KeyError:
+            continue
+    found[str(Path.home())] = "/home-folder"
+    found |= {tempfile.gettempdir(): "/temporary", "/tmp": "/temporary"}
+    return {path: neutral for path, neutral in found.items() if path.count("/") and len(path) > 1}
+
+
+def without_names(texts: dict[str, str], paths: Mapping[str, str], hosts: Iterable[str]) -> None:
+    """Replace paths and hosts in the texts and their names; the longest goes first."""
+    names = {host.partition(".")[0] for host in hosts}
+    node = {name: f"node{number}" for number, name in enumerate(sorted(names), 1)}
+    rules = [
+        (re.compile(rf"(?:{BEGINS}|(?<=//)){re.escape(path)}(?![\w.-])"), paths[path])
+        for path in sorted(paths, key=len, reverse=True)
+    ] + [
+        (re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w.])"), node[host.partition(".")[0]])
+        for host in sorted(hosts, key=len, reverse=True)
+    ]
+    for name, text in list(texts.items()):
+        del texts[name]
+        # The names of launches are of their cells; those of nodes begin with the host.
+        folder, slash, last = name.rpartition("/")
+        for pattern, neutral in rules:
+            text = pattern.sub(neutral, text)
+            last = pattern.sub(neutral, last) if folder == NODES else last
+        texts[folder + slash + last] = text
+
+
+def refuse_what_was_changed(source: Path, texts: Mapping[str, str]) -> None:
+    """Raise RecordError where a file is not what its launch left behind."""
+    for name in texts:
+        if name.endswith(f"/{RECORD}"):
+            record = read_record(source / name, LaunchRecord)
+            refuse_changed((source / name).parent, record.sha256)
+
+
+def with_digests(texts: dict[str, str]) -> None:
+    """Have the records of launches that have digests of their files have those of these texts."""
+    for name in [name for name in texts if name.endswith(f"/{RECORD}")]:
+        facts = json_of(texts[name])
+        if "sha256" in facts:
+            folder = name.rpartition("/")[0]
+            facts["sha256"] = {
+                file: Member(texts[f"{folder}/{file}"].encode(errors="surrogateescape")).digest()
+                for file in facts["sha256"]
+            }
+            texts[name] = json.dumps(facts, indent=1) + "\n"
+
+
+def for_the_kernel(command_line: str | None) -> str | None:
+    """Return the kernel's command line without what is for the first process."""
+    if command_line is None:
+        return None
+    words = command_line.partition(" -- ")[0].split()
+    return " ".join(word for word in words if not re.match(r"(rd)?init=", word))
+
+
+def without_init(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a machine without what its kernel was told for the first process."""
+    told = for_the_kernel(machine.get("kernel_command_line"))
+    return {**machine, "kernel_command_line": told}
+
+
+def foreign_paths(texts: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each absolute path that may say something of a machine."""
+    where: dict[str, str] = {}
+    for name, text in texts.items():
+        for found in PATH.finditer(text):
+            if found[1] not in NEUTRAL:
+                line = text.count("\n", 0, found.start()) + 1
+                where.setdefault(f"/{found[1]}", f"{name}:{line}")
+    return [f"the path {path} is in {place}" for path, place in sorted(where.items())]
+
+
+def gather(source: Path, cells: str) -> dict[str, str]:
+    """Return the files of a sample by name; raises CampaignError where it cannot be published."""
+    manifest = read_manifest(source)
+    if manifest.sample is not None:
+        raise CampaignError(f"{source} is itself a sample; name the campaign it was taken from")
+    texts, kept, all_of_them = chosen(of_campaign(source), cells)
+    hosts = hosts_of(manifest, texts)
+    refuse_what_was_changed(source, texts)
+    # Of a site's data also patterns of its hosts.
+    site = manifest.site_data
+    manifest = manifest.changed(
+        **({} if site is None else {"site_data": {**site, "hostnames": [".*"]}}),
+        sample=f"{kept} of {all_of_them} launches; {REPLACED}",
+        machine=without_init(manifest.machine),
+    )
+    texts[FILE] = json.dumps(manifest.writable().facts, indent=1) + "\n"
+    for name in [name for name in texts if name.startswith(f"{NODES}/")]:
+        texts[name] = json.dumps(without_init(json_of(texts[name])), indent=1) + "\n"
+    mark = {"schema": "wyeast-imported-1", "sample_of": manifest.campaign}
+    texts[IMPORTED] = json.dumps(mark, indent=1) + "\n"
+    without_names(texts, places(source), hosts)
+    with_digests(texts)
+    members = {name: Member(text.encode(errors="surrogateescape")) for name, text in texts.items()}
+    secrets, hints = leaks.scan(members, source)
+    if said := secrets + hints + foreign_paths(texts):
+        raise CampaignError(f"{'; '.join(said)}: not fit for version control; leave its cell out")
+    return texts
+
+
+def write(target: Path, texts: Mapping[str, str], created_utc: str) -> None:
+    """Write a sample's archive in the place of an earlier one.
+
+    Raises BundleError where something else is there.
+    """
+    if target.exists() and read_sums(target)[0] != NAME:
+        raise BundleError(f"{target} is not a sample, and nothing else is overwritten")
+    members = {name: Member(text.encode(errors="surrogateescape")) for name, text in texts.items()}
+    made = int(datetime.fromisoformat(created_utc).timestamp())
+    archive.write(target, NAME, members, sums_of(members), made)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Make a sample; return the exit code."""
+    options = arguments(words)
+    act_for(ROOT)
+    errors = (BundleError, CampaignError, ValueError)
+    return exit_code("sample", lambda: make(options), errors, "run it again")
+
+
+def make(options: argparse.Namespace) -> int:
+    """Do what the command line says; raises BundleError, CampaignError and ValueError."""
+    source = find_campaign(ROOT, options.campaign)
+    become(owner_of(source), ROOT)
+    texts = gather(source, options.cells)
+    size = sum(len(text.encode(errors="surrogateescape")) for text in texts.values())
+    if options.dry_run:
+        print("\n".join(sorted(texts)))
+    else:
+        write(options.out, texts, read_manifest(source)["created_utc"])
+    verb = "would write" if options.dry_run else "sample:"
+    print(f"{verb} {options.out} ({len(texts)} files, {size} bytes, of {source.name})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,365 @@
+"""Measure a campaign, resume one, and report it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from campaign import choice, estimate, leftovers, provenance, request
+from campaign.missing import done_rounds, has_something_left, missing_of, with_round
+from campaign.paths import refuse_path
+from campaign.progress import CampaignProgress
+from campaign.reference_findings import findings
+from campaign.rounds import go_on_with, is_local, run_round, scheduler_of
+from containers import host_mpi, images, selection, table
+from containers.installed import PrefixError
+from containers.programs import ProvisionError
+from containers.table import HOST, TableError
+from records import files, schedule
+from records import manifest as records_manifest
+from records.acting_user import become, owner_of
+from records.base import CampaignError
+from records.campaign import is_imported
+from records.journal import Reported
+from records.launch import read_records
+from records.manifest import (
+    FILE,
+    MANIFEST_SCHEMA,
+    PLAIN,
+    Manifest,
+    manifest_of,
+    write_manifest,
+)
+from site_configs.settings import load_site
+from site_configs.site_file import SiteError
+
+ROOT = Path(__file__).resolve().parent.parent
+#: So many launches that are missing are named.
+MOST_NAMED = 10
+#: What a campaign cannot be measured for; the texts are sentences.
+ERRORS = (CampaignError, SiteError, images.ImageError, PrefixError, TableError, ProvisionError)
+
+
+def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    """Return the implementations to measure, and what of the manifest a bound MPI adds."""
+    names = selection.implementations(ROOT, options.site, options.images)
+    if not options.host_mpi:
+        unbound = [name for name in names if name.endswith(f"+{HOST}")]
+        if unbound:
+            raise CampaignError(
+                f"{unbound[0]} has an MPI of this machine bound in; say which: "
+                "HOST_MPI=/opt/some-mpi"
+            )
+        return names, {}
+    facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
+    return names, {"host_mpi": facts}
+
+
+def alike(options: argparse.Namespace) -> estimate.Work:
+    """Return what of a new campaign decides how long it takes."""
+    selection.site_file(ROOT, options.site)
+    return estimate.Work(
+        site=options.site,
+        tier=options.tier,
+        checks=options.checks,
+        time_limit=options.time_limit,
+        images=frozenset(chosen(options)[0]),
+        files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site)),
+    )
+
+
+def new_campaign(
+    options: argparse.Namespace, more: Mapping[str, Any] | None = None
+) -> tuple[Path, Manifest]:
+    """Make the folder and the manifest of a new campaign; `more` is put into the manifest."""
+    request.refuse(ROOT, options)
+    site = load_site(options.site)
+    refuse_path(ROOT, site)
+    implementations, bound = chosen(options)
+    name = str(options.name or options.study or options.tier)
+    if not PLAIN.fullmatch(name):
+        raise CampaignError(
+            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
+            "-, and begin with a letter or digit"
+        )
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
+    facts = {
+        "schema": MANIFEST_SCHEMA,
+        "campaign": campaign.name,
+        "name": name,
+        "site": options.site,
+        "tier": options.tier,
+        "created_utc": files.utc_now(),
+        "finished_utc": None,
+        "rounds": options.rounds,
+        "checks": options.checks,
+        "study": options.study,
+        **({"like": options.like} if options.like else {}),
+        "time_limit": options.time_limit,
+        "raw_by_rank": options.raw_by_rank,
+        "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
+        "images": provenance.describe_images(ROOT, implementations, site),
+        **bound,
+        "site_data": site,
+        "inputs": provenance.input_digests(ROOT, options.site),
+        "machine": provenance.machine(),
+        "software": provenance.software(ROOT, site),
+        "commands": [request.command_of(options)],
+        "rounds_done": [],
+        **(more or {}),
+    }
+    manifest = manifest_of(facts, campaign.name)
+    try:
+        campaign.mkdir(parents=True)
+        (campaign / "launches").mkdir()
+        write_manifest(campaign, manifest)
+        schedule.begin(campaign)
+    except OSError as error:
+        raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
+    return campaign, manifest
+
+
+def read_manifest(name: str) -> Manifest:
+    """Return the manifest of a campaign that is named by its folder, to write it again.
+
+    Raises CampaignError for none, and for one that another version wrote.
+    """
+    campaign = ROOT / "runs" / Path(name).name
+    if not os.path.isfile(campaign / FILE):
+        raise CampaignError(
+            f"{campaign} is not a campaign: it has no readable {FILE}; see: ls runs"
+        )
+    return records_manifest.read_manifest(campaign).writable()
+
+
+def unfinished(options: argparse.Namespace) -> tuple[Path, Manifest]:
+    """Return a campaign that can be resumed and its manifest; raises CampaignError."""
+    campaign = ROOT / "runs" / Path(options.resume).name
+    manifest = read_manifest(options.resume)
+    if not files.belongs_to_us(campaign):
+        raise CampaignError(f"{campaign.name} is another user's; measure a campaign of your own")
+    if is_imported(campaign):
+        raise CampaignError(
+            f"{campaign.name} came in a bundle and is another machine's; repeat it with: "
+            f"python -m campaign --like {campaign.name}"
+        )
+    if manifest.finished_utc and not has_something_left(campaign, manifest):
+        raise CampaignError(f"{campaign.name} is finished; there is nothing left to resume")
+    return campaign, manifest
+
+
+def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
+    """Open a campaign to go on with; refuse if its images are no longer the same."""
+    campaign, manifest = unfinished(options)
+    if manifest.host_mpi is not None:
+        host_mpi.bind_again(ROOT, manifest.host_mpi, list(manifest.images), options.site)
+    site = load_site(manifest.site)
+    refuse_path(ROOT, site)
+    for name, now in provenance.describe_images(ROOT, list(manifest.images), site).items():
+        if now["sha256"] != manifest.images[name].sha256:
+            raise CampaignError(
+                f"the image {name} is not the one that {campaign.name} began with; start a new "
+                "campaign instead"
+            )
+    manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
+    return campaign, gone_on_with(campaign, manifest)
+
+
+def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
+    """Have what is missing of a campaign measured again; return its manifest, open for that.
+
+    One from before there were journals gets one: its rounds are planned anew from the checks, and
+    what of them is in its folder is taken in. Raises CampaignError where it cannot be written.
+    """
+    try:
+        schedule.begin(campaign, is_converted=True)
+        with schedule.held(campaign) as held:
+            leftovers.end_all(campaign)
+            if not is_local(ROOT, manifest.site):
+                jobs = [one.job for one in held.state.launches.values() if one.in_flight]
+                scheduler = scheduler_of(ROOT, manifest.site)
+                leftovers.end_queued(campaign, scheduler, list(filter(None, jobs)))
+            gone = held.resume()
+            state = held.state
+    except OSError as error:
+        raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
+    if gone:
+        print(
+            f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
+            f"measured again: {gone[0]}"
+        )
+    return manifest.changed(finished_utc=None) if state.left() else manifest
+
+
+def measure(campaign: Path, manifest: Manifest) -> bool:
+    """Measure the rounds that are missing; return whether every check passed.
+
+    Raises CampaignError where a round measures nothing or the campaign cannot be written.
+    """
+    try:
+        return measure_rounds(campaign, manifest)
+    except OSError as error:
+        raise CampaignError(
+            f"{error.filename or campaign} cannot be written: {error.strerror or error}; fix that "
+            f"and resume: {go_on_with(campaign, manifest)}"
+        ) from None
+
+
+def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
+    """Measure the rounds that are missing; return whether all was measured and every check passed.
+
+    A round is done when the journal says so. With launches missing the campaign is not finished.
+    """
+    progress = CampaignProgress(manifest.rounds)
+    progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
+    done = done_rounds(campaign, manifest)
+    left = manifest.rounds - len(done)
+    if left:
+        progress.say(
+            estimate.expectation(ROOT, estimate.Work.of(manifest), left, besides=manifest.campaign)
+        )
+    for number in range(1, manifest.rounds + 1):
+        if number in done:
+            continue
+        entry = run_round(ROOT, campaign, manifest, number, progress)
+        manifest = with_round(manifest, entry)
+        write_manifest(campaign, manifest)
+        left -= 1
+        if missing := missing_of(campaign, number):
+            progress.say(f"round {number}: {len(missing)} launch(es) missing")
+        if left:
+            others = estimate.duration(left * entry.wall_s)
+            took = estimate.duration(entry.wall_s)
+            progress.say(f"round {number} took {took}; {left} left, about {others}")
+    missing = missing_of(campaign)
+    for one in missing[:MOST_NAMED]:
+        progress.say(f"missing: {one.name}: {one.cause}")
+    if missing:
+        others = f" ({len(missing) - MOST_NAMED} more than these)" * (len(missing) > MOST_NAMED)
+        progress.say(
+            f"{len(missing)} launch(es) missing{others}; measure them: "
+            f"{go_on_with(campaign, manifest)}"
+        )
+    elif not manifest.finished_utc:
+        manifest = manifest.changed(finished_utc=files.utc_now())
+        write_manifest(campaign, manifest)
+    say_overhead(campaign, manifest, progress)
+    for sentence in findings(campaign, manifest.site):
+        progress.say(sentence)
+    return not missing and all(one.reframe_exit_code == 0 for one in manifest.rounds_done)
+
+
+def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> None:
+    """Print how much of the campaign's time the launches themselves took."""
+    records = list(read_records(campaign))
+    of_launches = sum(record.wall_s or 0.0 for record in records)
+    of_rounds = sum(one.wall_s for one in manifest.rounds_done)
+    progress.say(
+        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s "
+        f"(ratio {of_rounds / max(of_launches, 1e-9):.2f})"
+    )
+
+
+def report_command(campaign: Path) -> list[str]:
+    """Return what writes the report, also of a campaign with launches missing.
+
+    The analysis writes none into a campaign that is not finished unless it is told where: it may be
+    measuring. Whoever asks for this here holds the site, so that it is not.
+    """
+    return ["report", str(campaign), "--output", str(campaign / "report.html")]
+
+
+def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
+    """Return what `python -m analysis` is asked for after a campaign."""
+    commands = [["ingest", str(campaign)], report_command(campaign), ["table", str(campaign)]]
+    if study:
+        commands.append(["study", study, str(campaign), "--page", "--no-tables"])
+    return commands
+
+
+def report(campaign: Path, study: str | None) -> bool:
+    """Make the tables and the report, print the table; return whether that went well.
+
+    Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
+    cannot be written.
+    """
+    python = [sys.executable, "-m", "analysis"]
+    commands = report_commands(campaign, study)
+    bad = [
+        command[0]
+        for command in commands
+        if subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
+    ]
+    if bad:
+        print(
+            f"campaign: what was measured is kept, but of {campaign.name} could not be made: "
+            f"{', '.join(bad)}; the sentences above say why. Put that right and make them: "
+            f"make run RESUME={campaign.name}",
+            file=sys.stderr,
+        )
+        return False
+    try:
+        with schedule.held(campaign) as held:
+            held.add(Reported())
+    except OSError as error:
+        raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
+    return True
+
+
+def as_study(options: argparse.Namespace) -> None:
+    """Fill in what a study decides and the command line leaves open; refuse an unknown report."""
+    if options.study:
+        study = choice.study_of(ROOT, options.study)
+        options.checks = options.checks or study.checks()
+        options.images = options.images or ",".join(study.images())
+
+
+def as_before(options: argparse.Namespace) -> None:
+    """Fill in what decides a campaign from the manifest of the one that it is to be like."""
+    if not options.like:
+        return
+    manifest = read_manifest(options.like)
+    names = list(manifest.images)
+    marked = [name for name in names if f"+{HOST}-" in name]
+    if marked and not options.host_mpi:
+        raise CampaignError(
+            f"{options.like} measured {marked[0]}, with an MPI of its machine bound in; say which "
+            "one to use here in its place: --host-mpi /opt/some-mpi"
+        )
+    options.like = manifest.campaign
+    options.tier = manifest.tier
+    # It may be of a bundle, and so anybody's.
+    options.rounds = request.number_of_rounds(str(manifest.rounds))
+    options.seed, options.checks = manifest.order_seed, manifest.checks
+    options.study, options.time_limit = manifest.study, manifest.time_limit
+    options.raw_by_rank = options.raw_by_rank or bool(manifest.raw_by_rank)
+    options.name = options.name or manifest.name
+    options.images = ",".join(
+        f"{table.split_variant(name)[0]}+{HOST}" if name in marked else name for name in names
+    )
+
+
+def look(options: argparse.Namespace) -> int:
+    """Refuse what needs no image to be refused; return 0 for all else."""
+    if options.resume:
+        # On the cluster in a box that is the job user, as whom it is gone on with in there.
+        become(owner_of(ROOT / "runs" / Path(options.resume).name), ROOT)
+        campaign, manifest = unfinished(options)
+        if request.CLUSTER in {options.site, manifest.site} != {manifest.site}:
+            raise CampaignError(
+                f"{campaign.name} is of site {manifest.site}; resume it: "
+                f"make run SITE={manifest.site} RESUME={campaign.name}"
+            )
+        options.site, options.tier = manifest.site, manifest.tier
+        options.images, options.checks = ",".join(manifest.images), None
+    request.refuse(ROOT, options)
+    request.refuse_before_building(ROOT, options)
+    return 0

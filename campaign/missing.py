@@ -1,0 +1,51 @@
+"""What is missing of a campaign, by its journal: nothing else says that a round is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from records import schedule
+from records.fold import LaunchState
+from records.launch import finished_launches
+from records.manifest import Manifest, RoundDone
+
+
+def has_something_left(campaign: Path, manifest: Manifest) -> bool:
+    """Return whether a campaign that is finished has launches that are gone, or lacks its report.
+
+    Raises CampaignError for a damaged journal.
+    """
+    state = None if manifest.raw_removed_utc else schedule.state_of(campaign)
+    if state is None:
+        return False
+    there = finished_launches(campaign)
+    gone = [one for one in state.of(None) if one.status == "recorded" and one.name not in there]
+    return bool(gone or state.left()) or not state.is_reported
+
+
+def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:
+    """Return the rounds of which nothing is left to measure, as far as the journal can tell."""
+    done = {one.round for one in manifest.rounds_done}
+    state = schedule.state_of(campaign)
+    if state is None:
+        return done
+    # Of a round from before there was a journal nobody knows what it was to have.
+    known = {number for number in done if number in state.rounds or not state.is_converted}
+    return {number for number in known if not state.left(number)}
+
+
+def with_round(manifest: Manifest, entry: RoundDone) -> Manifest:
+    """Return a manifest with a round that was measured, together with what was of it before."""
+    rounds = {one.round: one for one in manifest.rounds_done}
+    facts = entry.facts
+    if before := rounds.get(entry.round):
+        facts = {**facts, "wall_s": before.wall_s + entry.wall_s}
+        facts["launches"] = (before.launches or 0) + (entry.launches or 0)
+    all_facts = {number: one.facts for number, one in rounds.items()} | {entry.round: facts}
+    return manifest.changed(rounds_done=[all_facts[number] for number in sorted(all_facts)])
+
+
+def missing_of(campaign: Path, number: int | None = None) -> list[LaunchState]:
+    """Return what is missing of a campaign that was measured, or of one of its rounds."""
+    state = schedule.state_of(campaign)
+    return state.left(number) if state else []

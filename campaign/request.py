@@ -1,0 +1,140 @@
+"""What may be asked of a campaign; all else is refused before anything is built or measured."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from campaign import choice
+from cluster import box
+from cluster.description import ClusterError
+from containers import images, selection, table
+from containers.table import HOST, load_table
+from records.base import CampaignError
+from reframe_checks.mixins.tiers import TIERS
+
+#: The site whose jobs are submitted from within the cluster in a box.
+CLUSTER = "virtual"
+FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
+
+
+def number_of_rounds(words: str) -> int:
+    """Return a number of rounds; raise CampaignError for what is none."""
+    if not re.fullmatch(r"[0-9]{1,6}", words) or int(words) < 1:
+        raise CampaignError(f"ROUNDS={words}: a campaign has at least one round; give a number")
+    return int(words)
+
+
+def refuse(root: Path, options: argparse.Namespace) -> None:
+    """Raise CampaignError for a tier, a site or a pattern of checks that cannot be measured."""
+    if options.tier not in TIERS:
+        raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
+    selection.site_file(root, options.site)
+    try:
+        re.compile(options.checks or "")
+    except re.error as error:
+        raise CampaignError(
+            f"CHECKS={shlex.quote(options.checks)} is not a valid regular expression: {error}"
+        ) from None
+
+
+def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
+    """Refuse what can be seen to be impossible while no image is built yet.
+
+    Raises CampaignError, and TableError or ImageError for a name that is no image's.
+    """
+    if options.site == CLUSTER:
+        try:
+            box.running(box.state_folder(root))
+        except ClusterError as error:
+            raise CampaignError(f"SITE={CLUSTER}: {error}") from None
+    names = known(root, options.site, options.images)
+    if options.checks and not matching(root, options, names):
+        raise CampaignError(
+            f"CHECKS={shlex.quote(options.checks)} matches no check of {', '.join(names)} on site "
+            f"{options.site}, tier {options.tier}; their names: "
+            ". ./activate && reframe -c reframe_checks -l"
+        )
+
+
+def known(root: Path, site: str, words: str) -> list[str]:
+    """Return the implementations that are meant; raises TableError or ImageError for others."""
+    if words in ("all", "default"):
+        return load_table(root).choose(words)
+    names = [name.strip() for name in words.split(",") if name.strip()]
+    built = images.available(root)
+    for name in names:
+        implementation, variant = table.split_variant(name)
+        # An MPI of this machine, which a campaign that began names in full.
+        if variant == HOST or (variant or "").startswith(f"{HOST}-"):
+            name = implementation
+        if implementation in built:
+            images.entry_of(root, name)
+        else:
+            load_table(root).resolve(name)
+    return names or selection.wanted(root, site)
+
+
+def matching(root: Path, options: argparse.Namespace, names: list[str]) -> int:
+    """Return how many checks a campaign's pattern fits, by ReFrame; needs no image.
+
+    Raises CampaignError where ReFrame cannot load the checks.
+    """
+    plain = [
+        table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
+    ]  # the MPI that is bound in is not looked at here
+    environment = {
+        **os.environ, "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
+        "RFM_CONFIG_PATH": str(root / "site_configs"), "RFM_SYSTEM": options.site,
+        "RFM_COLORIZE": "no", "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
+    }  # fmt: skip
+    command: list[Any] = [root / "reframe_checks" / "bin" / "reframe", "-c",
+                          root / "reframe_checks",
+                          "-l", f"--name={options.checks}"]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    found = FOUND.search(done.stdout)
+    if done.returncode or not found:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
+        raise CampaignError(f"ReFrame cannot list the checks: {' '.join(said) or done.stdout}")
+    return int(found[1])
+
+
+def command_line(words: list[str], given: dict[str, Any]) -> str:
+    """Return a make command that can be pasted into a shell; what is empty is left out."""
+    named = [f"{key}={shlex.quote(str(value))}" for key, value in given.items() if value]
+    return " ".join([*words, *named])
+
+
+def command_of(options: argparse.Namespace) -> str:
+    """Return the command that repeats this campaign, as a person would type it in a shell."""
+    # What `make run` has no words for.
+    own = {"--name": options.name, "--time-limit": options.time_limit, "--seed": options.seed}
+    given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds,
+             "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
+             "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
+    if options.resume:
+        return command_line(["make", "run"], {"SITE": options.site,
+                                                      "RESUME": options.resume})  # fmt: skip
+    if not options.like and not any(value is not None for value in own.values()):
+        if not options.study:
+            return command_line(["make", "run"], given)
+        if options.checks == choice.study_of(choice.ROOT, options.study).checks():
+            del given["CHECKS"]
+        return command_line(["make", "study"], {"PAPER": options.study, **given})
+    if options.like:
+        own = {"--like": options.like}
+    else:
+        own |= {f"--{key.lower().replace('_', '-')}": given[key] for key in given
+                if key != "RAW_BY_RANK"} | {"--study": options.study}  # fmt: skip
+    words = {"--site": options.site, "--host-mpi": options.host_mpi, **own}
+    command = [f"{name}={value}" for name, value in words.items() if value not in (None, "")]
+    return shlex.join(
+        ["python", "-m", "campaign", *command, *["--raw-by-rank"][: options.raw_by_rank]]
+    )

@@ -1,0 +1,1 @@
+"""A Slurm cluster in a box: nodes, network and filesystem in namespaces of this machine."""

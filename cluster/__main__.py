@@ -1,0 +1,199 @@
+"""`python -m cluster`: start, look at, use and stop the cluster in a box."""
+
+import argparse
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from cluster import accounts, box, network, scrontab, session, slurm
+from cluster.description import Cluster, ClusterError, describe
+from containers import apt
+from records.acting_user import hand_over
+from records.locks import LockHeld, exclusive
+from site_configs.processor import detected_processor
+
+FAULTS = {
+    "stop-node": "end a node with all its processes, as a power failure does",
+    "start-node": "start a node that was stopped",
+    "cut-link": "cut the link to a node",
+    "slow-link": "lower the rate of the link to a node by a tenth",
+    "mend-link": "mend a link that was cut or slowed",
+}
+
+
+def arguments() -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cluster",
+        description="A Slurm cluster in a box: nodes in namespaces of this machine, on a shaped "
+        "network of their own.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start the cluster and check its links")
+    up.add_argument("--nodes", default="", help="how many nodes (cluster.yaml)")
+    up.add_argument("--link", default="", help="rate of the links, or none (cluster.yaml)")
+    commands.add_parser("status", help="print the nodes, their state and memory")
+    commands.add_parser("down", help="end the cluster with all that belongs to it")
+    execute = commands.add_parser("exec", help="run a command as a user of the cluster")
+    execute.add_argument(
+        "--user", default="", help=f"the job user, {accounts.GUEST_USER}, or root (the job user)"
+    )
+    execute.add_argument("--node", type=int, help="on this node (the controller's host)")
+    execute.add_argument("arguments", nargs="+", metavar="COMMAND")
+    for name, what in FAULTS.items():
+        commands.add_parser(name, help=what).add_argument("number", type=int, help="the node's")
+    commands.add_parser("scrontab", help="build Slurm's scrontab, which Debian does not package")
+    commands.add_parser("stop-controller", help="kill slurmctld, as a crash does")
+    commands.add_parser("start-controller", help="start slurmctld again")
+    return parser.parse_args()
+
+
+def install(state: Path) -> None:
+    """Install the packages that are missing, without starting any of their services."""
+    lacking = slurm.missing_packages()
+    if not lacking:
+        return
+    print(f"installing {', '.join(lacking)} from the distribution", flush=True)
+    # Debian's way to install a daemon without starting it.
+    policy = Path("/usr/sbin/policy-rc.d")
+    own = not policy.exists()
+    try:
+        if own:
+            policy.write_text("#!/bin/sh\nexit 101\n")
+            policy.chmod(0o755)
+        machine = apt.of_machine(state.parent)
+        machine.update()
+        machine.run("install", "--no-install-recommends", *lacking)
+    except apt.AptError as error:
+        raise ClusterError(f"{', '.join(lacking)} cannot be installed: {error}") from None
+    finally:
+        if own:
+            policy.unlink(missing_ok=True)
+
+
+def up(cluster: Cluster, project: Path, state: Path) -> None:
+    """Start the cluster; what was begun is taken back if it fails."""
+    if box.first_process(state) and (state / "cluster.json").exists():
+        raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
+    install(state)
+    began = time.monotonic()
+    # A start that was interrupted, or a crash, may have left something.
+    box.close_box(state)
+    try:
+        box.prepare(cluster, project, state)
+        accounts.give_to_job_user(project)
+        description = dataclasses.asdict(cluster)
+        (state / "run" / "description.json").write_text(json.dumps(description))
+        pid = box.open_box(state)
+        box.ask(pid, "start")
+        rates = json.loads(box.ask(pid, "check-links"))
+        processors, peak = detected_processor()
+        facts = {
+            "nodes": cluster.nodes,
+            "link_bytes_per_s": cluster.link_bytes_per_s(),
+            # Asked here: what runs on a node, as the job of a night does, may use one of them only.
+            "processors": processors,
+            "peak_flops_per_node": peak,
+            # Nothing follows from it, but campaigns keep it.
+            "measured_links_bit_per_s": rates,
+        }
+        (state / box.SITE_OVERRIDES).write_text(yaml.safe_dump(facts))
+        (state / "cluster.json").write_text(
+            json.dumps({**description, "measured_bit_per_s": rates})
+        )
+    except BaseException:
+        box.close_box(state)
+        raise
+    name = cluster.link.name if cluster.link else "unshaped"
+    measured = ", ".join(f"{rate / 1e6:.1f}" for rate in rates) or "no pair of nodes to measure"
+    print(
+        f"{cluster.nodes} nodes are up after {time.monotonic() - began:.1f} s; links {name}, "
+        f"measured {measured} Mbit/s"
+    )
+    if sentence := network.slow_links(rates, cluster.link):
+        print(sentence)
+
+
+def status(state: Path) -> None:
+    """Print the nodes with their state and memory."""
+    pid, description = box.running(state)
+    nodes = json.loads(box.ask(pid, "status"))
+    link = description["link"]
+    print(f"{len(nodes)} nodes, links {link['name'] if link else 'unshaped'}")
+    for name, facts in nodes.items():
+        memory = facts["memory_bytes"]
+        used = f"{memory / 1e6:.1f} MB" if memory else "not running"
+        print(f"  {name:8} {facts['state']:12} {used}")
+
+
+def execute(options: argparse.Namespace, project: Path, state: Path) -> int:
+    """Run a command in the cluster; return its exit code. Root becomes a command of root's."""
+    pid, description = box.running(state)
+    user = options.user or accounts.job_user(project)[0]
+    if options.node is not None:
+        if not 1 <= options.node <= description["nodes"]:
+            raise ClusterError(f"there is no node{options.node}")
+        pid = node_outside(pid, options.node)
+    command = box.inside(pid, *options.arguments, user=None if user == "root" else user)
+    if user == "root":
+        os.execvpe(command[0], command, box.environment_of_user(user, state))
+    return session.run(command, box.environment_of_user(user, state), box.child_of)
+
+
+def node_outside(pid: int, number: int) -> int:
+    """Return a node's first process as the machine numbers it."""
+    wanted = json.loads(box.ask(pid, "status"))[f"node{number}"]["process"]
+    for entry in Path("/proc").glob("[0-9]*"):
+        # Seen from the machine, from the box, and from the node itself.
+        numbers = box.status_of(int(entry.name), "NSpid")
+        if numbers[1:] == [wanted, 1] and box.is_below(int(entry.name), pid):
+            return int(entry.name)
+    raise ClusterError(f"node{number} is not up")
+
+
+def main() -> int:
+    """Do what is asked; return the exit code."""
+    options = arguments()
+    project, state = box.PROJECT, box.state_folder()
+    try:
+        box.demand_root()
+        hand_over(project)
+        if options.command == "up":
+            cluster = describe(options.nodes, options.link)
+            with exclusive(project / ".wyeast" / "locks" / "cluster", str(os.getpid())):
+                up(cluster, project, state)
+        elif options.command == "down":
+            print("the cluster is down" if box.close_box(state) else "the cluster was not up")
+        elif options.command == "status":
+            status(state)
+        elif options.command == "exec":
+            return execute(options, project, state)
+        elif options.command == "scrontab":
+            print(scrontab.build(project))
+        elif options.command in FAULTS:
+            pid, description = box.running(state)
+            if not 1 <= options.number <= description["nodes"]:
+                raise ClusterError(f"there is no node{options.number}")
+            box.ask(pid, options.command, str(options.number))
+        else:
+            box.ask(box.running(state)[0], options.command)
+    except LockHeld as holder:
+        print(f"cluster: it is being started by process {holder}", file=sys.stderr)
+        return 1
+    except (ClusterError, OSError, subprocess.SubprocessError) as error:
+        print(f"cluster: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("cluster: interrupted; nothing of it is left running", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""The users of the cluster, who exist in it alone, and what of the checkout is theirs to write.
+
+In root's checkout jobs run as a user whose number is nobody's on this machine, by the name service
+and not by files alone. It is chosen at the first start and kept, since campaigns belong to it.
+"""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import pwd
+import shutil
+import stat
+import zlib
+from pathlib import Path
+
+from cluster.description import ClusterError
+from records.acting_user import give, open_folder
+
+JOB_USER = "wyeast"
+#: A second ordinary user, to see what one user's work looks like to another.
+GUEST_USER = "guest"
+#: Numbers that neither distributions nor systemd give to anybody; checkouts begin at different
+#: ones, so that the users of two are not one.
+NUMBERS = range(61001, 61184)
+FILE = "users.json"
+#: What of root's checkout the job user adds to, but takes nothing of anybody else away.
+SHARED = ("runs", ".wyeast/bundles")
+
+
+def file_of(project: Path) -> Path:
+    """Return the file that keeps the numbers, in a folder that only root writes."""
+    return project / ".wyeast" / "cluster" / FILE
+
+
+def is_free(number: int) -> bool:
+    """Return whether the name service knows neither a user nor a group of a number."""
+    for lookup in (pwd.getpwuid, grp.getgrgid):
+        try:
+            lookup(number)
+        except KeyError:
+            continue
+        return False
+    return True
+
+
+def kept_numbers(project: Path) -> dict[str, int]:
+    """Return the numbers that were chosen; raise ClusterError where another than root wrote them.
+
+    Empty before the first start.
+    """
+    path = file_of(project)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ClusterError(f"{path} cannot be read: {error.strerror}; remove it") from None
+    with open(descriptor) as file:
+        found = os.fstat(descriptor)
+        ours = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == 0
+        if not ours or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise ClusterError(f"{path} is not a file that only root can write; remove it")
+        try:
+            numbers = {str(name): int(number) for name, number in json.load(file).items()}
+        except (ValueError, TypeError, AttributeError):
+            numbers = {}
+    if numbers.keys() != {JOB_USER, GUEST_USER} or not set(numbers.values()) <= set(NUMBERS):
+        raise ClusterError(f"{path} does not hold the numbers of two users; remove it")
+    return numbers
+
+
+def choose_numbers(project: Path) -> None:
+    """Choose free numbers for the cluster's users, once a checkout, or see that they still are.
+
+    Raises ClusterError where they are somebody's by now, or none is free.
+    """
+    path = file_of(project)
+    if kept := kept_numbers(project):
+        if taken := [number for number in kept.values() if not is_free(number)]:
+            raise ClusterError(
+                f"{taken[0]}, the number of a user of this cluster, has become somebody's on this "
+                f"machine; remove {path} to have another chosen (campaigns of the old one stay "
+                "with it)"
+            )
+        return
+    # Where the file is lost, or a version before it was at work, runs/ says whose campaigns are.
+    runs = project / "runs"
+    found = runs.lstat() if os.path.lexists(runs) else None
+    before = (
+        [number for number in (found.st_uid, found.st_gid) if number in NUMBERS] if found else []
+    )
+    start = zlib.crc32(str(project.resolve()).encode()) % len(NUMBERS)
+    order = [*before, *NUMBERS[start:], *NUMBERS[:start]]
+    free = [number for number in dict.fromkeys(order) if is_free(number)]
+    if len(free) < 2:
+        raise ClusterError(
+            f"no two of the numbers {NUMBERS[0]} to {NUMBERS[-1]} are free for the cluster's users"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with open(os.open(path, flags, 0o644), "w") as file:
+        os.fchmod(file.fileno(), 0o644)
+        json.dump({JOB_USER: free[0], GUEST_USER: free[1]}, file)
+
+
+def job_user(project: Path) -> tuple[str, int]:
+    """Return name and id of the user whose jobs run: the owner of the checkout, never root.
+
+    Raises ClusterError where root's checkout has had no cluster yet.
+    """
+    owner = project.stat().st_uid
+    if owner == 0:
+        numbers = kept_numbers(project)
+        if not numbers:
+            raise ClusterError("the cluster was never up; start it with: make cluster-up")
+        return JOB_USER, numbers[JOB_USER]
+    try:
+        return pwd.getpwuid(owner).pw_name, owner
+    except KeyError:
+        return JOB_USER, owner
+
+
+def users(project: Path) -> dict[str, int]:
+    """Return the cluster's users with their ids."""
+    name, uid = job_user(project)
+    return {name: uid, GUEST_USER: kept_numbers(project)[GUEST_USER]}
+
+
+def give_to_job_user(project: Path) -> None:
+    """Let the job user write what campaigns write, and nothing in which root writes by name.
+
+    Folders that both add to stay root's, and sticky: nobody replaces what is another's there.
+    """
+    _, uid = job_user(project)
+    own = project / ".wyeast" / "reframe" / "virtual"
+    if project.stat().st_uid == 0:
+        for place in SHARED:
+            give(project / place, 0, uid, 0o1775)
+        take_back(project / ".wyeast" / "locks")
+        own.parent.mkdir(parents=True, exist_ok=True)
+        # What another user has left there could neither be overwritten nor be given away safely.
+        if os.path.lexists(own) and not _all_of(own, uid):
+            own.unlink() if own.is_symlink() else shutil.rmtree(own)
+    give(own, uid, uid, 0o755)
+
+
+def _all_of(folder: Path, uid: int) -> bool:
+    """Return whether a folder and all in it belong to a user."""
+    if folder.is_symlink() or folder.lstat().st_uid != uid:
+        return False
+    return all(
+        os.stat(name, dir_fd=handle, follow_symlinks=False).st_uid == uid
+        for _, folders, files, handle in os.fwalk(folder)
+        for name in (*folders, *files)
+    )
+
+
+def take_back(folder: Path) -> None:
+    """Make a folder root's alone, without what others have put there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = open_folder(folder)
+    try:
+        os.fchown(handle, 0, 0)
+        os.fchmod(handle, 0o755)
+        for name in os.listdir(handle):
+            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if found.st_uid and not stat.S_ISDIR(found.st_mode):
+                os.unlink(name, dir_fd=handle)
+    finally:
+        os.close(handle)

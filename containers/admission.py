@@ -1,0 +1,74 @@
+"""The images here and who answers for them: `python -m containers.admission` lists and asks."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from containers import images, trust
+from containers.ending import exit_code
+from containers.locking import BuildError, only_build
+from containers.origin import COMMAND, answered_for, told, word
+from containers.programs import ProvisionError
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+
+
+def admit(root: Path, words: str) -> None:
+    """Note in images.lock that the caller answers for the named images; raises ImageError."""
+    for name in images.chosen(root, words):
+        images.verify(root, name)
+        entry = images.entry_of(root, name)
+        said = f"{name}, {told(entry)}, sha256 {entry['sha256']}"
+        if answered_for(entry):
+            print(f"may run already: {said}")
+            continue
+        with only_build(root):
+            images.write_entry(root, name, {**entry, "admitted": word(COMMAND)})
+        print(f"may run from now on: {said}")
+
+
+def listed(root: Path) -> list[str]:
+    """Return a line for each image that lies in a checkout: where it is from, whether it runs."""
+    lines = []
+    locked = images.load_own_lock(root)["images"]
+    for name, entry in locked.items():
+        if not (images.folder(root) / str(entry["file"])).is_file():
+            continue
+        runs = "runs" if trust.vouched(root, name) else f"is kept out; {COMMAND} IMAGES={name}"
+        if isinstance(given := entry.get("admitted"), dict):
+            runs += f" on the word of {given.get('by')} ({given.get('how')}, {given.get('utc')})"
+        lines.append(f"{name} is {told(entry)}: it {runs}")
+    files = {str(entry["file"]) for entry in locked.values()}
+    for path in sorted(images.folder(root).glob("*.sif")):
+        if path.name not in files:
+            lines.append(f"{path} is in no lock, so nothing runs it")
+    for lock in sorted((root / ".wyeast" / "guests").glob(f"*/{images.LOCK}")):
+        for name, entry in images.load_own_lock(lock.parents[1])["images"].items():
+            lines.append(f"{name} is {told(entry)}: only that bundle's rerun runs it")
+    return lines
+
+
+def main() -> int:
+    """List the images and where they are from, or take the caller's word for some."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.admission",
+        description="List where the images here are from and which may run, or vouch for some, "
+        "which may then run.",
+    )
+    parser.add_argument("--images", default="", metavar="a,b|all", help="which to vouch for")
+    options = parser.parse_args()
+
+    def work() -> int:
+        if options.images:
+            admit(ROOT, options.images)
+        else:
+            print("\n".join(listed(ROOT)) or "there are no images here")
+        return 0
+
+    errors = (images.ImageError, BuildError, ProvisionError)
+    return exit_code("admit", work, errors, "the images are unchanged")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Which implementations a site measures, by its data and by the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from containers import images, table
+from records.base import CampaignError
+from site_configs.site_file import NAME, SiteError, read_site
+
+
+def site_file(root: Path, site: str) -> Path:
+    """Return the path of a site's data; raise CampaignError for a site that there is none of."""
+    path = root / "site_configs" / site / "site.yaml"
+    # A path instead of a name would lead out of the folder of sites, and of that of locks.
+    if not NAME.fullmatch(site) or not path.is_file():
+        sites = (root / "site_configs").glob("*/site.yaml")
+        known = sorted(found.parent.name for found in sites)
+        raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
+    return path
+
+
+def site_data(root: Path, site: str) -> dict[str, Any]:
+    """Return a site's data.
+
+    Raises CampaignError for a site that there is none of, or whose data are not as they must be.
+    """
+    try:
+        return read_site(site_file(root, site), root)
+    except SiteError as error:
+        raise CampaignError(str(error)) from None
+
+
+def wanted(root: Path, site: str) -> list[str]:
+    """Return the implementations that a site's data names, else those that are built by default.
+
+    Raises CampaignError as `site_data` does.
+    """
+    names = site_data(root, site).get("implementations")
+    return [str(name) for name in names] if names else images.default_implementations(root)
+
+
+def implementations(root: Path, site: str, words: str) -> list[str]:
+    """Return the implementations, or variants of them, that `words` names: IMAGES on the command.
+
+    Without words they are the site's, without those of them that are not built; if none is, all,
+    so that each says what is missing.
+    """
+    if words == "default":
+        return images.default_implementations(root)
+    if words == "all":
+        return images.available(root)
+    named = [name.strip() for name in words.split(",") if name.strip()]
+    if named:
+        return named
+    built = images.available(root)
+    of_site = wanted(root, site)
+    return [name for name in of_site if table.split_variant(name)[0] in built] or of_site

@@ -1,0 +1,1 @@
+"""Images that travel, and whether they can be built again."""

@@ -1,0 +1,371 @@
+"""Images to a registry and from it, by digest: `python -m containers.sharing.registry push|pull`.
+
+A registry has, for each implementation, a repository with an image under its SHA-256 as tag, and
+under the tag `lock` the image's entry of images.lock. Apptainer carries nothing but SIF files, so
+the entry is in one, as its only object.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from containers import build, images, origin, sif_objects, trust
+from containers.apptainer import CallError, apptainer_command, call
+from containers.ending import exit_code
+from containers.locking import BuildError, only_build
+from containers.programs import ProvisionError
+from containers.registry_connection import Registry, RegistryError, check_address, transfer
+from containers.sources import SourceError, sha256_of
+from containers.spack import environment as spack_environment
+from containers.table import TableError
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+#: The word for the lock that a registry has itself.
+OF_REGISTRY = "registry"
+#: What a repository's name may be, so that names are the same in a registry and in a folder.
+NAME = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
+JSON_OBJECT = "6"
+#: More than this is no lock that a registry has of one image.
+MOST_LOCK_BYTES = 2**20
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class LockEntry(BaseModel):
+    """One image's entry in a lock of others; `bytes` is the size of the file."""
+
+    model_config = ConfigDict(strict=True)
+    file: str
+    sha256: Sha256
+    bytes: int
+    inputs_sha256: Sha256
+    built_utc: str
+    labels: dict[str, str]
+
+
+class Lock(BaseModel):
+    """A lock of others: their images.lock, or the part of it that a registry has."""
+
+    model_config = ConfigDict(strict=True, populate_by_name=True)
+    schema_: Literal["wyeast-images-1"] = Field(alias="schema")
+    images: dict[str, LockEntry]
+
+
+def read_lock(text: str, where: str) -> dict[str, LockEntry]:
+    """Return the entries of a lock by implementation; raises RegistryError.
+
+    Every name and file is checked, for paths are made of them.
+    """
+    try:
+        entries = Lock.model_validate_json(text).images
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RegistryError(
+            f"{where} is not a lock of images: {place or 'the text'}: {first['msg']}; use the "
+            f"{images.LOCK} of whoever built the images"
+        ) from None
+    for name, entry in entries.items():
+        check_name(name)
+        if entry.file != f"{name}.sif":
+            raise RegistryError(
+                f"{where} is not a lock of images: {name} has the file {entry.file}"
+            )
+        try:
+            images.checked_labels(entry.labels, f"{name} in {where}")
+        except images.ImageError as error:
+            raise RegistryError(str(error)) from None
+    return entries
+
+
+def check_name(name: str) -> None:
+    """Raise RegistryError for a name that no repository or file may have."""
+    if not NAME.fullmatch(name):
+        raise RegistryError(
+            f"`{name}` is not an implementation's name; use lower-case letters and digits, with . "
+            "_ - in between"
+        )
+
+
+def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
+    """Return the lock that a registry has for an implementation; raises RegistryError."""
+    where = registry.of(name, "lock")
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder) / "lock.sif"
+        transfer("pull", registry, "--disable-cache", packed, where)
+        try:
+            text = sif_objects.content(packed, sif_objects.JSON_OBJECT, None, MOST_LOCK_BYTES)
+            return read_lock(text.decode(), where)
+        except (OSError, ValueError) as error:
+            raise RegistryError(f"{where} is not a lock of images: {error}") from None
+
+
+def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
+    """Give a registry the entry of an image; raises RegistryError."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, packed = Path(folder) / "images.lock", Path(folder) / "lock.sif"
+        text.write_text(json.dumps({"schema": images.SCHEMA, "images": {name: entry}}))
+        try:
+            call("sif", "new", packed)
+            call("sif", "add", "--datatype", JSON_OBJECT, packed, text)
+        except CallError as error:
+            raise RegistryError(f"the lock cannot be packed: {error}") from None
+        transfer("push", registry, packed, registry.of(name, "lock"))
+
+
+def push(root: Path, registry: Registry, words: str, dry_run: bool) -> None:
+    """Push the named images, and then the lock of each; one that is there already is left alone.
+
+    Raises RegistryError, and ImageError for an image that is not the locked one.
+    """
+    for name in images.chosen(root, words):
+        check_name(name)
+        path = images.verify(root, name)
+        found = images.entry_of(root, name)
+        # Where this checkout had it from is no business of others.
+        entry = {key: value for key, value in found.items() if key in LockEntry.model_fields}
+        if entry.keys() != LockEntry.model_fields.keys():
+            raise RegistryError(f"{images.LOCK} has an incomplete entry for {name}; build it again")
+        try:
+            there = pull_lock(registry, name).get(name)
+        except RegistryError as error:
+            if "MANIFEST_UNKNOWN" not in str(error) and "NAME_UNKNOWN" not in str(error):
+                raise
+            there = None
+        said = f"{name}, {entry['bytes'] / 1e6:.0f} MB, sha256 {entry['sha256']}"
+        if there and there.model_dump() == entry:
+            print(f"is there already: {said}")
+        elif dry_run:
+            print(f"would push to {registry.address}: {said}")
+        else:
+            where = registry.of(name, entry["sha256"])
+            transfer("push", registry, path, where, size_bytes=entry["bytes"])
+            # Last, so that a registry's lock never names an image that is not there.
+            push_lock(registry, name, entry)
+            print(f"pushed to {registry.address}: {said}")
+
+
+def wanted(root: Path, registry: Registry, words: str, lock: str) -> dict[str, LockEntry]:
+    """Return the entries of the images to pull, by implementation.
+
+    They are those of `lock`: a file, the word `registry`, or empty for images.lock here. Raises
+    RegistryError for an image that is not in it, and ImageError.
+    """
+    named = [] if words in ("", "all") else images.chosen(root, words)
+    if lock == OF_REGISTRY:
+        if not named:
+            raise RegistryError("a registry does not list its images; name them: IMAGES=a,b")
+        for name in named:
+            check_name(name)
+        found: dict[str, LockEntry] = {}
+        for name in named:
+            found |= {key: e for key, e in pull_lock(registry, name).items() if key == name}
+    else:
+        path = Path(lock) if lock else root / images.LOCK
+        try:
+            found = read_lock(path.read_text(), str(path))
+        except FileNotFoundError:
+            if lock:
+                raise RegistryError(f"{path}, named by LOCK, is missing") from None
+            found = {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise RegistryError(f"{path} cannot be read: {error}") from None
+    for name in named or (["any image"] if not found else []):
+        if name not in found:
+            raise RegistryError(
+                f"{lock or images.LOCK} has no digest of {name}; name the lock that came with the "
+                "images (LOCK=<file>), or take the registry's word (LOCK=registry)"
+            )
+    return {name: found[name] for name in named or found}
+
+
+def word_for(root: Path, lock: str, unsigned: bool) -> dict[str, str] | None:
+    """Return the person's word for what is pulled by a lock; None where only a signature counts.
+
+    Who names a lock's file answers for its digests. Raises RegistryError where the registry's own
+    lock is to be taken and no key's signature could count.
+    """
+    if lock and lock != OF_REGISTRY:
+        return origin.word(f"LOCK={lock}")
+    if lock and unsigned:
+        return origin.word("ALLOW_UNSIGNED=1")
+    if lock and not any((root / trust.FOLDER).glob("*.asc")):
+        raise RegistryError(
+            "LOCK=registry takes whatever somebody with write access to the registry has put "
+            "there, and "
+            f"{trust.FOLDER} has no key to verify who made it: put the sender's key there, or "
+            "name the sender's lock (LOCK=<file>), or set ALLOW_UNSIGNED=1"
+        )
+    return None
+
+
+def pull(
+    root: Path, registry: Registry, words: str, lock: str, dry_run: bool, unsigned: bool = False
+) -> None:
+    """Pull the named images, verify each, and put it in place and into images.lock.
+
+    One that is here already is left alone. Raises RegistryError, ImageError or BuildError; what
+    was here is then as it was.
+    """
+    word = word_for(root, lock, unsigned)
+    for name, entry in wanted(root, registry, words, lock).items():
+        said = f"{name}, {entry.bytes / 1e6:.0f} MB, sha256 {entry.sha256}"
+        if is_here(root, name, entry):
+            answer_for(root, name, word, dry_run)
+            print(f"is here already: {said}")
+        elif dry_run:
+            print(f"would pull from {registry.address}: {said}")
+            continue
+        else:
+            with only_build(root):
+                install(root, registry, name, entry, lock, word)
+            print(f"pulled from {registry.address} and verified: {said}")
+        say_whether_current(root, name, entry)
+
+
+def is_here(root: Path, name: str, entry: LockEntry) -> bool:
+    """Tell whether the image of an entry is in place and in images.lock."""
+    try:
+        images.verify(root, name)
+        return bool(images.entry_of(root, name)["sha256"] == entry.sha256)
+    except images.ImageError:
+        return False
+
+
+def answer_for(root: Path, name: str, word: dict[str, str] | None, dry_run: bool) -> None:
+    """Note the person's word for an image that is here already and that nobody answered for."""
+    entry = images.entry_of(root, name)
+    if word and not dry_run and not origin.answered_for(entry):
+        with only_build(root):
+            images.write_entry(root, name, {**entry, "admitted": word})
+
+
+def install(
+    root: Path,
+    registry: Registry,
+    name: str,
+    entry: LockEntry,
+    lock: str,
+    word: dict[str, str] | None,
+) -> None:
+    """Pull one image aside; put it into place only if it is the one of its entry.
+
+    Raises RegistryError, and ImageError where it is another.
+    """
+    target = images.folder(root) / entry.file
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".pulled-{target.name}")
+    # Of a pull that was killed.
+    aside.unlink(missing_ok=True)
+    where = registry.of(name, entry.sha256)
+    try:
+        transfer("pull", registry, "--disable-cache", aside, where, size_bytes=entry.bytes)
+        signed_by = signers_of(root, aside, needed=lock == OF_REGISTRY and not word)
+        origin: dict[str, Any] = {
+            "how": "pulled", "from": registry.address, "lock": lock or images.LOCK,
+            "signed_by": signed_by,
+        }  # fmt: skip
+        if lock and lock != OF_REGISTRY:
+            origin["lock_sha256"] = sha256_of(Path(lock))
+        if registry.insecure:
+            origin["insecure"] = True
+        found = {**entry.model_dump(), "origin": origin}
+        if not lock:
+            # Of the digest of images.lock itself: what it says of that image goes on to hold.
+            here = images.entry_of(root, name)
+            found |= {key: here[key] for key in ("origin", "admitted") if key in here}
+        if word:
+            found["admitted"] = word
+        images.install(root, name, aside, found, where)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
+    """Return the fingerprints of the trusted keys by which an image that came is signed.
+
+    Raises RegistryError where a signature is needed and none counts.
+    """
+    if not needed and not any((root / trust.FOLDER).glob("*.asc")):
+        return []
+    try:
+        return sorted(key.fingerprint for key in trust.signers(root, path))
+    except trust.TrustError as error:
+        if not needed:
+            return []
+        raise RegistryError(
+            f"{error}; LOCK=registry takes only signed images: name the sender's lock "
+            "(LOCK=<file>), or set ALLOW_UNSIGNED=1"
+        ) from None
+
+
+def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
+    """Say where `make run` will not take a pulled image as it is."""
+    try:
+        current = build.recipe_of(root, name, "mmdebstrap").inputs_sha256() == entry.inputs_sha256
+    except (
+        TableError, SourceError, BuildError, ProvisionError, spack_environment.SpackError,
+    ) as error:  # fmt: skip
+        print(f"  it cannot be built here, and `make run` will not use it: {error}")
+        return
+    if not current:
+        print(
+            "  it was built from inputs that differ from this checkout's: `make run` would "
+            f"rebuild {name}; to measure the pulled one, check out the commit that it was built "
+            "from"
+        )
+
+
+def main() -> int:
+    """Push or pull, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.sharing.registry",
+        description="Push images to a registry, or pull them from it, by the digests of a lock.",
+    )
+    parser.add_argument("action", choices=["push", "pull"])
+    parser.add_argument("--registry", default="", metavar="oras://host/path")
+    parser.add_argument(
+        "--images", default="", metavar="a,b|all", help="which; all that the lock has by default"
+    )
+    parser.add_argument(
+        "--lock", default="", metavar="FILE|registry",
+        help="whose digests hold for a pull: a lock's file, or the registry's own, instead of "
+        f"{images.LOCK}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--insecure", action="store_true", help="speak to the registry without TLS if it has none"
+    )
+    parser.add_argument(
+        "--allow-unsigned", action="store_true",
+        help="with --lock registry: vouch for images that no trusted key has signed",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done")
+    options = parser.parse_args()
+
+    def work() -> int:
+        if not options.registry:
+            raise RegistryError("say which registry: REGISTRY=oras://host/path")
+        registry = Registry(check_address(options.registry), options.insecure)
+        apptainer_command()
+        if options.action == "push":
+            push(ROOT, registry, options.images, options.dry_run)
+        else:
+            pull(
+                ROOT, registry, options.images, options.lock, options.dry_run,
+                options.allow_unsigned,
+            )  # fmt: skip
+        return 0
+
+    errors = (RegistryError, images.ImageError, BuildError, ProvisionError)
+    return exit_code(options.action, work, errors, "no partial file is left")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Images and MPIs by Spack: its environment, locks, mirror and images."""

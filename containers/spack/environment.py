@@ -1,0 +1,332 @@
+"""spack.yaml's environment of one implementation, run inside the base that images are built on.
+
+The base is the same for every implementation, and so are the paths in it, which is why a lock that
+was made here is the lock of an image.
+"""
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import provide as provide_apptainer
+from containers.bases import admit as admit_base
+from containers.bases import bases_of, ensure_bases
+from containers.commands import BuildProgress
+from containers.locking import only_build
+from containers.sources import load_sources
+from containers.spack import site as spack_site
+from containers.spack import tool as spack
+from containers.spack.tool import Spack
+from containers.table import ImplementationTable, load_table
+
+ENVIRONMENT = "spack.yaml"
+RECIPES = "spack_repo"
+#: One lock per implementation, in a folder of their own beside spack.yaml, whose they are: Spack's
+#: own place for one, spack.lock beside spack.yaml, holds one alone.
+LOCKS = "spack_locks"
+SITE = spack_site.BASE
+
+#: What of the checkout the environment refers to.
+PARTS = ("benchmarks", RECIPES, "site_configs")
+#: Where things are in the base.
+INSIDE = "/opt/spack-environment"
+SCOPE: dict[str, dict[str, Any]] = {
+    "repos.yaml": {"repos": {"builtin": "/mnt/packages/repos/spack_repo/builtin"}},
+    "config.yaml": {
+        "config": {
+            "install_tree": {"root": "/opt/software"},
+            "build_stage": ["/tmp/spack-stage"],
+            "source_cache": "/mnt/cache/sources",
+        }
+    },
+    "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
+}
+#: The mirror that `make spack-mirror` fills.
+CARRIED = {"carried": {"url": "file:///mnt/mirror", "binary": False}}
+
+
+class SpackError(Exception):
+    """Spack could not do something; the text is a sentence with the next step."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One package of a lock."""
+
+    name: str
+    version: str
+    hash: str
+    target: str
+    external: str | None
+    develop: bool
+    parameters: tuple[str, ...]
+    dependencies: tuple[tuple[str, str], ...]
+
+
+def of_the_distribution(table: ImplementationTable) -> list[str]:
+    """Return the implementations whose MPI comes from the distribution, not from Spack."""
+    return [name for name in table.built_by("spack") if table.resolve(name).packages.build]
+
+
+def lock_path(root: Path, implementation: str) -> Path:
+    """Return the path of an implementation's lock."""
+    return root / LOCKS / f"{implementation}.lock"
+
+
+def environment_names(root: Path) -> dict[str, str]:
+    """Return what spack.yaml can choose: implementation → the specification of its MPI.
+
+    Raises SpackError for a file that is not as it must be.
+    """
+    try:
+        data = yaml.safe_load((root / ENVIRONMENT).read_text())["spack"]
+        found = {}
+        for definition in data["definitions"]:
+            if "mpi" in definition:
+                name = definition["when"].rpartition("== ")[2].strip().strip('"')
+                (found[name],) = definition["mpi"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        raise SpackError(f"{root / ENVIRONMENT} is malformed: {error!r}") from None
+    return found
+
+
+def read_lock(text: str) -> dict[str, Node]:
+    """Return a lock's packages by their hash; raises SpackError for what is no lock."""
+    try:
+        data = json.loads(text)
+        if data["_meta"]["file-type"] != "spack-lockfile":
+            raise ValueError(data["_meta"]["file-type"])
+        return {key: _node(key, value) for key, value in data["concrete_specs"].items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise SpackError(f"this is not a Spack lock: {error!r}") from None
+
+
+def roots_of(text: str) -> dict[str, str]:
+    """Return the hash → specification of what a lock's environment asks for."""
+    return {root["hash"]: root["spec"] for root in json.loads(text)["roots"]}
+
+
+def made_by(text: str) -> str:
+    """Return the version of the Spack that made a lock; `unknown` where it does not say."""
+    return str((json.loads(text).get("spack") or {}).get("version", "unknown"))
+
+
+def _node(key: str, value: dict[str, Any]) -> Node:
+    parameters = value.get("parameters", {})
+    words = []
+    for name, setting in sorted(parameters.items()):
+        if setting in ([], None) or name == "dev_path":
+            continue
+        if isinstance(setting, bool):
+            words.append(("+" if setting else "~") + name)
+        else:
+            setting = setting if isinstance(setting, list) else [setting]
+            words.append(f"{name}={','.join(str(part) for part in setting)}")
+    target = value["arch"]["target"]
+    return Node(
+        name=value["name"],
+        version=value["version"],
+        hash=key,
+        target=target if isinstance(target, str) else target["name"],
+        external=(value.get("external") or {}).get("path"),
+        develop="dev_path" in parameters,
+        parameters=tuple(words),
+        dependencies=tuple((d["name"], d["hash"]) for d in value.get("dependencies", [])),
+    )
+
+
+def difference(old: str | None, new: str) -> list[str]:
+    """Return, in words, what a new lock has that the old one had not, a line for each package."""
+    after = _by_name(read_lock(new))
+    if old is None:
+        return [f"new: {len(after)} packages"]
+    before = _by_name(read_lock(old))
+    lines = []
+    for name in sorted({*before, *after}):
+        if name not in before:
+            lines += [f"{name} {node.version} is new" for node in after[name]]
+        elif name not in after:
+            lines += [f"{name} {node.version} is gone" for node in before[name]]
+        elif len(before[name]) == len(after[name]) == 1:
+            lines += _changes(before[name][0], after[name][0])
+        elif [n.hash for n in before[name]] != [n.hash for n in after[name]]:
+            versions = [" and ".join(n.version for n in side[name]) for side in (before, after)]
+            lines.append(f"{name}: from {versions[0]} to {versions[1]}")
+    if not lines:
+        same = {n.hash for ns in before.values() for n in ns} == {
+            n.hash for ns in after.values() for n in ns
+        }
+        lines = ["no change" if same else "the same packages, built from changed recipes"]
+    return lines
+
+
+def _by_name(nodes: dict[str, Node]) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in sorted(nodes.values(), key=lambda node: (node.name, node.version, node.hash)):
+        found.setdefault(node.name, []).append(node)
+    return found
+
+
+def _changes(old: Node, new: Node) -> list[str]:
+    lines = []
+    if old.version != new.version:
+        lines.append(f"{new.name}: {old.version} became {new.version}")
+    if old.target != new.target:
+        lines.append(f"{new.name}: target {old.target} became {new.target}")
+    if old.external != new.external:
+        lines.append(
+            f"{new.name}: {old.external or 'built here'} became {new.external or 'built here'}"
+        )
+    gone = sorted(set(old.parameters) - set(new.parameters))
+    come = sorted(set(new.parameters) - set(old.parameters))
+    if gone or come:
+        lines.append(f"{new.name}: {' '.join(gone) or 'nothing'} became {' '.join(come) or 'none'}")
+    return lines
+
+
+def bill(text: str) -> list[dict[str, Any]]:
+    """Return the software bill of a lock: every package with version, variants, hash and origin.
+
+    What is external has no variants there: those of the lock are Spack's defaults, with which
+    nobody built it.
+    """
+    return [
+        {
+            "name": node.name,
+            "version": node.version,
+            "target": node.target,
+            "variants": [] if node.external else list(node.parameters),
+            "spack_hash": node.hash,
+            "from": node.external or ("checkout" if node.develop else "source"),
+            "dependencies": [f"{name}/{key[:7]}" for name, key in node.dependencies],
+        }
+        for node in sorted(read_lock(text).values(), key=lambda node: (node.name, node.version))
+    ]
+
+
+def prepare(root: Path, implementation: str) -> Path:
+    """Return a folder that is an implementation's environment, with its lock if it has one."""
+    folder = spack.folder(root) / "environments" / implementation
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in PARTS:
+        # The checkout's are bound here.
+        (folder / name).mkdir(parents=True)
+    shutil.copy(root / ENVIRONMENT, folder)
+    lock = lock_path(root, implementation)
+    if lock.exists():
+        shutil.copy(lock, folder / "spack.lock")
+    return folder
+
+
+def provide_base(root: Path, image_of: str | None = None) -> Admitted:
+    """Return the base that Spack runs in, made where it is not there, with Apptainer to run it.
+
+    With `image_of` the one that this implementation's image runs on is made as well. Raises the
+    errors of this package: each is a sentence.
+    """
+    table, state = load_table(root), root / ".wyeast"
+    # The first is the same one for all.
+    chosen = table.resolve(image_of or table.built_by("spack")[0])
+    both = bases_of(root, table, chosen, load_sources(root), "mmdebstrap")
+    needed = both if image_of else both[:1]
+    lacking = [base for base in needed if not base.path(state).exists()]
+    provide_apptainer(builds=bool(lacking))
+    if lacking:
+        with only_build(root):
+            ensure_bases(lacking, root, BuildProgress())
+    return admit_base(both[0], state)
+
+
+def tool_binds(root: Path, found: Spack) -> list[str]:
+    """Return what Apptainer must bind for Spack to run in the base, as SOURCE:TARGET[:ro]."""
+    state = spack.folder(root)
+    scope = state / "configuration"
+    # A folder with a place for each, bound to one that every base has: nothing is left in an image.
+    places = state / "mounts"
+    mirrors, folders = spack_site.in_base(spack_site.mirrors_of_site(root))
+    for name in ("spack", "packages", "solver", "scope", "mirror", "cache", *folders.values()):
+        (places / name).mkdir(parents=True, exist_ok=True)
+    for folder in (scope, state / "cache", state / "mirror", state / "software"):
+        folder.mkdir(parents=True, exist_ok=True)
+    content = {**SCOPE, "mirrors.yaml": {"mirrors": {**CARRIED, **mirrors}}}
+    for name, configured in content.items():
+        (scope / name).write_text(yaml.safe_dump(configured, sort_keys=False))
+    return [
+        f"{places}:/mnt",
+        f"{found.core}:/mnt/spack:ro",
+        f"{found.packages}:/mnt/packages:ro",
+        f"{state / 'solver'}:/mnt/solver:ro",
+        f"{scope}:/mnt/scope:ro",
+        f"{state / 'mirror'}:/mnt/mirror",
+        f"{state / 'cache'}:/mnt/cache",
+        *(f"{path}:/mnt/{name}:ro" for path, name in folders.items()),
+    ]
+
+
+def environment_binds(root: Path, environment: Path) -> list[str]:
+    """Return what Apptainer must bind for an environment of the checkout's to be in the base."""
+    return [
+        f"{environment}:{INSIDE}",
+        # Spack notes here what is installed, which is nothing; an image has its own.
+        f"{spack.folder(root) / 'software'}:/opt/software",
+        *(f"{root / name}:{INSIDE}/{name}:ro" for name in PARTS),
+    ]
+
+
+def variables(implementation: str) -> dict[str, str]:
+    """Return the variables that Spack needs in the base."""
+    return {
+        "WYEAST_IMPLEMENTATION": implementation,
+        "WYEAST_SITE": SITE,
+        # Nothing of a user's own ~/.spack is in an image.
+        "SPACK_DISABLE_LOCAL_CONFIG": "1",
+        "SPACK_USER_CACHE_PATH": "/mnt/cache",
+        "PYTHONPATH": "/mnt/solver",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run(
+    root: Path, found: Spack, base: Admitted, implementation: str, environment: Path, *words: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of Spack's in the base, in the environment of an implementation."""
+    given = variables(implementation)
+    return subprocess.run(
+        command("exec", *exec_options(), "--contain",
+                *(f"--bind={bind}" for bind in tool_binds(root, found)),
+                *(f"--bind={bind}" for bind in environment_binds(root, environment)),
+                *(f"--env={name}={value}" for name, value in given.items()),
+                base, "/mnt/spack/bin/spack", "-C", "/mnt/scope", "-e", INSIDE, *words),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def concretize(root: Path, found: Spack, base: Admitted, implementation: str) -> str:
+    """Return the lock that Spack makes anew of an implementation; raises SpackError."""
+    environment = prepare(root, implementation)
+    (environment / "spack.lock").unlink(missing_ok=True)
+    done = run(root, found, base, implementation, environment, "concretize", "--force")
+    made = environment / "spack.lock"
+    if done.returncode or not made.exists():
+        words = (done.stderr.strip() or done.stdout.strip())[-2000:]
+        raise SpackError(
+            f"{implementation} does not concretize with Spack {found.version}: {words}"
+        )
+    return made.read_text()
+
+
+def recipe_files(root: Path) -> list[Path]:
+    """Return the files of our recipes and of the base's site that decide what Spack builds."""
+    folders = (root / RECIPES, root / "site_configs" / SITE / "spack")
+    return sorted(
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )

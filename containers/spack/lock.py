@@ -1,0 +1,76 @@
+"""Renew the locks of spack.yaml and say what changed: `python -m containers.spack.lock`."""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from containers import apt
+from containers.commands import StepError
+from containers.locking import BuildError
+from containers.programs import ProvisionError
+from containers.sources import SourceError
+from containers.spack import environment as spack_environment
+from containers.spack import site as spack_site
+from containers.spack import tool as spack
+from containers.spack.environment import SpackError
+from containers.table import TableError, load_table
+from records.files import write_whole
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+
+
+def renew(root: Path, names: list[str]) -> list[str]:
+    """Renew the locks of implementations, one after the other; return those that failed."""
+    if words := spack_site.sentence(root):
+        print(f"spack-lock: {words}", file=sys.stderr)
+    found = spack.provide(root)
+    base = spack_environment.provide_base(root)
+    failed = []
+    for name in names:
+        start = time.monotonic()
+        path = spack_environment.lock_path(root, name)
+        old = path.read_text() if path.exists() else None
+        try:
+            new = spack_environment.concretize(root, found, base, name)
+        except SpackError as error:
+            print(f"spack-lock: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, new)
+        print(f"{name}, by Spack {found.version} in {time.monotonic() - start:.0f} s:")
+        for line in spack_environment.difference(old, new):
+            print(f"    {line}")
+        sys.stdout.flush()
+    return failed
+
+
+def main() -> int:
+    """Renew what is asked for, or say in a sentence why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.spack.lock",
+        description="Renew the locks in spack_locks/ and say what changed.",
+    )
+    parser.add_argument(
+        "--implementations", default="", metavar="a,b", help="which implementations (default: all)"
+    )
+    options = parser.parse_args()
+    try:
+        known = load_table(ROOT).built_by("spack")
+        names = [name for name in options.implementations.split(",") if name] or known
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise SpackError(f"{unknown[0]} is not built by Spack; these are: {', '.join(known)}")
+        failed = renew(ROOT, names)
+    except (
+        ProvisionError, SourceError, SpackError, TableError, BuildError, StepError, apt.AptError,
+    ) as error:  # fmt: skip
+        print(f"spack-lock: {error}", file=sys.stderr)
+        return 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the platform itself costs: the same programs inside images and outside."""

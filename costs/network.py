@@ -1,0 +1,138 @@
+"""`python -m costs.network`: what MPI and the container cost on a cluster's network.
+
+Run where jobs are submitted (`make cluster-performance` for the cluster in a box). Two ranks on two
+nodes, started as the checks start them: the bandwidth of each implementation against what iperf3
+moves by TCP over the same link, and short messages inside an image against the same program
+outside, each pair measured side by side. docs/performance.md holds a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from containers import images, selection, table, trust
+from containers.apptainer import Admitted
+from containers.ending import exit_code
+from costs.inside_and_outside import alternate, round_trips, show
+from costs.places import Place, inside, outside
+from reframe_checks.mixins.launching import Placement, start_ranks
+from site_configs.settings import load_site
+from site_configs.site_file import SiteError
+
+ROOT = Path(__file__).resolve().parent.parent
+SHORT = ["--sizes", "0", "--sizes", "1024", "--iterations", "1000", "--warmup", "100"]
+LONG_BYTES = 1_000_000
+LONG = ["--sizes", str(LONG_BYTES), "--iterations", "10", "--warmup", "2"]
+TCP_BYTES = 6_000_000
+TWO_NODES = ["srun", "--quiet", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
+# The first node sends to the second. iperf3 stalls now and then when its server has only just begun
+# to listen, so there is a pause, and another attempt.
+TCP = f"""
+peer=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tail -n 1)
+if [ "$SLURM_NODEID" = 1 ]; then
+    until [ -e done ]; do timeout 6 iperf3 --server --one-off >/dev/null; done
+    exit 0
+fi
+for attempt in $(seq 20); do
+    sleep 0.3
+    timeout 5 iperf3 --client "$peer" --bytes {TCP_BYTES} --json >tcp.json || continue
+    touch done
+    exec cat tcp.json
+done
+cat tcp.json >&2
+exit 1
+"""
+
+
+def started(implementation: str, site: dict[str, object], image: Admitted, folder: Path) -> Place:
+    """Return the place of two ranks in their image on two nodes, as the checks start them."""
+    _, variant = table.split_variant(implementation)
+    labels = images.read_labels(images.labels(image), image.path.name, variant)
+    start = start_ranks(labels, site, Placement(2, 2), ["PROGRAM"], variant)
+    before, _ = start.command.split("PROGRAM")
+    place = inside(image, folder)
+    prefix = [*TWO_NODES, *start.launcher, *place.prefix[:-1], *start.container, str(image)]
+    return Place([*prefix, *shlex.split(before)], place.environment, folder)
+
+
+def tcp_bandwidth(folder: Path) -> float:
+    """Return the payload that TCP moves between two nodes, in B/s."""
+    (folder / "done").unlink(missing_ok=True)
+    done = subprocess.run(
+        [*TWO_NODES, "--mpi=none", "--kill-on-bad-exit=1", "sh", "-c", TCP],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"cluster_performance: iperf3 failed: {done.stderr.strip()}")
+    return float(json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]) / 8
+
+
+def against_tcp(implementation: str, place: Place, rounds: int) -> None:
+    """Print an implementation's bandwidth at 1 MB over TCP's, measured alternately."""
+    pairs = []
+    for _ in range(rounds):
+        round_trip = round_trips(place, ["pingpong", *LONG])[LONG_BYTES]
+        pairs.append((2 * LONG_BYTES / round_trip, tcp_bandwidth(place.folder)))
+    show(implementation, {"MPI at 1 MB over TCP (B/s)": pairs})
+
+
+def container_against_bare(
+    implementation: str, container: Place, site: dict[str, object], image: Admitted, rounds: int
+) -> None:
+    """Print short messages' one-way times inside the image over those outside."""
+    pmi = images.read_labels(images.labels(image), image.path.name).pmi
+    bare = outside(image, container.folder)
+    bare.prefix = [*TWO_NODES, f"--mpi={pmi}"]
+    # Slurm's own, by which its commands find the cluster.
+    bare.environment |= {
+        name: value for name, value in os.environ.items() if name.startswith("SLURM_")
+    }
+
+    def short_messages(place: Place, _: list[str]) -> dict[str, float]:
+        medians = round_trips(place, ["pingpong", *SHORT])
+        return {f"one way, {size} bytes (s)": median / 2 for size, median in medians.items()}
+
+    show(implementation, alternate(container, bare, [], short_messages, rounds))
+
+
+def main() -> int:
+    """Measure every MPI of the site; print Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m costs.network", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="alternations (%(default)s)")
+    parser.add_argument("--site", default="virtual", help="a folder of site_configs/ (%(default)s)")
+    parser.add_argument(
+        "--images", default="", help="implementations, separated by commas (default: the site's)"
+    )
+    options = parser.parse_args()
+    rounds = max(2, options.rounds)
+    site = load_site(options.site) | {"name": options.site}
+    print(
+        "| image | quantity | one | other | ratio | 95% interval |\n|---|---|---|---|---|---|",
+        flush=True,
+    )
+    for implementation in selection.implementations(ROOT, options.site, options.images):
+        if images.interface_of(ROOT, implementation) != "mpi":
+            continue
+        image = trust.admit(ROOT, implementation, site)
+        # The nodes share the home folder.
+        with tempfile.TemporaryDirectory(dir=os.environ["HOME"]) as folder:
+            place = started(implementation, site, image, Path(folder))
+            against_tcp(implementation, place, rounds)
+            if implementation in images.default_implementations(ROOT):
+                container_against_bare(implementation, place, site, image, rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(
+        exit_code(
+            "cluster_performance", main, (images.ImageError, SiteError), "nothing of it was kept"
+        )
+    )

@@ -1,0 +1,1 @@
+"""Statistics of numbers alone: intervals, fits, bands, change points."""

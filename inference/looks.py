@@ -1,0 +1,107 @@
+"""Tests at several looks at a growing sample, with the level spent over them beforehand.
+
+A campaign that measures where answers are open looks at its results more than once, and decides by
+what it saw what it measures next. Student's test at each look, at the full level, would show a
+difference where there is none in about a tenth of series (docs/method/designs.md). So a share of
+the level is set aside for each number of blocks at which is looked, before anything is measured.
+The smallest of p / share over the looks so far is a p value whenever one stops, for whatever
+reason (a union bound). Holm's procedure may be applied to such values at any time, whatever their
+dependence, so the chance of any false claim in a family stays below its level (group-sequential
+Holm: Maurer and Bretz, Statistics in Biopharmaceutical Research 5, 2013; Tamhane and others,
+Statistics in Medicine 40, 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.intervals import PRINTED_STEP, Interval, paired_ratio
+
+
+@dataclass(frozen=True)
+class Looks:
+    """At how many blocks is looked, ascending, and the share of the level that each look has."""
+
+    blocks: tuple[int, ...] = (3, 5, 8, 13, 21, 34)
+    shares: tuple[float, ...] = (0.40, 0.25, 0.15, 0.10, 0.06, 0.04)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for looks that would spend more than the level, or see nothing."""
+        if len(self.blocks) != len(self.shares) or not self.blocks:
+            raise ValueError("looks need one share of the level for each number of blocks")
+        if any(one >= two for one, two in zip(self.blocks, self.blocks[1:], strict=False)):
+            raise ValueError(f"the numbers of blocks {self.blocks} do not ascend")
+        if self.blocks[0] < 2:
+            raise ValueError("a test needs two blocks, so no look can be at fewer")
+        if min(self.shares) <= 0 or math.fsum(self.shares) > 1 + 1e-12:
+            raise ValueError(
+                f"the shares {self.shares} are not all above 0, or are more than 1 together"
+            )
+
+    def coming(self, blocks: int) -> list[tuple[int, float]]:
+        """Return the looks after a number of blocks, with their shares."""
+        return [look for look in zip(self.blocks, self.shares, strict=True) if look[0] > blocks]
+
+    def reached(self, blocks: int) -> list[tuple[int, float]]:
+        """Return the looks that a number of blocks has reached, with their shares."""
+        return [look for look in zip(self.blocks, self.shares, strict=True) if look[0] <= blocks]
+
+
+@dataclass(frozen=True)
+class AnytimeP:
+    """P values of a series that hold whenever one stops: of no difference, of no equivalence."""
+
+    difference: float
+    equivalence: float
+
+
+def anytime_p(
+    logarithms: Sequence[float], margin: float, looks: Looks, step: float = PRINTED_STEP
+) -> AnytimeP:
+    """Return the p values after the looks that the complete blocks of a series have reached.
+
+    `logarithms` has the logarithm of the ratio of each complete block, in the order of measuring;
+    `margin` is how far from 1 a ratio may be to be called equivalent, `step` that
+    of the values, as in `ratio_of_mean`. Both are 1 before the first look.
+    """
+    difference = equivalence = 1.0
+    for blocks, share in looks.reached(len(logarithms)):
+        seen = paired_ratio(logarithms[:blocks], margin=margin, step=step)
+        difference = min(difference, at_look(seen.p_value, share))
+        equivalence = min(equivalence, at_look(seen.equivalence_p, share))
+    return AnytimeP(difference, equivalence)
+
+
+def anytime_interval(
+    logarithms: Sequence[float], level: float, looks: Looks, step: float = PRINTED_STEP
+) -> Interval | None:
+    """Return the interval of the ratio that holds whenever one stops, but for a chance of `level`.
+
+    It is what the intervals of the looks so far, each at its share of the level, have in common;
+    so it leaves out 1 where `anytime_p` is below the level, and only there. Before the first look
+    it is everything above 0. Where what they have in common is empty, as happens with that chance
+    at most, it is the one value nearest to all of them. It is None where the smallest p value is of
+    a look at which blocks agree as far as `step` tells, which has a sign test and no interval.
+    """
+    low, high = 0.0, math.inf
+    with_interval = without = 1.0
+    for blocks, share in looks.reached(len(logarithms)):
+        seen = paired_ratio(logarithms[:blocks], 1 - share * level, step=step)
+        p_value = at_look(seen.p_value, share)
+        if seen.interval is None:
+            without = min(without, p_value)
+        else:
+            with_interval = min(with_interval, p_value)
+            low, high = max(low, seen.interval.low), min(high, seen.interval.high)
+    if without < with_interval:
+        return None
+    if low > high:
+        low = high = math.sqrt(low * high)
+    return Interval(low, high, 1 - level)
+
+
+def at_look(p_value: float | None, share: float) -> float:
+    """Return the p value of a look with its share of the level; 1 where there is no test."""
+    return 1.0 if p_value is None else min(1.0, p_value / share)

@@ -1,0 +1,295 @@
+"""Who acts: root installs, but campaigns are read and written as the user whose they are.
+
+Root that walks through folders of another user follows their links, and reads and writes what that
+user could not. So whatever reads or writes campaigns begins with `act_for`: in another user's
+checkout root becomes that user for good. In root's own checkout campaigns may be of the cluster's
+job user: a process that analyses one becomes its owner (`become`), and where root has to look at a
+few files of somebody's in passing, it does so with the rights of their owner (`rights_of`), to whom
+the kernel refuses what a link leads to.
+
+Not by refusing links instead: a path has many components that change between look and use, while
+the kernel holds each access against the user who asks. Standard library alone: this runs before
+anything else is opened.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import grp
+import os
+import pwd
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: What root makes for the owner of a checkout, who writes it when campaigns are measured.
+HANDED_OVER = ("runs", ".wyeast", ".wyeast/reframe", ".wyeast/locks", ".wyeast/bundles")
+#: What a user takes along of the environment of root: nothing that could be a secret of root's.
+TAKEN_ALONG = re.compile(
+    r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLORTERM|NO_COLOR|COLUMNS|LINES|EDITOR|VISUAL|PAGER"
+    r"|SITE|TIER|WYEAST_\w+|RFM_\w+|PYTHONPATH|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
+    r"|SSL_CERT_FILE|SSL_CERT_DIR|SLURM_CONF"
+)
+#: These as well, unless a name and password stand in them.
+PROXIES = re.compile(r"(?i)(http|https|ftp|all|no)_proxy")
+CLONE_NEWNS = 0x20000
+CLOSED = "/nonexistent"
+
+
+def environment_of(user: str, home: str) -> dict[str, str]:
+    """Return what of this process' environment a user takes along, and what is the user's own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if TAKEN_ALONG.fullmatch(name) or (PROXIES.fullmatch(name) and "@" not in value)
+    }
+    return kept | {"HOME": home, "USER": user, "LOGNAME": user, "SHELL": "/bin/sh"}
+
+
+def act_for(root: Path) -> None:
+    """Become the owner of a checkout, if this is root; end with a sentence in a strange place.
+
+    Before anything is opened: this is the first that a command does.
+    """
+    if os.geteuid() != 0:
+        return
+    if sentence := untrusted(root):
+        sys.exit(sentence)
+    owner = root.stat().st_uid
+    if owner:
+        hand_over(root)
+        become(owner, root)
+
+
+def untrusted(root: Path) -> str | None:
+    """Return why root does not work in a checkout, if others could put another in its place."""
+    place = root.resolve()
+    owner = place.stat().st_uid
+    for folder in (place, *place.parents):
+        found = folder.stat()
+        if found.st_uid not in (0, owner):
+            return (
+                f"root does not work in {place}: {folder} belongs to {name_of(found.st_uid)}, who "
+                "could replace what is in it; work as that user, or in a checkout whose "
+                "folders above are root's"
+            )
+        if _others_write(found) or _has_list(folder):
+            return (
+                f"root does not work in {place}: others can write in {folder} and so replace what "
+                f"is in it; deny them that: chmod go-w {folder}"
+            )
+    return None
+
+
+def _has_list(folder: Path) -> bool:
+    """Return whether a list of access names who else may write in a folder."""
+    sticky = folder.stat().st_mode & stat.S_ISVTX
+    try:
+        os.getxattr(folder, "system.posix_acl_access")
+    except OSError:
+        return False
+    # What the list lets others do at most stands where the group's rights do.
+    return not sticky and bool(folder.stat().st_mode & stat.S_IWGRP)
+
+
+def _others_write(found: os.stat_result) -> bool:
+    """Return whether others than its owner may replace what is in a folder."""
+    if found.st_mode & stat.S_ISVTX:
+        return False
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
+        return False
+    # A group of one's own is as good as none. Whose first group it is does not stand in a group's
+    # list of members, and not every name service lists all users: so one's own has one's name.
+    try:
+        group, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
+    except KeyError:
+        return True
+    own = owner.pw_gid == found.st_gid and group.gr_name == owner.pw_name
+    return not own or bool(set(group.gr_mem) - {owner.pw_name})
+
+
+def name_of(uid: int) -> str:
+    """Return a user's name, or the number where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def group_of(uid: int) -> int:
+    """Return a user's group; that of the same number where the user has no name."""
+    try:
+        return pwd.getpwuid(uid).pw_gid
+    except KeyError:
+        return uid
+
+
+def owner_of(path: Path) -> int:
+    """Return whom a path belongs to: the first on the way to it who is not root, else root."""
+    for way in (path.absolute(), path.resolve()):
+        for part in (*reversed(way.parents), way):
+            try:
+                uid = part.lstat().st_uid
+            except OSError:
+                break
+            if uid:
+                return uid
+    return 0
+
+
+def become(uid: int, root: Path) -> None:
+    """Go on as another user, if this is root: with its groups and home, and with no way back."""
+    if os.geteuid() != 0 or uid == 0:
+        return
+    _open_the_way(root)
+    try:
+        account = pwd.getpwuid(uid)
+        user, gid, home = account.pw_name, account.pw_gid, account.pw_dir
+        groups = os.getgrouplist(user, gid)
+    except KeyError:
+        user, gid, home, groups = str(uid), uid, CLOSED, [uid]
+    kept = environment_of(user, home)
+    os.environ.clear()
+    os.environ.update(kept)
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+def _open_the_way(root: Path) -> None:
+    """Show a checkout in a folder that only root may enter, to this process alone."""
+    from records import mounts
+
+    kept = [root, *map(Path, dict.fromkeys((sys.prefix, sys.base_prefix)))]
+    kept = [path.resolve() for path in kept]
+    kept = [path for path in kept if not any(other in path.parents for other in kept)]
+    if not any(map(mounts.hidden_ancestor, kept)):
+        return
+    library = ctypes.CDLL(None, use_errno=True)
+    try:
+        if library.unshare(CLONE_NEWNS):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        mounts.mount("--make-rprivate", "/")
+        here = Path.cwd()
+        mounts.cover(kept, {})
+        if root.resolve() in (here, *here.parents):
+            os.chdir(here)
+    except (OSError, subprocess.SubprocessError) as error:
+        sys.exit(
+            f"{root} is in a folder that only root may enter, and campaigns in it are another "
+            f"user's ({error}); let others pass: chmod go+x on the folders above it"
+        )
+
+
+@contextmanager
+def rights_of(uid: int) -> Iterator[None]:
+    """Open files with the rights of another user, if this is root."""
+    if os.geteuid() != 0 or uid == 0:
+        yield
+        return
+    groups, gid = os.getgroups(), os.getegid()
+    os.setgroups([])
+    os.setegid(group_of(uid))
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+@contextmanager
+def rights_of_owner(path: Path) -> Iterator[None]:
+    """Open files of a folder with the rights of its owner, if this is root."""
+    with rights_of(owner_of(path) if os.geteuid() == 0 else 0):
+        yield
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, read with the rights of its folder's owner.
+
+    Raises OSError for what is no file: a pipe would have us wait, and a device never end.
+    """
+    with rights_of_owner(path.parent):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+            return file.read()
+
+
+def open_folder(path: Path) -> int:
+    """Return a descriptor of a folder that is no link."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+def give(folder: Path, uid: int, gid: int, mode: int) -> None:
+    """Give a folder, made if it is not there, to a user; through no link."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = open_folder(folder)
+    try:
+        os.fchown(handle, uid, gid)
+        os.fchmod(handle, mode)
+    finally:
+        os.close(handle)
+
+
+def hand_over(root: Path) -> None:
+    """Give the owner of a checkout what campaigns are written to, where root has made it."""
+    owner = root.stat().st_uid
+    if os.geteuid() != 0 or owner == 0:
+        return
+    linked = (root / ".wyeast").is_symlink()
+    for place in HANDED_OVER:
+        folder = root / place
+        if linked and place.startswith(".wyeast"):
+            # On another disk, or in any folder of root's: the owner makes what the owner may.
+            with rights_of(owner), suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+            continue
+        if not os.path.lexists(folder) or (folder.lstat().st_uid == 0 and not folder.is_symlink()):
+            give(folder, owner, group_of(owner), 0o755)
+        if not place.startswith(".wyeast/"):
+            continue
+        # What root has left there in another time; a file of two names may be anybody's.
+        for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
+            for name in (".", *folders, *files):
+                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if found.st_uid == 0 and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
+                    os.chown(name, owner, group_of(owner), dir_fd=handle, follow_symlinks=False)
+
+
+def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> bytes | None:
+    """Return what git prints of a repository, or None where it fails.
+
+    Root asks as the repository's owner, whose configuration may name programs that git runs.
+    """
+    owner = owner_of(folder) if os.geteuid() == 0 else 0
+    settings = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", **(config or {})}
+    options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    as_owner = ["setpriv", f"--reuid={owner}", f"--regid={group_of(owner)}", "--clear-groups"]
+    home = CLOSED if owner else os.environ.get("HOME", CLOSED)
+    # In the box the job user may read the repository of another.
+    named = {k: v for k, v in os.environ.items() if k.startswith("GIT_CONFIG_") and not owner}
+    try:
+        done = subprocess.run(
+            [*(as_owner if owner else []), "git", *options, "-C", str(folder), *words],
+            env={**environment_of(name_of(owner or os.geteuid()), home), **named},
+            stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0 and (said := untrusted(Path(__file__).resolve().parents[1])):
+        sys.exit(said)

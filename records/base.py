@@ -1,0 +1,145 @@
+"""What all records of a program's output have in common (benchmarks/FORMAT.md)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Difference = Annotated[float, Field(allow_inf_nan=False)]
+Epoch = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+#: Of records of launches and campaigns, where more is no measurement but damage: thirty years,
+#: and more ranks, nodes, launches and processes than any machine has had.
+Duration = Annotated[float, Field(ge=0, le=1e9)]
+RoundNumber = Annotated[int, Field(ge=1, le=999_999)]
+Number = Annotated[int, Field(ge=1, le=10**8)]
+#: A process ends with 0 to 255; schedulers add what they have to say, as PBS 256 and a signal.
+ExitCode = Annotated[int, Field(ge=-1024, le=1024)]
+
+
+def packed(times: Sequence[float]) -> Any:
+    """Return times in eight bytes each: of raw iterations a campaign has millions."""
+    return array("d", times)
+
+
+#: The times of single iterations, in seconds and in order, one at least.
+Times = Annotated[list[Seconds], Field(min_length=1), AfterValidator(packed)]
+
+
+class RecordError(ValueError):
+    """An output that cannot be read; the text names file and line."""
+
+
+class Record(BaseModel):
+    """A line of output; a key that the format does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class TimeSummary(Record):
+    """Order statistics of the iterations of one launch, in seconds."""
+
+    min: Seconds
+    quartile1: Seconds
+    median: Seconds
+    mean: Seconds
+    quartile3: Seconds
+    max: Seconds
+
+    @model_validator(mode="after")
+    def ordered(self) -> TimeSummary:
+        """Refuse statistics that no sample has."""
+        ascending = (self.min, self.quartile1, self.median, self.quartile3, self.max)
+        if list(ascending) != sorted(ascending) or not self.min <= self.mean <= self.max:
+            raise ValueError("min, quartiles, median, mean and max are not in order")
+        return self
+
+
+def lasting(times: TimeSummary) -> TimeSummary:
+    """Refuse times of which the median is none: no rate and no ratio can be made of them."""
+    if times.median <= 0:
+        raise ValueError("the median is 0 s, which no clock can measure")
+    return times
+
+
+#: Of what cannot take no time, unlike a collective operation without data.
+TimesThatLast = Annotated[TimeSummary, AfterValidator(lasting)]
+
+
+class HeaderFacts(Record):
+    """What ran, with what, where: of every format."""
+
+    record: Literal["header"]
+    format: str
+    program: str
+    program_version: str
+    library: str
+    mpi_standard: str
+    ranks: Positive
+    hosts: list[str]
+    processors: list[list[Count]]
+    clock: str
+    clock_tick_s: Seconds
+    clock_resolution_s: Seconds
+    started_utc: str
+    parameters: dict[str, Any]
+
+    @model_validator(mode="after")
+    def one_entry_per_rank(self) -> Self:
+        """Refuse a header that does not describe every rank."""
+        if not len(self.hosts) == len(self.processors) == self.ranks:
+            raise ValueError("hosts and processors do not have one entry for each rank")
+        return self
+
+
+class MpiWtime(Record):
+    """The MPI's own clock, which times nothing here: what it is good for, in seconds.
+
+    `cost_s` is what a reading takes; a `resolution_s` of 0 means that it stood still for a second.
+    """
+
+    tick_s: Seconds
+    resolution_s: Seconds
+    cost_s: Seconds
+
+
+class Header(HeaderFacts):
+    """The header of a program of ours.
+
+    `mpi_wtime` is None of a library that is no MPI, and in `wyeast-records-1`, where MPI_Wtime
+    itself is the `clock` of all that had an MPI.
+    """
+
+    format: Literal["wyeast-records-1", "wyeast-records-2"]
+    mpi_wtime: MpiWtime | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def of_the_first_format(cls, data: Any) -> Any:
+        """Read a header from before MPI_Wtime was a property beside the clock."""
+        if not isinstance(data, dict) or data.get("format") != "wyeast-records-1":
+            return data
+        if "mpi_wtime" in data:
+            raise ValueError("mpi_wtime is no key of wyeast-records-1")
+        return {**data, "mpi_wtime": None}
+
+
+class End(Record):
+    """The last line; an output without it was cut off."""
+
+    record: Literal["end"]
+    results: Count
+
+
+class CampaignError(Exception):
+    """A campaign cannot be read, started, written or resumed; the text is a sentence."""
+
+
+class NotKept(CampaignError):
+    """The disk did not take what a launch gave; the text is a sentence."""

@@ -1,0 +1,256 @@
+"""Read a campaign folder: the manifest, every launch, and what is wrong with any of them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from records import sample
+from records.acting_user import rights_of_owner
+from records.archive import BundleError
+from records.base import CampaignError, RecordError
+from records.causes import one_line
+from records.files import read_json
+from records.journal import FILE as JOURNAL
+from records.launch import Launch, read_launch
+from records.manifest import Manifest, read_manifest
+from records.nodes import differing, possible
+from records.program_output import ProgramOutput
+from records.schedule import state_of
+
+#: In the folder of a campaign that came in a bundle: whose site is another machine's.
+IMPORTED = "imported.json"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something that was left out, and why."""
+
+    where: str
+    sentence: str
+
+    def __post_init__(self) -> None:
+        """Have what was printed by others be one line of bounded length."""
+        object.__setattr__(self, "sentence", one_line(self.sentence))
+
+
+@dataclass
+class Campaign:
+    """A campaign as far as it can be read."""
+
+    path: Path
+    manifest: Manifest
+    launches: list[Launch] = field(default_factory=list)
+    problems: list[LeftOut] = field(default_factory=list)
+
+    def sound(self) -> list[Launch]:
+        """Return the launches that enter statistics."""
+        return [launch for launch in self.launches if launch.output is not None]
+
+    def unproven(self) -> int:
+        """Return how many launches have no digests: a change of theirs would not be seen."""
+        return sum(not launch.record.sha256 for launch in self.launches)
+
+
+def find_campaign(root: Path, name: str) -> Path:
+    """Return the folder of a campaign: a path, a name in runs/, or the latest of some.
+
+    `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
+    the beginning of a time that of the day; imported ones, and those that have measured nothing,
+    are found by their names alone. `sample` is unpacked from its archive.
+    """
+    runs = root / "runs"
+    if name == sample.NAME and (root / sample.ARCHIVE).is_file():
+        try:
+            return sample.sample_folder(root)
+        except BundleError as error:
+            raise CampaignError(str(error)) from None
+        except OSError as error:
+            raise CampaignError(
+                f"{error.filename or runs} cannot be written: {error.strerror or error}; the "
+                f"sample is unpacked into {runs}"
+            ) from None
+    for path in (Path(name), runs / name):
+        if (path / "manifest.json").is_file():
+            return path
+    found = sorted(
+        path.parent
+        for path in runs.glob("*/manifest.json")
+        if not is_imported(path.parent) and has_measured(path.parent)
+    )
+    if name == "latest" and not found:
+        raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
+    for path in sorted(found, key=lambda path: path.name[:16], reverse=True):
+        if name == "latest" or fits(name, path):
+            return path
+    raise CampaignError(f"{name} is not a campaign: it has no manifest.json; see: ls runs")
+
+
+def is_imported(folder: Path) -> bool:
+    """Return whether a campaign came in a bundle, so that its site is another machine's."""
+    return (folder / IMPORTED).exists()
+
+
+def has_measured(folder: Path) -> bool:
+    """Return whether a campaign has a whole launch, or the tables of launches that were removed."""
+    whole = next((folder / "launches").glob("[!.]*/launch.json"), None)
+    return whole is not None or (folder / "tables").is_dir()
+
+
+def fits(name: str, folder: Path) -> bool:
+    """Return whether a campaign, in `<UTC time>-<site>-<name>`, is of a day or a site."""
+    time, _, rest = folder.name.partition("-")
+    if len(name) >= 8 and name[:8].isdigit():
+        return time.startswith(name)
+    try:
+        # A site's name may have the same beginning as another one's.
+        return rest.startswith(f"{name}-") and read_manifest(folder).site == name
+    except CampaignError:
+        return False
+
+
+def measured_on(path: Path, manifest: Manifest) -> Manifest:
+    """Return a manifest whose `machine` is the nodes that measured, where the campaign has them.
+
+    Of what differs among them each value is named. Raises CampaignError for a node's file that
+    cannot be read.
+    """
+    nodes: list[dict[str, Any]] = []
+    for file in sorted((path / "nodes").glob("*.json")):
+        try:
+            told = dict(read_json(file))
+            possible(told)
+            nodes.append(told)
+        except (OSError, ValueError, TypeError) as error:
+            raise CampaignError(f"{file} cannot be read: {error}") from None
+    if not nodes:
+        return manifest
+    # A node's file may have been written without it.
+    machine: dict[str, Any] = {"cpu_model": None}
+    for key in dict.fromkeys(key for node in nodes for key in node):
+        values = list({json.dumps(node.get(key)): node.get(key) for node in nodes}.values())
+        machine[key] = values[0] if len(values) == 1 else differing(values)
+    return manifest.changed(machine=machine)
+
+
+def manifest_of_nodes(campaign: Campaign) -> Manifest:
+    """Return a campaign's manifest as `measured_on` does, for pages that people read.
+
+    A node's file that cannot be read becomes one of the campaign's problems; `machine` is then the
+    one that the campaign was started on.
+    """
+    try:
+        manifest = measured_on(campaign.path, campaign.manifest)
+        return manifest.changed(machine={"cpu_model": None, **manifest.machine})
+    except CampaignError as error:
+        campaign.problems.append(
+            LeftOut("nodes", f"{error}; the machine shown is the one that started the campaign")
+        )
+        return campaign.manifest
+
+
+def read_campaign(path: Path) -> Campaign:
+    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept."""
+    with rights_of_owner(path):
+        return _read_campaign(path)
+
+
+def _read_campaign(path: Path) -> Campaign:
+    campaign = Campaign(path, read_manifest(path))
+    seen: dict[tuple[int, str, str], str] = {}
+    if removed := campaign.manifest.raw_removed_utc:
+        campaign.problems.append(
+            LeftOut(path.name, f"its raw output was removed {removed} by the retention of nights; "
+                    "its tables and report are there")
+        )  # fmt: skip
+    for folder in sorted((path / "launches").glob("*")):
+        if folder.name.startswith("."):
+            # A launch in flight when the campaign was killed: never whole, never counted.
+            continue
+        try:
+            record, output = read_launch(folder)
+        except (RecordError, OSError) as error:
+            campaign.problems.append(LeftOut(folder.name, str(error)))
+            continue
+        key = (record.round, record.cell, record.implementation)
+        if key in seen:
+            campaign.problems.append(
+                LeftOut(folder.name, f"{folder}: the same launch as {seen[key]}, left out")
+            )
+            continue
+        seen[key] = folder.name
+        if record.round > campaign.manifest.rounds:
+            campaign.problems.append(
+                LeftOut(
+                    folder.name,
+                    f"{folder}: is of round {record.round}, but the campaign has only "
+                    f"{campaign.manifest.rounds}",
+                )
+            )
+            continue
+        image = campaign.manifest.images.get(record.implementation)
+        if image is None or image.sha256 != record.image_sha256:
+            campaign.problems.append(
+                LeftOut(folder.name, f"{folder}: ran an image other than the one in the manifest")
+            )
+            continue
+        if output is None:
+            said = record.sentence or "no reason was recorded"
+            campaign.problems.append(LeftOut(folder.name, f"{record.outcome}: {said}"))
+        campaign.launches.append(Launch(record, output))
+    if not campaign.manifest.raw_removed_utc:
+        campaign.problems += unmeasured(path, campaign.manifest)
+    return campaign
+
+
+def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
+    """Return what a campaign was to measure and has not, by its journal.
+
+    What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
+    from before there were journals cannot tell.
+    """
+    try:
+        state = state_of(path)
+    except CampaignError as error:
+        return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
+    if state is None:
+        return []
+    found = []
+    for one in state.of(None):
+        if one.status == "missing":
+            found.append(LeftOut(one.name, f"missing: {one.cause}; RESUME measures it"))
+        elif one.status == "failed":
+            found.append(LeftOut(one.name, f"failed: it was never started: {one.cause}"))
+        elif one.status == "recorded" and not (path / "launches" / one.name).exists():
+            found.append(LeftOut(one.name, "missing: it was measured, and its folder is gone"))
+    for number in range(1, manifest.rounds + 1):
+        left, of = state.open(number), state.rounds.get(number, [])
+        if left:
+            sentence = f"{len(left)} of {len(of)} launches are not measured; RESUME measures them"
+            found.append(LeftOut(f"round {number}", f"missing: {sentence}"))
+        elif number not in state.rounds and not manifest.finished_utc:
+            found.append(LeftOut(f"round {number}", "missing: it was not begun; RESUME begins it"))
+    if state.stopped:
+        found.append(LeftOut(path.name, f"stopped: {state.stopped}"))
+    return found
+
+
+def cells_with(
+    campaign: Campaign, kinds: type | tuple[type, ...], oversubscribed: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """Return the cells by implementation whose sound launches have results of some kinds.
+
+    With `oversubscribed` also those of more ranks than processors.
+    """
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for launch in campaign.sound():
+        if not isinstance(launch.output, ProgramOutput):
+            continue
+        if launch.record.oversubscribed and not oversubscribed:
+            continue
+        if any(isinstance(result, kinds) for result in launch.output.results):
+            found[launch.record.implementation][launch.record.cell] = None
+    return {name: tuple(cells) for name, cells in found.items()}

@@ -1,0 +1,197 @@
+"""Records of messages between ranks: what a launch of a communication's program measured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from records.base import (
+    Count,
+    Difference,
+    Epoch,
+    Positive,
+    Record,
+    Seconds,
+    Times,
+    TimesThatLast,
+    TimeSummary,
+)
+from records.experiments import operations
+
+#: What communications are of, by the entries of experiments; benchmarks/FORMAT.md says what each
+#: one's message is.
+OPERATIONS = operations()
+
+
+class PingPong(Record):
+    """Round trips of one pair and message size; times are of the whole round trip."""
+
+    record: Literal["result"]
+    operation: Literal["pingpong"]
+    pair: str
+    order: Literal["modified", "original"]
+    message_bytes: Count
+    iterations: Positive
+    warmup: Count
+    time_s: TimesThatLast
+    verified_bytes: Count
+    memory_copy_s: Seconds
+
+
+class World(Record):
+    """The world that the ranks formed."""
+
+    record: Literal["result"]
+    operation: Literal["world"]
+    ranks: Positive
+    distinct_hosts: Positive
+
+
+class LoadedLibrary(Record):
+    """The file that ranks have MPI from, as the loader has its path; empty where it is in none."""
+
+    record: Literal["result"]
+    operation: Literal["library"]
+    ranks: Positive
+    path: str
+
+
+class Latency(Record):
+    """Round trips between rank 0 and another rank."""
+
+    record: Literal["result"]
+    operation: Literal["latency"]
+    source: Count = Field(alias="from")
+    to: Count
+    message_bytes: Count
+    iterations: Positive
+    time_s: TimeSummary
+
+
+class Transport(Record):
+    """How rank 0 and another rank talk, as far as that can be told."""
+
+    record: Literal["result"]
+    operation: Literal["transport"]
+    source: Count = Field(alias="from")
+    to: Count
+    transport: Literal["shared memory", "network", "unknown"]
+    evidence: str
+
+
+class Startup(Record):
+    """When the ranks of one launch were there, in seconds since the epoch by rank.
+
+    Each rank reads the clock of its own node.
+    """
+
+    record: Literal["result"]
+    operation: Literal["startup"]
+    clock: Literal["CLOCK_REALTIME"]
+    ranks: Annotated[int, Field(ge=2)]
+    main_s: list[Epoch]
+    initialised_s: list[Epoch]
+    last_integer_s: Epoch
+
+    @model_validator(mode="after")
+    def one_time_per_rank(self) -> Startup:
+        """Refuse a result that lacks a rank."""
+        if not len(self.main_s) == len(self.initialised_s) == self.ranks:
+            raise ValueError("main_s and initialised_s do not have one time for each rank")
+        return self
+
+
+class LeastAndMost(Record):
+    """The least and the most of the ranks' durations, in seconds; negative if clocks differ."""
+
+    min: Difference
+    max: Difference
+
+    @model_validator(mode="after")
+    def ordered(self) -> LeastAndMost:
+        """Refuse a least that is more than the most."""
+        if self.min > self.max:
+            raise ValueError("min and max are not in order")
+        return self
+
+
+class StartupDurations(Record):
+    """The durations of one launch since its beginning, in seconds."""
+
+    record: Literal["result"]
+    operation: Literal["startup_durations"]
+    since_s: Epoch
+    launch_to_main_s: LeastAndMost
+    main_to_initialised_s: LeastAndMost
+    launch_to_last_integer_s: Seconds
+
+
+class Communication(Record):
+    """Iterations of one communication of a group of ranks; times are of the last rank through."""
+
+    record: Literal["result"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    ranks: Positive
+    iterations: Positive
+    warmup: Count
+    synchronisation: Literal["barrier", "window", "none"]
+    discarded: Count
+    clock_error_s: Seconds
+    time_s: TimeSummary
+    median_by_rank_s: Annotated[list[Seconds], Field(min_length=1)]
+    moved_bytes: Count
+    verified_bytes: Count
+
+    @model_validator(mode="after")
+    def every_byte_was_verified(self) -> Communication:
+        """Refuse an unknown operation, and one whose data were not all compared."""
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"the operation {self.operation!r} is unknown")
+        if self.moved_bytes != self.verified_bytes:
+            raise ValueError(
+                f"{self.moved_bytes} bytes moved and {self.verified_bytes} were verified"
+            )
+        return self
+
+    @property
+    def series(self) -> str:
+        """Return what is measured, without the size of the message."""
+        return " ".join(word for word in (self.operation, self.method, f"[{self.group}]") if word)
+
+
+class Iterations(Record):
+    """The times of single iterations, in seconds and in order."""
+
+    record: Literal["iterations"]
+    operation: Literal["pingpong"]
+    pair: str
+    order: Literal["modified", "original"]
+    message_bytes: Count
+    time_s: Times
+
+
+class CommunicationIterations(Record):
+    """The times of a communication's iterations, in seconds and in order."""
+
+    record: Literal["iterations"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    time_s: Times
+
+
+class RankIterations(Record):
+    """What one rank took itself for a communication's iterations, in seconds and in order."""
+
+    record: Literal["rank_iterations"]
+    operation: str
+    method: str
+    group: str
+    message_bytes: Count
+    rank: Count
+    time_s: Times

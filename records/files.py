@@ -1,0 +1,156 @@
+"""Files that are whole once they have their name, how they are read, and the times in them.
+
+Everything is written aside, flushed to the disk and then renamed, so that what has its final name
+is whole. A launch is a folder of `launches/` with `launch.json`, `stdout`, `stderr` and `job.sh`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from records.acting_user import text_of
+from records.locks import remove_remains
+
+#: What we write has some levels of nesting.
+DEEPEST = 60
+
+
+def only_owner_writes() -> None:
+    """Have what this process and those that it starts write be changed by its owner alone."""
+    os.umask(os.umask(0o077) | 0o022)
+
+
+def belongs_to_us(path: Path) -> bool:
+    """Return whether a campaign is of the user that runs this."""
+    return path.stat().st_uid == os.geteuid()
+
+
+def utc_now() -> str:
+    """Return the time in UTC as the records have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def utc_of(seconds: float) -> str:
+    """Return a time in seconds since the epoch as the records have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def flush_to_disk(path: Path) -> None:
+    """Make a file's content or a folder's entries survive a crash of the machine."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def aside_of(path: Path) -> Path:
+    """Return where this process writes what is to take the place of `path`: beside it, hidden."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def put_in_place(aside: Path, path: Path) -> None:
+    """Give a file or a folder that is whole its name, for good.
+
+    What it holds is on the disk before the name is, and the name is when this returns. A folder
+    takes the place of none; a file takes that of an earlier one.
+    """
+    if aside.is_dir():
+        for entry in aside.rglob("*"):
+            if not entry.is_symlink():
+                flush_to_disk(entry)
+    flush_to_disk(aside)
+    aside.rename(path)
+    flush_to_disk(path.parent)
+
+
+@contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Yield a new file that takes the place of `path` once the block has ended well.
+
+    It is made anew and through no link, so that nobody who may write in the folder has laid
+    anything there. What a writer that was killed has left of it is removed. Without a mode, its
+    rights are the user's habit.
+    """
+    aside = aside_of(path)
+    aside.unlink(missing_ok=True)
+    remove_remains(path.parent, f".{path.name}.")
+    try:
+        with aside.open("xb") as file:
+            # A file system without locks takes files all the same; then no remains are removed.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            yield file
+        put_in_place(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> None:
+    """Replace a file by a text or bytes in one step; line ends stay as they are."""
+    with replacing(path, mode) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Replace a JSON file in one step; raises ValueError for a number that JSON does not have."""
+    write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, read with the rights of its folder's owner.
+
+    Raises OSError, also for what is no file, and ValueError where it is not UTF-8.
+    """
+    return text_of(path)
+
+
+def finite(number: str) -> float:
+    """Return a number of JSON; raise ValueError for one that is beyond all floating-point ones."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number[:20]} is not a number")
+    return value
+
+
+def no_number(name: str) -> float:
+    """Refuse NaN and Infinity, which JSON does not have but Python's reader accepts."""
+    raise ValueError(f"{name} is not a number")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds; raises OSError, and ValueError for what is wrong with it."""
+    return json_of(read_text(path))
+
+
+def json_of(text: str) -> Any:
+    """Return what a text of JSON holds; raises ValueError for what is wrong with it."""
+    try:
+        data = json.loads(text, parse_constant=no_number, parse_float=finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    # Half a character, which JSON can write, could never be printed.
+    if re.search(r"\\u[dD][89a-fA-F]", text):
+        json.dumps(data, ensure_ascii=False).encode()
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return data
+    raise ValueError("it is nested too deeply")

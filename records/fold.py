@@ -1,0 +1,252 @@
+"""What a campaign's journal amounts to: the state of each launch, and what is left to measure.
+
+A pure function of the events: whoever folds the same events, or any first part of them, gets the
+same states. Nothing else decides whether a round is done, least of all how a process ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from records.journal import (
+    Begun,
+    Event,
+    Gone,
+    Intended,
+    JournalError,
+    Lost,
+    NotStarted,
+    Planned,
+    PlannedLaunch,
+    Recorded,
+    Reported,
+    Resumed,
+    SessionBegan,
+    Stopped,
+    Submitted,
+)
+
+#: So often an attempt at a launch may be lost before the launch is given up until RESUME.
+MOST_LOSSES = 2
+Status = Literal["planned", "intended", "submitted", "recorded", "skipped", "failed", "missing"]
+#: What a session does nothing more about.
+SETTLED = ("recorded", "skipped", "failed", "missing")
+
+
+@dataclass
+class LaunchState:
+    """A launch of a round, and how far it is."""
+
+    planned: PlannedLaunch
+    round: int
+    status: Status = "planned"
+    #: How many attempts were made, and how many of them were lost since the last RESUME.
+    attempts: int = 0
+    losses: int = 0
+    job: str | None = None
+    position: int | None = None
+    outcome: Literal["sound", "suspect", "failed"] | None = None
+    #: Why the last attempt was lost, or none was made.
+    cause: str | None = None
+    #: The session that recorded it.
+    session: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the launch's folder."""
+        return self.planned.launch
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a session has still to settle it."""
+        return self.status not in SETTLED
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether a RESUME would measure it."""
+        return self.is_open or self.status == "missing"
+
+    @property
+    def in_flight(self) -> bool:
+        """Return whether an attempt at it was begun of which nobody knows the end."""
+        return self.status in ("intended", "submitted")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A cell with all its implementations in one round: the unit of statistics."""
+
+    round: int
+    cell: str
+    launches: tuple[LaunchState, ...]
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether each launch of it is done or missing."""
+        return not any(launch.is_open for launch in self.launches)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether each launch of it is sound."""
+        return all(launch.outcome == "sound" for launch in self.launches)
+
+    @property
+    def is_split(self) -> bool:
+        """Return whether something ended between its launches, so that not one session has all."""
+        return len({one.session for one in self.launches if one.status == "recorded"}) > 1
+
+
+@dataclass
+class State:
+    """A campaign as its journal has it."""
+
+    campaign: str | None = None
+    #: Its first launches were measured without a journal, so that some may have been lost unseen.
+    is_converted: bool = False
+    launches: dict[str, LaunchState] = field(default_factory=dict)
+    #: The rounds that were planned, with their launches in the drawn order.
+    rounds: dict[int, list[LaunchState]] = field(default_factory=dict)
+    sessions: int = 0
+    #: Why it was given up, until somebody goes on with it.
+    stopped: str | None = None
+    #: Whether there are tables and a report of all that was recorded.
+    is_reported: bool = False
+
+    def left(self, number: int | None = None) -> list[LaunchState]:
+        """Return what a RESUME would measure, of all rounds or one, in the drawn order."""
+        return [one for one in self.of(number) if one.is_left]
+
+    def open(self, number: int | None = None) -> list[LaunchState]:
+        """Return what a session has still to settle, of all rounds or one, in the drawn order."""
+        return [one for one in self.of(number) if one.is_open]
+
+    def of(self, number: int | None) -> Iterator[LaunchState]:
+        """Return the launches of a round, or of all, in the drawn order."""
+        for one in sorted(self.rounds) if number is None else [number]:
+            yield from self.rounds.get(one, ())
+
+    def has_failures(self, number: int) -> bool:
+        """Return whether a launch of a round failed, or is suspect."""
+        return any(
+            one.status == "failed" or one.outcome in ("suspect", "failed")
+            for one in self.of(number)
+        )
+
+    def is_settled(self, number: int) -> bool:
+        """Return whether a round was planned and each launch of it is done or missing."""
+        return number in self.rounds and not self.open(number)
+
+    def is_done(self, number: int) -> bool:
+        """Return whether a round was planned and nothing of it is left for a RESUME."""
+        return number in self.rounds and not self.left(number)
+
+    def next_position(self, number: int) -> int:
+        """Return the place in the order of a round that the next launch has."""
+        return max((one.position or 0 for one in self.of(number)), default=0) + 1
+
+    def recorded(self) -> int:
+        """Return how many launches are recorded."""
+        return sum(one.status == "recorded" for one in self.launches.values())
+
+    def blocks(self) -> list[Block]:
+        """Return all blocks, by round and in the order in which their first launches were drawn."""
+        found: dict[tuple[int, str], list[LaunchState]] = {}
+        for launch in self.of(None):
+            found.setdefault((launch.round, launch.planned.cell), []).append(launch)
+        return [Block(number, cell, tuple(of)) for (number, cell), of in found.items()]
+
+    def apply(self, event: Event) -> None:
+        """Take in what happened next; raise JournalError for what cannot have happened."""
+        if isinstance(event, Begun):
+            if self.campaign is not None:
+                raise JournalError("the journal begins twice")
+            self.campaign, self.is_converted = event.campaign, event.converted
+            return
+        if self.campaign is None:
+            raise JournalError("the journal does not begin with a campaign")
+        if isinstance(event, Stopped):
+            self.stopped = event.cause
+        elif isinstance(event, Reported):
+            self.is_reported = True
+        elif isinstance(event, Resumed):
+            self._resume()
+        elif isinstance(event, SessionBegan):
+            self.sessions += 1
+        elif isinstance(event, Planned):
+            self._plan(event)
+        else:
+            self._advance(self._known(event.launch), event)
+
+    def _known(self, name: str) -> LaunchState:
+        try:
+            return self.launches[name]
+        except KeyError:
+            raise JournalError(f"the journal has {name}, which was not planned") from None
+
+    def _resume(self) -> None:
+        self.stopped = None
+        for launch in self.launches.values():
+            launch.losses = 0
+            if launch.status == "missing":
+                launch.status = "planned"
+
+    def _plan(self, event: Planned) -> None:
+        if twice := [one.launch for one in event.launches if one.launch in self.launches]:
+            raise JournalError(f"the journal plans {twice[0]} twice")
+        self.rounds.setdefault(event.round, [])
+        for planned in event.launches:
+            self.launches[planned.launch] = LaunchState(planned, event.round)
+            self.rounds[event.round].append(self.launches[planned.launch])
+
+    def _advance(
+        self, launch: LaunchState, event: Intended | Submitted | Recorded | Lost | NotStarted | Gone
+    ) -> None:
+        if isinstance(event, Gone):
+            self._need(launch, event, launch.status == "recorded")
+            launch.status, launch.cause = "planned", event.cause
+            launch.position = launch.outcome = launch.session = None
+        elif isinstance(event, Intended):
+            next_one = event.attempt == launch.attempts + 1
+            self._need(launch, event, launch.status == "planned" and next_one)
+            launch.status, launch.attempts, launch.job = "intended", event.attempt, None
+        elif isinstance(event, NotStarted):
+            self._need(launch, event, launch.status == "planned")
+            launch.status, launch.cause = event.why, event.cause
+        elif isinstance(event, Submitted):
+            self._need(launch, event, launch.status == "intended" and self._is_last(launch, event))
+            launch.status, launch.job = "submitted", event.job
+        elif isinstance(event, Lost):
+            self._need(launch, event, launch.in_flight and self._is_last(launch, event))
+            launch.losses += 1
+            launch.status = "missing" if launch.losses >= MOST_LOSSES else "planned"
+            launch.cause = event.cause
+        else:
+            before = self.is_converted and launch.status == "planned" and launch.attempts == 0
+            known = before if event.attempt == 0 else launch.in_flight
+            self._need(launch, event, known and self._is_last(launch, event))
+            launch.status, launch.outcome = "recorded", event.outcome
+            launch.position, launch.cause = event.position, None
+            launch.session = 0 if event.attempt == 0 else self.sessions
+            self.is_reported = False
+
+    @staticmethod
+    def _is_last(launch: LaunchState, event: Submitted | Recorded | Lost) -> bool:
+        return event.attempt == launch.attempts
+
+    @staticmethod
+    def _need(launch: LaunchState, event: Event, is_possible: bool) -> None:
+        if not is_possible:
+            raise JournalError(
+                f"the journal has {event.kind!r} of {launch.name}, which is {launch.status} after "
+                f"{launch.attempts} attempt(s)"
+            )
+
+
+def fold(events: Iterable[Event]) -> State:
+    """Return what events amount to; raise JournalError for what cannot have happened."""
+    state = State()
+    for event in events:
+        state.apply(event)
+    return state

@@ -1,0 +1,349 @@
+"""The journal of a campaign: what became of each launch, one line an event, only ever added to.
+
+`journal.jsonl` is what decides whether anything is left to measure. A line has its number, the
+SHA-256 of the line before it, when it was written (by the clock that is never set, in seconds since
+the machine `boot` started, and in UTC) and its event. A last line without its end was cut by a kill
+or a full disk: readers pass over it, and who writes next cuts it off. Any other damage is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from records import files
+from records.acting_user import open_folder, rights_of_owner
+from records.base import CampaignError, Count, Positive, Seconds
+from records.causes import one_line
+from records.launch import LaunchName
+from records.locks import LockHeld, exclusive
+from records.manifest import ImageName, PlainName, Sha256, Utc
+from records.program_output import explain
+
+FILE = "journal.jsonl"
+#: Hidden, so that it is no part of what is bundled.
+LOCK = ".journal.lock"
+#: What stands for the digest of the line before the first one.
+NOTHING = "0" * 64
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class JournalError(CampaignError):
+    """A journal that cannot be read, written or true; the text is a sentence."""
+
+
+class Fact(BaseModel):
+    """A part of a journal; a key that this version does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Begun(Fact):
+    """The campaign was made; `converted` if its first launches were measured without a journal."""
+
+    kind: Literal["begun"] = "begun"
+    campaign: PlainName
+    converted: bool = False
+
+
+class Resumed(Fact):
+    """Somebody goes on with the campaign: what was given up is tried again."""
+
+    kind: Literal["resumed"] = "resumed"
+
+
+class SessionBegan(Fact):
+    """A process of ReFrame began to measure what is left of a round."""
+
+    kind: Literal["session"] = "session"
+    round: Positive
+    process: Positive
+
+
+class PlannedLaunch(Fact):
+    """A launch that a round is to have."""
+
+    launch: LaunchName
+    cell: str
+    implementation: ImageName
+
+
+class Planned(Fact):
+    """The launches of a round, in the order that was drawn, before the first of them starts."""
+
+    kind: Literal["planned"] = "planned"
+    round: Positive
+    launches: tuple[PlannedLaunch, ...]
+
+    @model_validator(mode="after")
+    def each_once(self) -> Planned:
+        """Refuse a launch that is planned twice."""
+        names = [one.launch for one in self.launches]
+        if len(set(names)) < len(names):
+            raise ValueError("a launch is planned twice")
+        return self
+
+
+class Intended(Fact):
+    """An attempt at a launch is about to be handed to the scheduler."""
+
+    kind: Literal["intended"] = "intended"
+    launch: LaunchName
+    attempt: Positive
+
+
+class Submitted(Fact):
+    """The scheduler has taken an attempt; `job` is its name of it, on this machine a process."""
+
+    kind: Literal["submitted"] = "submitted"
+    launch: LaunchName
+    attempt: Positive
+    job: str
+
+
+class Recorded(Fact):
+    """The launch is in the campaign, judged; attempt 0 is from before there was a journal."""
+
+    kind: Literal["recorded"] = "recorded"
+    launch: LaunchName
+    attempt: Count
+    #: In the order in which the round was measured; None of what was never judged.
+    position: Positive | None
+    outcome: Literal["sound", "suspect", "failed"]
+
+
+class Lost(Fact):
+    """An attempt that gave nothing that could be kept, for no fault of the program."""
+
+    kind: Literal["lost"] = "lost"
+    launch: LaunchName
+    attempt: Positive
+    cause: str
+
+
+class NotStarted(Fact):
+    """A launch that no attempt was made at, and why.
+
+    `skipped` is what the site cannot measure, `failed` what waits for a launch that failed, and
+    `missing` what may go well another time.
+    """
+
+    kind: Literal["not started"] = "not started"
+    launch: LaunchName
+    why: Literal["skipped", "failed", "missing"]
+    cause: str
+
+
+class Gone(Fact):
+    """A launch that was recorded is no longer in the campaign's folder, and is measured again."""
+
+    kind: Literal["gone"] = "gone"
+    launch: LaunchName
+    cause: str
+
+
+class Stopped(Fact):
+    """The campaign was given up for now, and why."""
+
+    kind: Literal["stopped"] = "stopped"
+    cause: str
+
+
+class Reported(Fact):
+    """Tables and report were made of all that was recorded."""
+
+    kind: Literal["reported"] = "reported"
+
+
+Event = (
+    Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
+    | Gone | Stopped | Reported
+)  # fmt: skip
+
+
+class Entry(Fact):
+    """A line of a journal."""
+
+    seq: Positive
+    before: Sha256
+    monotonic_s: Seconds
+    utc: Utc
+    boot: Annotated[str, Field(pattern=r"^[0-9a-f-]{1,64}$")]
+    event: Annotated[Event, Field(discriminator="kind")]
+
+
+def cause_of(text: object) -> str:
+    """Return a cause fit for a journal and a terminal: one printable line of some length."""
+    return one_line(str(text))
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a journal's file holds: its entries, the bytes that they take, its last line's sum."""
+
+    entries: list[Entry]
+    size: int
+    last: str
+
+    @property
+    def events(self) -> list[Event]:
+        """Return what happened, in order."""
+        return [entry.event for entry in self.entries]
+
+
+def content_of(data: bytes, where: object) -> Content:
+    """Return what the bytes of a journal say, without a torn last line.
+
+    Raises JournalError for whatever else is not as it was written.
+    """
+    entries: list[Entry] = []
+    before, size = NOTHING, 0
+    # What stands after the last end of a line is torn.
+    for text in data.split(b"\n")[:-1]:
+        line = text + b"\n"
+        place = f"{where}:{len(entries) + 1}"
+        try:
+            entry = Entry.model_validate_json(line)
+        except ValidationError as error:
+            said = cause_of(explain(error))
+            raise JournalError(f"{place}: the journal is damaged: {said}") from None
+        if entry.seq != len(entries) + 1 or entry.before != before:
+            raise JournalError(
+                f"{place}: the journal is damaged: the line before is not the one that was written"
+            )
+        entries.append(entry)
+        before, size = hashlib.sha256(line).hexdigest(), size + len(line)
+    return Content(entries, size, before)
+
+
+def _read(descriptor: int) -> bytes:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        raise JournalError(f"the {FILE} of this campaign is not a file of its own")
+    parts = []
+    while part := os.read(descriptor, 2**24):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_journal(campaign: Path) -> Content | None:
+    """Return what a campaign's journal holds, or None where it has none, as older ones.
+
+    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    """
+    path = campaign / FILE
+    try:
+        with rights_of_owner(campaign):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(path, flags)
+        try:
+            data = _read(descriptor)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise JournalError(f"{path} cannot be read: {error.strerror}") from None
+    return content_of(data, path)
+
+
+class Journal:
+    """A journal that is open for writing; `entries` are what it holds."""
+
+    def __init__(self, path: Path, descriptor: int, content: Content) -> None:
+        self.path = path
+        self.entries = content.entries
+        self._descriptor = descriptor
+        self._size, self._last = content.size, content.last
+        self._is_broken = False
+
+    def append(self, event: Event, sync: bool = True) -> Entry:
+        """Add an event; with `sync` it is on the disk when this returns.
+
+        Raises OSError where it could not be written: then it is not in the journal, unless it is
+        unknown what is on the disk, after which nothing more can be added.
+        """
+        if self._is_broken:
+            raise JournalError(f"{self.path} could not be written before; start again")
+        # Also where a signal ends this half-way: then the file and this object differ.
+        self._is_broken = True
+        entry = Entry(
+            seq=len(self.entries) + 1, before=self._last, monotonic_s=time.monotonic(),
+            utc=files.utc_now(), boot=boot_id(), event=event,
+        )  # fmt: skip
+        line = f"{json.dumps(entry.model_dump(mode='json'), allow_nan=False)}\n".encode("ascii")
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError:
+            os.ftruncate(self._descriptor, self._size)
+            self._is_broken = False
+            raise
+        self.entries.append(entry)
+        self._size, self._last = self._size + len(line), hashlib.sha256(line).hexdigest()
+        self._is_broken = False
+        if sync:
+            self.sync()
+        return entry
+
+    def sync(self) -> None:
+        """Have all that was added on the disk; raises OSError, after which nothing can be added."""
+        try:
+            os.fsync(self._descriptor)
+        except OSError:
+            # The kernel may have dropped what it could not write: nobody knows what is there.
+            self._is_broken = True
+            raise
+
+
+def boot_id() -> str:
+    """Return what tells this start of this machine from every other."""
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return "0"
+
+
+@contextmanager
+def open_journal(campaign: Path) -> Iterator[Journal]:
+    """Open a campaign's journal for its one writer; make it where there is none.
+
+    A torn last line is cut off. Raises JournalError while another process writes it and for a
+    damaged one, and OSError where it cannot be written.
+    """
+    path = campaign / FILE
+    if not campaign.is_dir():
+        raise JournalError(f"{campaign} is no longer there: renamed or removed; nothing is written")
+    try:
+        with exclusive(campaign / LOCK, f"process {os.getpid()} since {files.utc_now()}"):
+            folder = open_folder(campaign)
+            try:
+                flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+                descriptor = os.open(FILE, flags | os.O_CLOEXEC, 0o644, dir_fd=folder)
+                try:
+                    data = _read(descriptor)
+                    content = content_of(data, path)
+                    if content.size < len(data):
+                        os.ftruncate(descriptor, content.size)
+                    os.fsync(descriptor)
+                    os.fsync(folder)
+                    yield Journal(path, descriptor, content)
+                finally:
+                    os.close(descriptor)
+            finally:
+                os.close(folder)
+    except LockHeld as holder:
+        raise JournalError(
+            f"another process measures {campaign.name} ({holder}); wait until it has ended"
+        ) from None

@@ -1,0 +1,1 @@
+"""What no measurement can beat: links, clocks, memory, physics."""

@@ -1,0 +1,176 @@
+"""One at a time: lock files that say who holds them, of a checkout and of the whole machine."""
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from records.acting_user import open_folder, rights_of_owner
+
+#: Folders in which all users of a machine may make files; the first that is one is taken.
+SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+#: More of a note than this is not shown: in a shared file it may be anybody's.
+LONGEST_NOTE = 300
+#: Longer than a process takes from making a file to locking it, in seconds.
+FRESH_S = 2.0
+
+
+class LockHeld(Exception):
+    """Another process holds the lock; the text is what it wrote of itself."""
+
+
+class NotShared(Exception):
+    """There is no lock that all users of this machine could hold; the text says why."""
+
+
+@contextmanager
+def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
+    """Hold a lock file with a note in it; the kernel frees it when this process ends.
+
+    Raises Held while another process holds it, unless that is to be waited for, and OSError where
+    its folder is another user's or what is in its place is no file of its own.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(_open_own(path), "a+", errors="replace") as file:
+        _hold(file, note, wait)
+        yield
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new folder that is removed at the end: by the next one, should this be killed.
+
+    Raises OSError where it cannot be made.
+    """
+    remove_remains(parent, prefix)
+    path = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(held)
+
+
+def remove_remains(parent: Path, prefix: str) -> None:
+    """Remove the files and folders of a name's beginning whose makers have been killed.
+
+    Whoever makes one holds it with a lock, which the kernel frees with the process.
+    """
+    for path in parent.iterdir() if parent.is_dir() else ():
+        if not path.name.startswith(prefix):
+            continue
+        try:
+            found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            # One that was made this moment may not be locked yet.
+            if time.time() - os.fstat(found).st_mtime > FRESH_S:
+                fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+        except OSError:
+            continue
+        finally:
+            os.close(found)
+
+
+def _open_own(path: Path) -> int:
+    """Open a lock in a folder that only its owner writes; root with that owner's rights.
+
+    A link in its place is not followed: whoever writes in the folder could have the note written
+    into any file of whoever locks.
+    """
+    with rights_of_owner(path.parent):
+        folder = open_folder(path.parent)
+        try:
+            found = os.fstat(folder)
+            if found.st_uid != os.geteuid():
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                os.fchmod(folder, stat.S_IMODE(found.st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
+            # What is no file at all does not block.
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(path.name, flags, 0o644, dir_fd=folder)
+        finally:
+            os.close(folder)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a file of its own", str(path))
+    return descriptor
+
+
+def _hold(file: IO[str], note: str, wait: bool = False) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        file.seek(0)
+        said = "".join(filter(str.isprintable, file.read(LONGEST_NOTE)))
+        raise LockHeld(said.strip() or "unknown") from None
+    file.truncate(0)
+    file.write(note)
+    file.flush()
+
+
+@contextmanager
+def exclusive_on_machine(name: str, note: str) -> Iterator[None]:
+    """Hold a lock that there is one of on this machine, whoever its users and checkouts are.
+
+    Raises Held while another process holds it, and NotShared where there can be no such lock.
+    """
+    folder = next((path for path in SHARED if _is_everyones(path)), None)
+    if folder is None:
+        raise NotShared(f"none of {', '.join(map(str, SHARED))} is a folder for all users")
+    path = folder / name
+    try:
+        descriptor = _open_shared(path)
+    except OSError as error:
+        raise NotShared(f"{path}: {error.strerror}") from None
+    found = os.fstat(descriptor)
+    # Through a second name the note would be written into another file of somebody's.
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise NotShared(f"{path} is not a file of its own")
+    with open(descriptor, "a+", errors="replace") as file:
+        _hold(file, note)
+        yield
+
+
+def _is_everyones(folder: Path) -> bool:
+    """Return whether all users may make files in a folder, and none remove another's."""
+    try:
+        mode = folder.lstat().st_mode
+    except OSError:
+        return False
+    everyones = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO | stat.S_ISVTX
+    return stat.S_ISDIR(mode) and mode & everyones == everyones
+
+
+def _open_shared(path: Path) -> int:
+    """Open a file that any user may have made; make it for all users where there is none."""
+    # Links are not followed, and what is no file at all does not block.
+    flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        # Without O_CREAT, with which kernels refuse a file of another user in such a folder.
+        return os.open(path, flags)
+    except FileNotFoundError:
+        before = os.umask(0)
+        try:
+            return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            # Somebody was faster.
+            return os.open(path, flags)
+        finally:
+            os.umask(before)

@@ -1,0 +1,239 @@
+"""A campaign's manifest: what was asked for, with what and where; one reader and one writer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from records import files
+from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
+from records.nodes import BOUNDS, possible
+
+FILE = "manifest.json"
+MANIFEST_SCHEMA = "wyeast-campaign-1"
+#: A name that becomes part of a path: without slashes, and neither hidden nor an option.
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+PlainName = Annotated[str, Field(pattern=rf"^{PLAIN.pattern}$")]
+#: Of an implementation: plain, with `+` before its variant.
+ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+def time_of(text: str) -> str:
+    """Refuse what is no time."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"not a time: {text[:60]!r}") from None
+    return text
+
+
+#: A time in UTC as ISO 8601 has it.
+Utc = Annotated[str, AfterValidator(time_of)]
+
+
+def with_processor(machine: dict[str, Any]) -> dict[str, Any]:
+    """Refuse facts of a machine without its processor's name, which may be unknown."""
+    if not isinstance(machine.get("cpu_model", 0), str | None):
+        raise ValueError("lacks 'cpu_model'")
+    # Of several nodes that differ, each one's is named.
+    numbers = {name: machine.get(name) for name in BOUNDS}
+    possible({name: one for name, one in numbers.items() if not isinstance(one, str)})
+    return machine
+
+
+def of_commit(software: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a commit that is none: it becomes a word of commands."""
+    commit = software.get("wyeast_commit")
+    if commit is not None and not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
+        raise ValueError("has a 'wyeast_commit' that is not a commit")
+    return software
+
+
+class Part(BaseModel):
+    """What a manifest has; keys that this version does not know are kept, and never written."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """It as its file has it, for what looks up places by name, as rules do."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+class ImageFacts(Part):
+    """An image that is measured: its digest and what it says of itself."""
+
+    sha256: Sha256
+    signature: str | None = None
+    labels: dict[str, str] = {}
+    manifest: dict[str, Any] | None = None
+
+
+class RoundDone(Part):
+    """A round that was measured to its end."""
+
+    round: RoundNumber
+    started_utc: Utc | None = None
+    wall_s: Duration
+    launches: Annotated[Count, Field(le=10**8)] | None = None
+    load_average: Annotated[float, Field(ge=0, le=10**7)] | None = None
+    reframe_exit_code: ExitCode
+
+
+class Night(Part):
+    """What makes a campaign a night, or one that measures a part of a night again."""
+
+    again_of: PlainName | None = None
+    number: Number | None = None
+    broken: dict[str, str] = {}
+
+
+class Manifest(Part):
+    """What a campaign was asked for, with what and where it ran, and how far it is."""
+
+    schema_: Literal["wyeast-campaign-1"] = Field(alias="schema")
+    campaign: PlainName
+    #: What a folder is named after; whoever makes one looks whether it can be.
+    name: str | None = None
+    site: PlainName
+    tier: str
+    created_utc: Utc
+    finished_utc: Utc | None
+    rounds: RoundNumber
+    #: An expression for names of checks; all that compare implementations without it.
+    checks: str | None = None
+    study: PlainName | None = None
+    #: The campaign that this one repeats.
+    like: str | None = None
+    time_limit: str | None = None
+    raw_by_rank: bool | None = None
+    order_seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
+    images: dict[ImageName, ImageFacts]
+    host_mpi: dict[str, Any] | None = None
+    site_data: dict[str, Any] | None = None
+    inputs: dict[str, Sha256]
+    machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
+    software: Annotated[dict[str, Any], AfterValidator(of_commit)]
+    commands: list[str]
+    rounds_done: list[RoundDone] = []
+    night: Night | None = None
+    raw_removed_utc: Utc | None = None
+    #: Of a part of a campaign: how much of it.
+    sample: str | None = None
+
+    @model_validator(mode="after")
+    def rounds_are_its_own(self) -> Manifest:
+        """Refuse rounds that the campaign does not have, or has twice."""
+        done = [one.round for one in self.rounds_done]
+        if len(set(done)) < len(done) or max(done, default=1) > self.rounds:
+            raise ValueError(f"its 'rounds_done' are not rounds of 1 to {self.rounds}, each once")
+        return self
+
+    def __getitem__(self, key: str) -> Any:
+        """Return what the file has under a key; whoever knows the key asks for the attribute."""
+        return self.facts[key]
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """Return what the file has under a key that may not be there."""
+        return self.facts.get(key, otherwise)
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether the file has a key."""
+        return key in self.facts
+
+    @property
+    def commit(self) -> str | None:
+        """Return the commit of Wyeast that it was measured by, where that is known."""
+        found = self.software.get("wyeast_commit")
+        return None if found is None else str(found)
+
+    def changed(self, **facts: Any) -> Manifest:
+        """Return the manifest with other facts; raises CampaignError for what it cannot have."""
+        return manifest_of({**self.facts, **facts}, self.campaign)
+
+    def unknown(self) -> list[str]:
+        """Return the keys that this version does not know."""
+        parts: list[Part] = [self, *self.images.values(), *self.rounds_done]
+        parts += [self.night] if self.night else []
+        return sorted({key for part in parts for key in part.model_extra or {}})
+
+    def writable(self) -> Manifest:
+        """Return the manifest; raise CampaignError where another version's keys would decide."""
+        if unknown := self.unknown():
+            raise CampaignError(
+                f"the manifest of {self.campaign} has {', '.join(map(repr, unknown))[:200]}, which "
+                f"this version does not know: {by_its_version(self.facts)}"
+            )
+        return self
+
+
+def by_its_version(data: Mapping[str, Any]) -> str:
+    """Return what to do with what another version wrote."""
+    software = data.get("software")
+    commit = software.get("wyeast_commit") if isinstance(software, Mapping) else None
+    known = isinstance(commit, str) and COMMIT.fullmatch(commit)
+    return "use the version of Wyeast that wrote it" + (f", commit {commit}" if known else "")
+
+
+def manifest_of(data: object, where: object) -> Manifest:
+    """Return the manifest of what a file has; raise CampaignError with what is wrong with it."""
+    if not isinstance(data, Mapping):
+        raise CampaignError(f"{where} is not a JSON object, as a manifest must be")
+    if data.get("schema") != MANIFEST_SCHEMA:
+        raise CampaignError(
+            f"{where} has the schema {repr(data.get('schema'))[:60]}; this version reads "
+            f"{MANIFEST_SCHEMA!r}: {by_its_version(data)}"
+        )
+    try:
+        return Manifest.model_validate(data)
+    except ValidationError as error:
+        raise CampaignError(f"{where}{wrong_in(error)}") from None
+
+
+def wrong_in(error: ValidationError) -> str:
+    """Return what is wrong first in a manifest, to stand after its file's name."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = [str(part)[:60] for part in first["loc"]]
+    said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+    if not place:
+        return f": {said}"
+    if place[0] == "images" and "sha256" in place[2:]:
+        return f": the entry {place[1]!r} of 'images' has no 'sha256' of 64 hexadecimal digits"
+    if place[0] == "inputs" and len(place) > 1:
+        return f": an entry of 'inputs' is not a digest: {place[1]!r}"
+    if first["type"] == "value_error":
+        if place[0] in ("machine", "software"):
+            return f": {place[0]!r} {said}"
+        return f": {' in '.join(reversed(place))} is {said}"
+    if len(place) == 1:
+        return f" lacks {place[0]!r}, or it is not what a manifest has there"
+    return f": {' in '.join(map(repr, reversed(place)))} is not what a manifest has there: {said}"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return a campaign's manifest; raise CampaignError if it cannot be used."""
+    file = folder / FILE
+    try:
+        data = files.read_json(file)
+    except (OSError, ValueError) as error:
+        raise CampaignError(f"{file} cannot be read: {error}") from None
+    return manifest_of(data, file)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Replace a campaign's manifest in one step.
+
+    Raises OSError, and CampaignError for what cannot be written or another version wrote.
+    """
+    try:
+        files.write_json(folder / FILE, manifest.writable().facts)
+    except ValueError as error:
+        raise CampaignError(f"{folder / FILE} cannot be written: {error}") from None

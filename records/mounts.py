@@ -1,0 +1,64 @@
+"""Mounts in a namespace of one's own: folders covered, and what is kept shown."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+
+def mount(*arguments: str | Path) -> None:
+    """Mount by the command `mount`, which knows every kind of mount and says what is wrong."""
+    subprocess.run(["mount", *map(str, arguments)], check=True)
+
+
+def hidden_ancestor(path: Path) -> Path | None:
+    """Return the outermost folder above a path that ordinary users may not pass, if any."""
+    for folder in reversed(path.parents):
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            return folder
+    return None
+
+
+def _open_parts(path: Path) -> list[Path]:
+    """Return a path, or what is in it where the folder itself is closed to ordinary users."""
+    if path.stat().st_mode & stat.S_IXOTH:
+        return [path]
+    return [entry for entry in path.iterdir() if not entry.is_symlink()]
+
+
+def cover(kept: list[Path], always: dict[Path, str]) -> None:
+    """Cover folders with empty ones, in which only the paths that are kept show.
+
+    The folders in `always` are covered, with the mount options given there, and those that hide a
+    kept path from ordinary users: a checkout in root's home or in a temporary folder of root's must
+    be open to the jobs, while the folder itself stays as closed as it was.
+    """
+    kept = [shown for path in kept for shown in _open_parts(path)]
+    hiding = {folder for path in kept if (folder := hidden_ancestor(path))}
+    covered = sorted(hiding | set(always))
+    covered = [f for f in covered if not any(other in f.parents for other in covered)]
+    with ExitStack() as stack:
+        # Opened before they are covered: through these they can still be reached afterwards.
+        handles = {}
+        for path in kept:
+            if any(folder in path.parents for folder in covered):
+                handles[path] = os.open(path, os.O_RDONLY)
+                stack.callback(os.close, handles[path])
+        for folder in covered:
+            mount("-t", "tmpfs", "-o", always.get(folder, "mode=0755"), "none", folder)
+        for path, handle in handles.items():
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            _bind(handle, path)
+
+
+def _bind(handle: int, path: Path) -> None:
+    """Show an open folder at a path."""
+    # Not canonicalised: the name behind the handle would be that of the cover.
+    mount("--no-canonicalize", "--rbind", f"/proc/{os.getpid()}/fd/{handle}", path)

@@ -1,0 +1,189 @@
+"""What a node is and how busy it is, read by one process in a millisecond or two.
+
+A job's script notes it on the node just before a launch (COMMAND), which under a scheduler is not
+the machine that started the campaign. What cannot change while a node is up is kept once per node
+in the campaign's `nodes/`; what can is in each launch's record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from records import base, files
+
+PROCESSOR = "/sys/devices/system/cpu/cpu0/cpufreq"
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+FILES = (
+    "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/loadavg", "/proc/cmdline",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/sys/devices/system/node/has_cpu",
+    f"{PROCESSOR}/scaling_governor", f"{PROCESSOR}/scaling_cur_freq", HUGE_PAGES,
+    "/sys/class/net/*/operstate", "/sys/class/net/*/speed",
+)  # fmt: skip
+#: Prints the beginning of each file under its name: the first processor and this process whole.
+COMMAND = f"head -v -n 80 {' '.join(FILES)} 2>/dev/null"
+#: Interfaces that come and go with containers, and the machine's own.
+PASSING_INTERFACES = ("lo", "veth")
+FOLDER = "nodes"
+#: The least and the most of each number that is told of a node: more is damage, not a machine.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "cores": (1, 10**6), "numa_nodes": (1, 10**6), "memory_bytes": (1, 2**60),
+    "load_average": (0, 10**7), "running": (0, 10**7), "memory_available_bytes": (0, 2**60),
+    "clock_hz": (0, 1e11),
+}  # fmt: skip
+#: What of a node is words.
+WORDS = (
+    "hostname", "kernel", "kernel_command_line", "cpu_model", "cpu_flags", "microcode", "governor",
+    "transparent_huge_pages",
+)  # fmt: skip
+
+
+def parts_of(text: str) -> dict[str, list[str]]:
+    """Return the lines of each file in what COMMAND printed; files that were not there are not."""
+    parts: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if header := re.fullmatch(r"==> (/\S+) <==", line):
+            lines = parts.setdefault(header[1], [])
+        else:
+            lines.append(line)
+    return {name: [line for line in lines if line.strip()] for name, lines in parts.items()}
+
+
+def field_of(lines: list[str], name: str) -> str | None:
+    """Return a field of a file of `name: value` lines, the first of that name."""
+    for line in lines:
+        key, colon, value = line.partition(":")
+        if colon and key.strip() == name:
+            return value.strip() or None
+    return None
+
+
+def numbered(text: str | None) -> int | None:
+    """Return how many a list of the kernel's names: `0-3,8` are five."""
+    if text is None or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+        return None
+    ends = [[int(end) for end in part.split("-")] for part in text.split(",")]
+    return sum(end[-1] - end[0] + 1 for end in ends)
+
+
+def in_bytes(text: str | None) -> int | None:
+    """Return an amount of /proc/meminfo, `12 kB`, in bytes."""
+    return int(text.split()[0]) * 1024 if text else None
+
+
+def facts(text: str) -> dict[str, Any]:
+    """Return what bears on a measurement and stays while a node is up; sizes in bytes.
+
+    What the kernel does not tell is None.
+    """
+    parts = parts_of(text)
+
+    def first(path: str) -> str | None:
+        return next(iter(parts.get(path, [])), "").strip() or None
+
+    processor = parts.get("/proc/cpuinfo", [])
+    network: dict[str, dict[str, str | None]] = {}
+    for path in parts:
+        found = re.fullmatch(r"/sys/class/net/([^/]+)/operstate", path)
+        if found and not found[1].startswith(PASSING_INTERFACES):
+            network[found[1]] = {
+                "state": first(path),
+                "speed_mbit_per_s": first(f"/sys/class/net/{found[1]}/speed"),
+            }
+    return {
+        "hostname": first("/proc/sys/kernel/hostname"),
+        "kernel": first("/proc/sys/kernel/osrelease"),
+        "kernel_command_line": first("/proc/cmdline"),
+        "cpu_model": field_of(processor, "model name"),
+        "cpu_flags": field_of(processor, "flags"),
+        "microcode": field_of(processor, "microcode"),
+        "cores": numbered(field_of(parts.get("/proc/self/status", []), "Cpus_allowed_list")),
+        "numa_nodes": numbered(first("/sys/devices/system/node/has_cpu")),
+        "memory_bytes": in_bytes(field_of(parts.get("/proc/meminfo", []), "MemTotal")),
+        "governor": first(f"{PROCESSOR}/scaling_governor"),
+        "transparent_huge_pages": first(HUGE_PAGES),
+        "network": network,
+    }
+
+
+def conditions(text: str) -> dict[str, Any]:
+    """Return what of a node changes from launch to launch; None where the kernel does not tell.
+
+    `running` are the processes that had or wanted a processor, without the one that looked;
+    `load_average` is of the last minute, `memory_available_bytes` and `clock_hz` (of the first
+    processor) of the moment.
+    """
+    parts = parts_of(text)
+    load = " ".join(parts.get("/proc/loadavg", [])).split()
+    clock = parts.get(f"{PROCESSOR}/scaling_cur_freq")
+    memory = field_of(parts.get("/proc/meminfo", []), "MemAvailable")
+    return {
+        "load_average": float(load[0]) if load else None,
+        "running": max(0, int(load[3].split("/")[0]) - 1) if len(load) > 3 else None,
+        "memory_available_bytes": in_bytes(memory),
+        "clock_hz": float(clock[0]) * 1000 if clock and clock[0].isdigit() else None,
+    }
+
+
+def of_this_machine() -> str:
+    """Return what COMMAND prints here."""
+    done = subprocess.run(["sh", "-c", COMMAND], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def possible(told: Mapping[str, Any]) -> None:
+    """Raise ValueError for facts or conditions that no node has; None is one that is not known."""
+    for name, value in told.items():
+        if name in BOUNDS and value is not None:
+            least, most = BOUNDS[name]
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (is_number and least <= value <= most):
+                raise ValueError(f"{name} is {str(value)[:60]}")
+        if name in WORDS and not isinstance(value, str | None):
+            raise ValueError(f"{name} is {str(value)[:60]}")
+
+
+def keep(campaign: Path, text: str) -> dict[str, Any]:
+    """Return what a launch's record says of its node; keep the node's facts in the campaign.
+
+    A node whose facts changed (another kernel after a reboot) is kept a second time.
+    Raises NotKept where the campaign cannot be written.
+    """
+    if not parts_of(text):
+        return {}
+    known = facts(text)
+    digest = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:12]
+    name = re.sub(r"[^A-Za-z0-9.-]+", "_", str(known["hostname"]))
+    path = campaign / FOLDER / f"{name}-{digest}.json"
+    try:
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            files.write_json(path, known)
+    except OSError as error:
+        raise base.NotKept(f"{path} cannot be written: {error.strerror}") from None
+    return {"facts": f"{FOLDER}/{path.name}", **conditions(text)}
+
+
+def fact_text(fact: object) -> str:
+    """Return a fact for people, one of several named facts too."""
+    if isinstance(fact, Mapping):
+        return ", ".join(
+            f"{str(name).replace('_', ' ')} ({fact_text(inner)})" if isinstance(inner, Mapping)
+            else f"{str(name).replace('_', ' ')} {fact_text(inner)}"
+            for name, inner in fact.items()
+        )  # fmt: skip
+    if isinstance(fact, list | tuple):
+        return ", ".join(map(fact_text, fact))
+    return "not known" if fact is None else str(fact)
+
+
+def differing(facts: Sequence[object]) -> str:
+    """Return what nodes differ in, each value once in words; those of many words by semicolons."""
+    between = "; " if any(isinstance(fact, Mapping | list) for fact in facts) else ", "
+    return between.join(sorted(set(map(fact_text, facts))))

@@ -1,0 +1,298 @@
+"""Read what the NAS Parallel Benchmarks print, strictly: NPB's own programs and ours alike.
+
+All of them end with NPB's summary lines (`EP Benchmark Completed.`, `Class =`, …). The constants
+that a summary must agree with are those of literature/npb_verification.yaml.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from records.base import RecordError
+
+LITERATURE = Path(__file__).resolve().parent.parent / "literature" / "npb_verification.yaml"
+
+COMPLETED = re.compile(r"^ *([A-Z]{2}) Benchmark Completed\.?\s*$")
+LINE = re.compile(
+    r"^ (Class|Size|Iterations|Time in seconds|Total processes|Active processes|Compiled procs"
+    r"|Mop/s total|Mop/s/process|Operation type|Verification|Version) *= *(.*?)\s*$"
+)
+HOSTS = re.compile(r"^ Hosts +=((?: \S+)+)$")
+NEEDED = ("Class", "Size", "Iterations", "Time in seconds", "Total processes", "Mop/s total",
+          "Mop/s/process", "Operation type", "Verification", "Version")  # fmt: skip
+#: How our programs say what is wrong, and how NPB's do, whose next lines have the numbers.
+WRONG_OF_OURS = re.compile(r"^ .*, expected is .*$")
+WRONG_OF_NPB = re.compile(r"fail", re.IGNORECASE)
+#: NPB's C program divides in single precision.
+SINGLE = 1e-6
+
+
+@dataclass(frozen=True)
+class NpbRun:
+    """A benchmark that ran to its end, right or wrong; time in seconds, rates in op/s.
+
+    `hosts` has the host of each rank, which only our own programs print.
+    """
+
+    benchmark: str
+    problem_class: str
+    size: tuple[int, ...]
+    iterations: int
+    time_s: float
+    processes: int
+    rate_ops: float
+    rate_per_process_ops: float
+    operation_type: str
+    verified: bool
+    version: str
+    hosts: tuple[str, ...] | None
+    wrong: tuple[str, ...]
+
+
+@cache
+def literature() -> dict[str, Any]:
+    """Return NPB's problem sizes and constants."""
+    data: dict[str, Any] = yaml.safe_load(LITERATURE.read_text())
+    return data
+
+
+def _ep(c: dict[str, Any]) -> float:
+    return float(2 ** (c["m"] + 1))
+
+
+def _is(c: dict[str, Any]) -> float:
+    return float(literature()["IS"]["iterations"] * 2 ** c["total_keys_log2"])
+
+
+def _cg(c: dict[str, Any]) -> float:
+    row = c["nonzer"] * (c["nonzer"] + 1)
+    steps = literature()["CG"]["cg_inner_iterations"]
+    return float(2 * c["niter"] * c["na"] * (3 + row + steps * (5 + row) + 3))
+
+
+def _mg(c: dict[str, Any]) -> float:
+    return float(58 * c["nit"] * math.prod(c["n"]))
+
+
+def _ft(c: dict[str, Any]) -> float:
+    points = math.prod(c["n"])
+    log = math.log(points)
+    return float(points * (14.8157 + 7.19641 * log + (5.23518 + 7.21113 * log) * c["niter"]))
+
+
+def _lu(c: dict[str, Any]) -> float:
+    mean = sum(c["n"]) / 3
+    a_step = 1984.77 * math.prod(c["n"]) - 10923.3 * mean**2 + 27770.9 * mean - 144010
+    return float(c["iterations"] * a_step)
+
+
+def _sp(c: dict[str, Any]) -> float:
+    mean = sum(c["n"]) / 3
+    a_step = 881.174 * math.prod(c["n"]) - 4683.91 * mean**2 + 11484.5 * mean - 19272.4
+    return float(c["iterations"] * a_step)
+
+
+def _bt(c: dict[str, Any]) -> float:
+    mean = sum(c["n"]) / 3
+    a_step = 3478.8 * math.prod(c["n"]) - 17655.7 * mean**2 + 28023.7 * mean
+    return float(c["iterations"] * a_step)
+
+
+#: The file's `mop_formula` of each benchmark, as operations in all.
+OPERATIONS: dict[str, Callable[[dict[str, Any]], float]] = {
+    "EP": _ep, "IS": _is, "CG": _cg, "MG": _mg, "FT": _ft, "LU": _lu, "SP": _sp, "BT": _bt,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NpbProblem:
+    """What a class of a benchmark is: the size as NPB prints it, iterations, and operations."""
+
+    size: tuple[int, ...]
+    iterations: int
+    operations: float
+
+
+def problem(benchmark: str, problem_class: str) -> NpbProblem:
+    """Return what a class of a benchmark is; raises KeyError where there is none such."""
+    constants = literature()[benchmark]["classes"][problem_class]
+    operations = OPERATIONS[benchmark](constants)
+    match benchmark:
+        case "EP":
+            # NPB has no iterations here and prints 0.
+            return NpbProblem((2 ** (constants["m"] + 1),), 0, operations)
+        case "IS":
+            keys = 2 ** constants["total_keys_log2"]
+            return NpbProblem((keys,), literature()["IS"]["iterations"], operations)
+        case "CG":
+            return NpbProblem((constants["na"],), constants["niter"], operations)
+        case _:
+            names = ("iterations", "nit", "niter")
+            iterations = next(constants[name] for name in names if name in constants)
+            return NpbProblem(tuple(constants["n"]), iterations, operations)
+
+
+def _number(text: str, where: str, what: str) -> tuple[float, float]:
+    """Return a printed number and by how much its rounding may be off."""
+    if not re.fullmatch(r"\d+\.?\d*", text):
+        raise RecordError(f"{where}: {what} is {text!r}, which is not a number")
+    decimals = len(text.partition(".")[2])
+    return float(text), 0.5 * 10.0**-decimals
+
+
+def _whole(text: str, where: str, what: str) -> int:
+    if not re.fullmatch(r"\d+", text):
+        raise RecordError(f"{where}: {what} is {text!r}, which is not a whole number")
+    return int(text)
+
+
+class _Summary:
+    """The summary lines with the places that they stand at."""
+
+    def __init__(self, path: Path, benchmark: str, found: dict[str, tuple[str, int]]) -> None:
+        self.path, self.benchmark, self.found = path, benchmark, found
+
+    def where(self, name: str) -> str:
+        return f"{self.path}:{self.found[name][1]}"
+
+    def text(self, name: str) -> str:
+        return self.found[name][0]
+
+    def whole(self, name: str) -> int:
+        return _whole(self.text(name), self.where(name), name)
+
+    def number(self, name: str) -> tuple[float, float]:
+        return _number(self.text(name), self.where(name), name)
+
+    def problem(self) -> NpbProblem:
+        """Return the class' problem; raise RecordError where size or iterations are not its."""
+        name = self.text("Class")
+        try:
+            known = problem(self.benchmark, name)
+        except KeyError:
+            raise RecordError(
+                f"{self.where('Class')}: {self.benchmark} has no class {name!r}"
+            ) from None
+        parts = self.text("Size").split("x")
+        size = tuple(_whole(part.strip(), self.where("Size"), "Size") for part in parts)
+        if size != known.size:
+            raise RecordError(
+                f"{self.where('Size')}: the size is {self.text('Size')}, that of class {name} is "
+                f"{'x'.join(map(str, known.size))}"
+            )
+        if self.whole("Iterations") != known.iterations:
+            raise RecordError(
+                f"{self.where('Iterations')}: {self.whole('Iterations')} iterations, class {name} "
+                f"has {known.iterations}"
+            )
+        return known
+
+    def check_rates(self, operations: float, processes: set[int]) -> None:
+        """Refuse rates that do not follow from the time, as far as they were rounded."""
+        time, time_off = self.number("Time in seconds")
+        rate, rate_off = self.number("Mop/s total")
+        each, each_off = self.number("Mop/s/process")
+        if rate <= 0:
+            raise RecordError(f"{self.where('Mop/s total')}: {rate} Mop/s is not a valid rate")
+        least = operations / 1e6 / (time + time_off) * (1 - SINGLE) - rate_off
+        shortest = time - time_off
+        most = operations / 1e6 / shortest * (1 + SINGLE) + rate_off if shortest > 0 else math.inf
+        if not least <= rate <= most:
+            raise RecordError(
+                f"{self.where('Mop/s total')}: {rate} Mop/s, but {operations / 1e6:.6g} million "
+                f"operations in {time} s are from {least:.6g} to {most:.6g}"
+            )
+        off = each_off + rate_off + rate * SINGLE
+        if not any(abs(rate / count - each) <= off for count in processes):
+            raise RecordError(
+                f"{self.where('Mop/s/process')}: {each} Mop/s in each of {max(processes)} "
+                f"processes, of {rate} in all"
+            )
+
+
+def _wrong_values(lines: list[str]) -> tuple[str, ...]:
+    """Return what a program says of values that are not right."""
+    found = []
+    for number, line in enumerate(lines):
+        if WRONG_OF_OURS.match(line):
+            found.append(line.strip())
+        elif WRONG_OF_NPB.search(line):
+            said = [text.strip() for text in lines[number : number + 4]]
+            found.append("; ".join(text for text in said if text))
+    return tuple(found)
+
+
+def read_npb_output(path: Path) -> NpbRun:
+    """Return the benchmark that an output is of.
+
+    Raises RecordError with file and line for output that is cut off, has more than one summary
+    (ranks that did not form one world), or contradicts itself or the class that it names.
+    """
+    whole = path.read_text(errors="replace") if path.is_file() else ""
+    lines = whole.splitlines()
+    last = f"{path}:{max(len(lines), 1)}"
+    starts = [number for number, line in enumerate(lines) if COMPLETED.match(line)]
+    if not starts:
+        raise RecordError(f"{last}: no benchmark completed: the output is truncated or empty")
+    if len(starts) > 1:
+        raise RecordError(
+            f"{path}:{starts[1] + 1}: a second benchmark: the ranks did not form one world"
+        )
+    match = COMPLETED.match(lines[starts[0]])
+    assert match
+    found: dict[str, tuple[str, int]] = {}
+    for number, line in enumerate(lines[starts[0] :], starts[0] + 1):
+        if entry := LINE.match(line):
+            if entry[1] in found:
+                raise RecordError(f"{path}:{number}: {entry[1]} a second time")
+            found[entry[1]] = (entry[2], number)
+    missing = [name for name in NEEDED if not found.get(name, ("",))[0]]
+    # The version comes last: a summary with a whole line of it is whole.
+    if missing or not whole.endswith("\n"):
+        raise RecordError(
+            f"{last}: the summary lacks {', '.join(missing) or 'the end of its last line'}: the "
+            "output is truncated"
+        )
+    summary = _Summary(path, match[1], found)
+    if match[1] not in OPERATIONS:
+        raise RecordError(f"{path}:{starts[0] + 1}: there is no benchmark {match[1]}")
+    known = summary.problem()
+    processes = summary.whole("Total processes")
+    active = summary.whole("Active processes") if "Active processes" in found else processes
+    if not 1 <= active <= processes:
+        raise RecordError(
+            f"{summary.where('Total processes')}: {active} of {processes} processes are active"
+        )
+    summary.check_rates(known.operations, {processes, active})
+    verification = summary.text("Verification")
+    if verification not in ("SUCCESSFUL", "UNSUCCESSFUL"):
+        raise RecordError(
+            f"{summary.where('Verification')}: the verification is {verification!r}, neither "
+            "SUCCESSFUL nor UNSUCCESSFUL"
+        )
+    hosts = [entry for line in lines[: starts[0]] if (entry := HOSTS.match(line))]
+    if len(hosts) > 1:
+        raise RecordError(f"{last}: hosts are named {len(hosts)} times: more than one world")
+    return NpbRun(
+        benchmark=match[1],
+        problem_class=summary.text("Class"),
+        size=known.size,
+        iterations=known.iterations,
+        time_s=summary.number("Time in seconds")[0],
+        processes=processes,
+        rate_ops=summary.number("Mop/s total")[0] * 1e6,
+        rate_per_process_ops=summary.number("Mop/s/process")[0] * 1e6,
+        operation_type=summary.text("Operation type"),
+        verified=verification == "SUCCESSFUL",
+        version=summary.text("Version"),
+        hosts=tuple(hosts[0][1].split()) if hosts else None,
+        wrong=() if verification == "SUCCESSFUL" else _wrong_values(lines[: starts[0]]),
+    )

@@ -1,0 +1,297 @@
+"""Profiles: what each rank of a program has called of MPI (benchmarks/FORMAT.md, `profile`).
+
+A profile is a file of its own, `wyeast-profile-1`, beside the output of the program that it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from records.base import Count, End, HeaderFacts, Positive, Record, RecordError, Seconds
+from records.program_output import explain, parse_line
+
+#: How profiled experiments and the file with the profile are called; the checks use both.
+PREFIX = "Profile"
+FILE = "profile.jsonl"
+#: Calls are timed to the nanosecond and printed with ten digits.
+ROUNDING = 1e-6
+
+
+Kind = Literal["message", "collective", "one-sided"]
+
+
+class ProfileHeader(HeaderFacts):
+    """Which program was profiled, with what, where."""
+
+    format: Literal["wyeast-profile-1"]
+
+
+class ProfiledRank(Record):
+    """A rank from the end of MPI_Init to the beginning of MPI_Finalize; times in seconds."""
+
+    record: Literal["profile_rank"]
+    rank: Count
+    wall_s: Seconds
+    user_s: Seconds
+    system_s: Seconds
+    #: How many threads called MPI.
+    threads: Count
+    #: Messages received whose size or sender could not be seen.
+    unseen_receives: Count
+    #: Messages to and from ranks that are not of MPI_COMM_WORLD.
+    outside_messages: Count
+
+    @property
+    def cpu_s(self) -> float:
+        """Return the processors' time, the system's share included."""
+        return self.user_s + self.system_s
+
+
+class ProfiledFunction(Record):
+    """The calls of one function by one rank; bytes that it sent or gave, and that it received."""
+
+    record: Literal["profile"]
+    rank: Count
+    function: Annotated[str, Field(pattern=r"^MPI_\w+$")]
+    calls: Positive
+    time_s: Seconds
+    sent_messages: Count
+    sent_bytes: Count
+    received_messages: Count
+    received_bytes: Count
+
+    @model_validator(mode="after")
+    def bytes_are_of_messages(self) -> ProfiledFunction:
+        """Refuse bytes without a message."""
+        for messages, count in (
+            (self.sent_messages, self.sent_bytes),
+            (self.received_messages, self.received_bytes),
+        ):
+            if count and not messages:
+                raise ValueError(f"{count} bytes in no message")
+        return self
+
+
+class MessageSizes(Record):
+    """How many of a function's messages had at least so many bytes, and less than twice as many."""
+
+    record: Literal["profile_messages"]
+    rank: Count
+    function: str
+    at_least_bytes: Annotated[list[Count], Field(min_length=1)]
+    messages: list[Positive]
+
+    @model_validator(mode="after")
+    def powers_of_two(self) -> MessageSizes:
+        """Refuse bins that are not powers of two in ascending order, each with its count."""
+        if len(self.at_least_bytes) != len(self.messages):
+            raise ValueError("at_least_bytes and messages do not have one entry for each bin")
+        if sorted(set(self.at_least_bytes)) != self.at_least_bytes:
+            raise ValueError("the bins do not ascend")
+        if any(size & (size - 1) for size in self.at_least_bytes):
+            raise ValueError("a bin does not begin at a power of two")
+        return self
+
+
+class MatrixEntry(Record):
+    """What went from one rank to another, as the sender or the receiver counted it."""
+
+    record: Literal["profile_matrix"]
+    kind: Kind
+    from_: Annotated[int, Field(ge=0, alias="from")]
+    to: Count
+    counted: Literal["sent", "received"]
+    messages: Positive
+    bytes: Count
+
+
+OfProfile = ProfiledRank | ProfiledFunction | MessageSizes | MatrixEntry
+RECORDS: dict[str, type[Record]] = {
+    "header": ProfileHeader,
+    "profile_rank": ProfiledRank,
+    "profile": ProfiledFunction,
+    "profile_messages": MessageSizes,
+    "profile_matrix": MatrixEntry,
+    "end": End,
+}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The whole profile of one launch."""
+
+    header: ProfileHeader
+    ranks: list[ProfiledRank]
+    functions: list[ProfiledFunction]
+    sizes: list[MessageSizes]
+    matrix: list[MatrixEntry]
+
+    def of_rank(self, rank: int) -> Iterator[ProfiledFunction]:
+        """Return the functions that a rank called."""
+        return (function for function in self.functions if function.rank == rank)
+
+
+class _ProfileReader:
+    """The records so far, each checked against those before it."""
+
+    def __init__(self) -> None:
+        self.header: ProfileHeader | None = None
+        self.end: End | None = None
+        self.keys: set[tuple[Any, ...]] = set()
+        self.records: list[OfProfile] = []
+
+    def take(self, record: Any) -> None:
+        """Take a record in; raise ValueError with what is wrong."""
+        if self.end:
+            raise ValueError("there is more after the end record")
+        if isinstance(record, ProfileHeader):
+            if self.header:
+                raise ValueError("a second header: the ranks did not form one world")
+            self.header = record
+        elif not self.header:
+            raise ValueError("the first record is not the header")
+        elif isinstance(record, End):
+            self.end = record
+        else:
+            self.check(record, self.header.ranks)
+            self.records.append(record)
+
+    def check(self, record: OfProfile, ranks: int) -> None:
+        """Refuse what contradicts the records before."""
+        named = (record.from_, record.to) if isinstance(record, MatrixEntry) else (record.rank,)
+        if max(named) >= ranks:
+            raise ValueError(f"rank {max(named)} is not one of the {ranks} ranks")
+        key: tuple[Any, ...] = (record.record, *named)
+        if isinstance(record, MatrixEntry):
+            key += (record.kind, record.counted)
+        elif not isinstance(record, ProfiledRank):
+            key += (record.function,)
+        if key in self.keys:
+            raise ValueError("a record that appears twice")
+        self.keys.add(key)
+        if isinstance(record, MessageSizes):
+            self.check_sizes(record)
+
+    def check_sizes(self, sizes: MessageSizes) -> None:
+        """Refuse sizes that are not those of the function before."""
+        of = self.records[-1] if self.records else None
+        if not isinstance(of, ProfiledFunction) or (of.rank, of.function) != (
+            sizes.rank, sizes.function,
+        ):  # fmt: skip
+            raise ValueError("these message sizes do not follow the function that they are of")
+        if sum(sizes.messages) != of.sent_messages:
+            raise ValueError(
+                f"{sum(sizes.messages)} messages by size, but {of.function} sent {of.sent_messages}"
+            )
+        bins = list(zip(sizes.at_least_bytes, sizes.messages, strict=True))
+        least = sum(size * count for size, count in bins)
+        most = sum(max(2 * size - 1, 0) * count for size, count in bins)
+        if not least <= of.sent_bytes <= most:
+            raise ValueError(
+                f"messages of {least} to {most} bytes in all, but {of.function} sent "
+                f"{of.sent_bytes} bytes"
+            )
+
+
+def read_profile(path: Path) -> Profile:
+    """Return a profile.
+
+    Raises RecordError with file and line for anything but one header, the records of every rank of
+    the world, and one end record that counts them; also where there is no file, since a program
+    that does not reach MPI_Finalize leaves none.
+    """
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        raise RecordError(
+            f"{path}: there is no profile: the program was not profiled, or it ended without "
+            "MPI_Finalize"
+        ) from None
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
+    reader = _ProfileReader()
+    for number, line in enumerate(lines, 1):
+        try:
+            data = parse_line(line)
+            model = RECORDS.get(str(data["record"]))
+            if not model:
+                raise ValueError(f"the record {data['record']!r} is unknown")
+            reader.take(model.model_validate(data))
+        except ValidationError as error:
+            raise RecordError(f"{path}:{number}: {explain(error)}") from None
+        except ValueError as error:
+            raise RecordError(f"{path}:{number}: {error}") from None
+    return _whole(reader, path, len(lines))
+
+
+def _whole(reader: _ProfileReader, path: Path, last: int) -> Profile:
+    records = reader.records
+    if not reader.header:
+        raise RecordError(f"{path}:1: the profile is empty")
+    if not reader.end:
+        raise RecordError(f"{path}:{last}: no end record: the profile is truncated")
+    if reader.end.results != len(records):
+        raise RecordError(
+            f"{path}:{last}: the end record counts {reader.end.results} records, there are "
+            f"{len(records)}"
+        )
+    ranks = [record for record in records if isinstance(record, ProfiledRank)]
+    if sorted(rank.rank for rank in ranks) != list(range(reader.header.ranks)):
+        raise RecordError(
+            f"{path}:{last}: there are {len(ranks)} of the {reader.header.ranks} ranks"
+        )
+    functions = [record for record in records if isinstance(record, ProfiledFunction)]
+    sizes = [record for record in records if isinstance(record, MessageSizes)]
+    lacking = {(f.rank, f.function) for f in functions if f.sent_messages} - {
+        (s.rank, s.function) for s in sizes
+    }
+    if lacking:
+        rank, function = min(lacking)
+        raise RecordError(
+            f"{path}:{last}: rank {rank}: the sizes of {function}'s messages are missing"
+        )
+    return Profile(
+        reader.header,
+        sorted(ranks, key=lambda rank: rank.rank),
+        functions,
+        sizes,
+        [record for record in records if isinstance(record, MatrixEntry)],
+    )
+
+
+def impossible_time(profile: Profile) -> str | None:
+    """Say so when a rank was longer in calls of MPI than it ran, over all threads that called."""
+    for rank in profile.ranks:
+        spent = sum(function.time_s for function in profile.of_rank(rank.rank))
+        most = rank.wall_s * rank.threads
+        if spent > most * (1 + ROUNDING) + ROUNDING:
+            return (
+                f"rank {rank.rank} spent {spent:.6g} s in calls of MPI, and {rank.threads} "
+                f"thread(s) ran for {most:.6g} s"
+            )
+    return None
+
+
+def lost_message(profile: Profile) -> str | None:
+    """Say so when a rank did not receive what another sent to it, as far as both were seen."""
+    counts: dict[tuple[int, int, str], tuple[int, int]] = {
+        (entry.from_, entry.to, entry.counted): (entry.messages, entry.bytes)
+        for entry in profile.matrix
+        if entry.kind == "message"
+    }
+    for from_, to in sorted({key[:2] for key in counts}):
+        sent = counts.get((from_, to, "sent"), (0, 0))
+        received = counts.get((from_, to, "received"), (0, 0))
+        all_seen = profile.ranks[to].unseen_receives == 0
+        fewer = received[0] <= sent[0] and received[1] <= sent[1]
+        if received != sent and (all_seen or not fewer):
+            return (
+                f"rank {from_} sent {sent[0]} messages of {sent[1]} bytes to rank {to}, which "
+                f"received {received[0]} of {received[1]} bytes"
+            )
+    return None

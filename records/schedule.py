@@ -1,0 +1,197 @@
+"""The launches of a campaign from plan to record: each step is in the journal before the next.
+
+Whoever holds the journal drives this: ReFrame's process while it measures, the campaign's before
+and after. What an earlier holder left in flight is settled first: a launch that is whole in the
+campaign's folder was judged, and is recorded; any other attempt is lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from records import launch as launches
+from records.base import CampaignError, RecordError
+from records.fold import LaunchState, State, fold
+from records.journal import (
+    Begun,
+    Event,
+    Gone,
+    Intended,
+    Journal,
+    Lost,
+    Planned,
+    PlannedLaunch,
+    Recorded,
+    Resumed,
+    SessionBegan,
+    Submitted,
+    cause_of,
+    open_journal,
+    read_journal,
+)
+
+#: Of an attempt whose end nobody saw.
+UNSEEN = "what measured it ended before it was recorded"
+
+
+class Schedule:
+    """The launches of a campaign whose journal is held."""
+
+    def __init__(self, campaign: Path, journal: Journal) -> None:
+        self.campaign = campaign
+        self.journal = journal
+        self.state = fold(entry.event for entry in journal.entries)
+
+    def add(self, event: Event, sync: bool = True) -> None:
+        """Take in what happened, and put it into the journal; it is there when this returns.
+
+        Without `sync` it gets to the disk with what comes next. Raises OSError where it cannot be
+        written, and JournalError for what cannot have happened: then it did not.
+        """
+        self.state.apply(event)
+        try:
+            self.journal.append(event, sync)
+        except BaseException:
+            self.state = fold(entry.event for entry in self.journal.entries)
+            raise
+
+    def settle(self, cause: str = UNSEEN) -> None:
+        """Settle what an earlier holder of the journal left in flight; `cause` is of what is lost.
+
+        Raises OSError where it cannot be written.
+        """
+        for one in [one for one in self.state.launches.values() if one.in_flight]:
+            self.lost(one.name, cause)
+
+    def resume(self) -> list[str]:
+        """Go on with the campaign: settle it, and try again what was given up or is gone.
+
+        Returns the names of what is gone.
+        """
+        self.settle()
+        gone = self.find_gone()
+        self.add(Resumed())
+        return gone
+
+    def find_gone(self, number: int | None = None) -> list[str]:
+        """Have measured again what is recorded, of a round or of all, and is no longer there.
+
+        Returns its names. Raises CampaignError where nobody can say what is there.
+        """
+        there, gone = launches.finished_launches(self.campaign), []
+        for one in list(self.state.of(number)):
+            if one.status == "recorded" and one.name not in there:
+                self._put_aside(one)
+                cause = "its folder, or its record, is no longer in the campaign"
+                self.add(Gone(launch=one.name, cause=cause))
+                gone.append(one.name)
+        return gone
+
+    def plan(self, number: int, planned: Sequence[PlannedLaunch]) -> None:
+        """Have a round's launches planned, in their order; what is planned already stays so.
+
+        Raises CampaignError where a launch is left that is not among them any more.
+        """
+        names = {one.launch for one in planned}
+        if lost := [one.name for one in self.state.left(number) if one.name not in names]:
+            raise CampaignError(
+                f"round {number} is to have {lost[0]} (and {len(lost) - 1} more), which the checks "
+                "no longer have; take back what was changed in them, or measure a new campaign"
+            )
+        new = tuple(one for one in planned if one.launch not in self.state.launches)
+        if new or number not in self.state.rounds:
+            self.add(Planned(round=number, launches=new))
+        for one in self.state.open(number) if self.state.is_converted else ():
+            record = self._whole(one) if one.attempts == 0 else None
+            if record:
+                self.add(Recorded(launch=one.name, attempt=0, position=record.position,
+                                  outcome=record.outcome), sync=False)  # fmt: skip
+
+    def begin_session(self, number: int) -> None:
+        """Say that this process measures a round."""
+        self.add(SessionBegan(round=number, process=os.getpid()))
+
+    def intend(self, name: str) -> None:
+        """Say that a launch is about to be submitted; it is on the disk when this returns."""
+        self.add(Intended(launch=name, attempt=self.state.launches[name].attempts + 1))
+
+    def submitted(self, name: str, job: str) -> None:
+        """Say what the scheduler calls a launch.
+
+        Nothing waits for the disk here: the launch runs.
+        """
+        attempt = self.state.launches[name].attempts
+        self.add(Submitted(launch=name, attempt=attempt, job=job), sync=False)
+
+    def recorded(self, record: launches.LaunchRecord) -> None:
+        """Say that a launch is in the campaign's folder.
+
+        The next one's intention takes this to the disk; without it the folder speaks for itself.
+        """
+        attempt = self.state.launches[record.launch].attempts
+        self.add(Recorded(launch=record.launch, attempt=attempt, position=record.position,
+                          outcome=record.outcome), sync=False)  # fmt: skip
+
+    def lost(self, name: str, cause: str) -> None:
+        """Say that an attempt gave nothing that could be kept; one that is whole is recorded.
+
+        That one was judged, and only the journal did not take it. Raises OSError where it still
+        does not: then the launch stays where it is, for who settles it next.
+        """
+        one = self.state.launches[name]
+        record = self._whole(one) if one.in_flight else None
+        if record:
+            self.add(Recorded(launch=name, attempt=one.attempts, position=record.position,
+                              outcome=record.outcome))  # fmt: skip
+            return
+        self._put_aside(one)
+        self.add(Lost(launch=name, attempt=one.attempts, cause=cause_of(cause)))
+
+    def _whole(self, one: LaunchState) -> launches.LaunchRecord | None:
+        """Return the record of a launch that is whole in the campaign's folder, if it is."""
+        folder = self.campaign / "launches" / one.name
+        try:
+            record = launches.read_record(folder / launches.RECORD, launches.LaunchRecord)
+        except RecordError:
+            return None
+        return record if record.launch == one.name else None
+
+    def _put_aside(self, one: LaunchState) -> None:
+        """Make room for another attempt where something is in a launch's place, and keep that."""
+        folder = self.campaign / "launches" / one.name
+        if os.path.lexists(folder):
+            aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
+            folder.rename(aside)
+
+
+@contextmanager
+def held(campaign: Path) -> Iterator[Schedule]:
+    """Hold a campaign's journal, made where there is none; one process at a time can.
+
+    Raises JournalError where another has it or it is damaged, and OSError where it cannot be
+    written.
+    """
+    with open_journal(campaign) as journal:
+        yield Schedule(campaign, journal)
+
+
+def begin(campaign: Path, is_converted: bool = False) -> None:
+    """Make the journal of a campaign; `is_converted` if it has launches from before it had one.
+
+    Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
+    """
+    with held(campaign) as schedule:
+        if schedule.state.campaign is None:
+            schedule.add(Begun(campaign=campaign.name, converted=is_converted))
+
+
+def state_of(campaign: Path) -> State | None:
+    """Return what a campaign's journal amounts to, or None where it has none, as older ones.
+
+    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    """
+    content = read_journal(campaign)
+    return None if content is None else fold(content.events)

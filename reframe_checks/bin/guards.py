@@ -1,0 +1,245 @@
+"""ReFrame's command line with four guards; `reframe` in the activated shell is this.
+
+ReFrame itself says PASSED when it ran nothing. Here it is a failure when
+
+- a check file of the search path cannot be loaded,
+- no check was selected or every selected check was skipped (`-r` only).
+
+A file all of whose checks leave themselves out is no failure, since not every check is of every
+image; what they say stands beside the failure, should nothing else be selected.
+
+It takes a Slurm job for completed whenever squeue says nothing of it, also when there is no answer:
+the unfinished output would be judged, and the next launch measured beside the running one. Here a
+job has completed when Slurm has answered that it is no longer in the queue.
+
+The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
+`WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
+
+A job script of this machine is started by its whole path, also where that has a space.
+
+Besides, checks are loaded quickly: to find who used a deprecated variable (its own), ReFrame reads
+the source of its whole call stack twice for each check that it makes; and it parses the references
+for each check, in Python. These were three quarters of the time that `reframe -l` takes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, NamedTuple
+
+import reframe.core.exceptions as errors
+import reframe.core.pipeline
+import reframe.core.schedulers.local
+import reframe.core.warnings
+import reframe.utility.osext as osext
+import yaml
+from reframe.core.schedulers.slurm import SqueueJobScheduler
+from reframe.frontend import cli
+from reframe.frontend.executors import Runner
+from reframe.frontend.loader import RegressionCheckLoader
+
+from records.acting_user import act_for, become, owner_of
+from reframe_checks.bin import session
+from reframe_checks.mixins.recording import CAMPAIGN, ROUND
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTHING_SELECTED = (
+    "no check was selected, so nothing was measured: look at `reframe -c reframe_checks -l`, "
+    "at the tier (TIER={tier}) and at the site (SITE={site})"
+)
+NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
+
+
+#: How long squeue may take, in seconds; it is asked again at the next poll.
+SQUEUE_PATIENCE_S = 60.0
+#: What checks have said that left themselves out when they were loaded.
+LEFT_OUT: set[str] = set()
+
+
+def left_out(module: Any) -> set[str]:
+    """Return what all checks of a module say that leave themselves out; empty if one does not."""
+    registry = getattr(module, "_rfm_test_registry", None)
+    sentences = set()
+    for test, variants in registry._tests.items() if registry else ():
+        for positional, named in variants:
+            try:
+                test(*positional, **named)
+            except errors.SkipTestError as skipped:
+                sentences.add(str(skipped))
+            except Exception:
+                return set()
+            else:
+                return set()
+    return sentences
+
+
+class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
+    """A loader for which a check file that cannot be loaded is an error, not a warning."""
+
+    #: What all checks of the file that is being loaded say, where they leave themselves out.
+    sentences: frozenset[str] = frozenset()
+
+    def load_from_module(self, module: Any) -> list[Any]:
+        """Load the checks of a module; note what they say if all leave themselves out."""
+        checks: list[Any] = super().load_from_module(module)
+        self.sentences = frozenset() if checks else frozenset(left_out(module))
+        LEFT_OUT.update(self.sentences)
+        return checks
+
+    def load_from_file(self, filename: str, force: bool = False) -> list[Any]:
+        """Load the checks of a file; raise if it declares checks and gives none."""
+        self.sentences = frozenset()
+        checks: list[Any] = super().load_from_file(filename, force)
+        if not checks and not self.sentences and self._validate_source(os.path.abspath(filename)):
+            raise errors.ReframeError(
+                f"the check file {filename} provided no check: the warning above says why"
+            )
+        return checks
+
+
+class CountingRunner(Runner):  # type: ignore[misc]
+    """A runner that refuses to pass having run nothing."""
+
+    def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
+        """Run the test cases; raise if there is none or all were skipped."""
+        if not testcases:
+            raise errors.ReframeError(
+                NOTHING_SELECTED.format(
+                    tier=os.environ.get("WYEAST_TIER", "quick"),
+                    site=os.environ.get("RFM_SYSTEM", "local"),
+                )
+                + "".join(f"; {sentence}" for sentence in sorted(LEFT_OUT))
+            )
+        if not CAMPAIGN:
+            super().runall(testcases, restored_cases)
+            self.refuse_nothing()
+            return
+        with session.of_round(Path(CAMPAIGN), ROUND, testcases, self.policy) as wanted:
+            super().runall(wanted, restored_cases)
+        # What is left of a round may be what this site cannot measure.
+        if len(wanted) == len(testcases):
+            self.refuse_nothing()
+
+    def refuse_nothing(self) -> None:
+        """Raise where all that ran was skipped."""
+        # Fixtures only prepare; a run of nothing but fixtures has measured nothing either.
+        measured = [task for task in self.stats.tasks() if not task.check.is_fixture()]
+        if all(task.skipped for task in measured):
+            raise errors.ReframeError(NOTHING_RAN)
+
+
+def state_in_queue(jobid: str) -> str | None:
+    """Return a job's state in Slurm's queue, or None where it is no longer there.
+
+    Raises ConnectionError where Slurm does not answer.
+    """
+    command = ["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SQUEUE_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise ConnectionError(f"squeue did not answer within {SQUEUE_PATIENCE_S:g} s") from None
+    if done.returncode and "Invalid job id" not in done.stderr:
+        raise ConnectionError(done.stderr.strip())
+    return done.stdout.strip() or None
+
+
+def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
+    """Poll jobs as ReFrame does, and let none complete without Slurm's word for it."""
+    before = {job: job.state for job in jobs if job is not None}
+    unguarded_poll(scheduler, *jobs)
+    for job, state in before.items():
+        if job.state != "COMPLETED" or state == "COMPLETED":
+            continue
+        try:
+            found = state_in_queue(job.jobid)
+        except ConnectionError:
+            found = state or "PENDING"
+        if found:
+            job._state = found
+
+
+unguarded_poll = SqueueJobScheduler.poll
+
+
+class SeededOrder:
+    """Stands in for the `random` module in ReFrame's command line."""
+
+    def __init__(self, seed: int | None) -> None:
+        self._random = random.Random(seed)
+
+    def shuffle(self, testcases: list[Any]) -> None:
+        """Shuffle the test cases in place, independently of the order they were found in."""
+        testcases.sort(key=lambda case: (case.check.display_name, str(case.partition)))
+        self._random.shuffle(testcases)
+
+
+class Caller(NamedTuple):
+    """What ReFrame asks of an entry of the call stack."""
+
+    frame: FrameType
+
+
+class QuickInspection:
+    """Stands in for the `inspect` module where ReFrame looks for who called it."""
+
+    @staticmethod
+    def stack() -> Iterator[Caller]:
+        """Return the call stack, the caller first, without reading anybody's source."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame:
+            yield Caller(frame)
+            frame = frame.f_back
+
+    @staticmethod
+    def getmodule(frame: FrameType) -> ModuleType | None:
+        """Return the module whose code runs in a frame."""
+        return sys.modules.get(frame.f_globals.get("__name__", ""))
+
+
+class WholePath:
+    """Stands in for ReFrame's `osext` where it starts a job script on this machine.
+
+    ReFrame hands over the script's path, and splits it like a command, at spaces.
+    """
+
+    @staticmethod
+    def run_command_async(path: str, **options: Any) -> Any:
+        """Start the program at a path, whatever letters the path has."""
+        return osext.run_command_async([path], **options)
+
+
+class QuickYaml:
+    """Stands in for the `yaml` module where ReFrame reads references: parses them by libyaml."""
+
+    @staticmethod
+    def safe_load(stream: Any) -> Any:
+        """Return the content of a stream, as PyYAML's function of that name does."""
+        return yaml.load(stream, Loader=yaml.CSafeLoader)
+
+
+def main() -> None:
+    """Run ReFrame's command line with the guards in place."""
+    act_for(ROOT)
+    # A site's jobs may be another user's, as those of the cluster in a box.
+    site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
+    become(owner_of(ROOT / ".wyeast" / "reframe" / site), ROOT)
+    seed = os.environ.get("WYEAST_ORDER_SEED")
+    cli.random = SeededOrder(int(seed) if seed else None)
+    cli.RegressionCheckLoader = StrictLoader
+    cli.Runner = CountingRunner
+    reframe.core.schedulers.local.osext = WholePath
+    SqueueJobScheduler.poll = poll_until_answered
+    reframe.core.warnings.inspect = QuickInspection
+    reframe.core.pipeline.yaml = QuickYaml
+    sys.argv[0] = "reframe"
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

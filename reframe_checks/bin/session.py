@@ -1,0 +1,206 @@
+"""A round of a campaign in this process of ReFrame: what is left of it runs, step by step told.
+
+The journal says what is left, and each launch is planned, intended, submitted and recorded in it
+(records.schedule). An attempt that a disk or a folder spoils is lost, and ends the session: the
+campaign starts another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import reframe.core.exceptions as errors
+from reframe.frontend.executors import TaskEventListener
+
+from records import files
+from records import launch as launches
+from records.base import CampaignError, NotKept, RecordError
+from records.journal import Begun, NotStarted, PlannedLaunch, cause_of
+from records.schedule import Schedule, held
+from reframe_checks.mixins import recording
+from reframe_checks.mixins.recording import RecordedCheck
+
+
+def is_of_the_disk(error: BaseException | None) -> bool:
+    """Return whether an error, or what it comes from, is of files and not of what was measured."""
+    while error is not None:
+        if isinstance(error, OSError | NotKept):
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
+class Told(TaskEventListener):  # type: ignore[misc]
+    """Puts into the journal what becomes of the launches of a session."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        #: What failed or was skipped in this session, by ReFrame's names, and why.
+        self.unproven: dict[str, str] = {}
+
+    def name_of(self, task: Any) -> str | None:
+        """Return the name of a task's launch where it is still to be settled."""
+        name = task.check.launch_name() if isinstance(task.check, RecordedCheck) else None
+        one = self.schedule.state.launches.get(name or "")
+        return name if one and one.is_open else None
+
+    def on_task_run(self, task: Any) -> None:
+        """Say what the scheduler calls the launch."""
+        name = self.name_of(task)
+        if name and self.schedule.state.launches[name].status == "intended":
+            self.schedule.submitted(name, str(task.check.job.jobid))
+
+    def on_task_failure(self, task: Any) -> None:
+        """Say that a launch failed before it was judged, or that an attempt was lost."""
+        reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
+        said = cause_of(f"{task.failed_stage}: {reason}")
+        self.unproven[task.check.unique_name] = said
+        is_lost = is_of_the_disk(task.exc_info[1])
+        name = self.name_of(task)
+        if not name:
+            if is_lost and task.check.is_fixture():
+                raise errors.FailureLimitError(f"{task.check.display_name} is lost: {said}")
+            return
+        if is_lost:
+            if not self.schedule.state.launches[name].in_flight:
+                self.schedule.intend(name)
+            self.schedule.lost(name, said)
+            raise errors.FailureLimitError(f"{name} is lost: {said}")
+        asked = Path(task.check.stagedir or "/nonexistent") / launches.ASKED
+        if not self.schedule.state.launches[name].in_flight and asked.is_file():
+            # It failed before it was submitted: an attempt all the same, which is kept.
+            self.schedule.intend(name)
+        if self.schedule.state.launches[name].in_flight:
+            self.keep_failed(task, said)
+        else:
+            self.schedule.add(NotStarted(launch=name, why="failed", cause=said))
+
+    def keep_failed(self, task: Any, sentence: str) -> None:
+        """Keep what is left of a launch that ended before it could be judged.
+
+        Its time was over or its job vanished. What was asked of it is in its stage folder, written
+        before it started.
+        """
+        check = task.check
+        stage = Path(check.stagedir)
+        try:
+            asked = launches.read_record(stage / launches.ASKED, launches.AskedLaunch)
+        except RecordError as error:
+            self.schedule.lost(check.launch_name(), str(error))
+            raise errors.FailureLimitError(f"{check.launch_name()} is lost: {error}") from None
+        record = launches.finished_launch(
+            # Nobody has timed it, and a clock may have been set meanwhile.
+            asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
+            exit_code=None, outcome="failed", sentence=sentence,
+        )  # fmt: skip
+        kept = {
+            "stdout": check.output_path("stdout"), "stderr": check.output_path("stderr"),
+            "job.sh": stage / "rfm_job.sh",
+        }  # fmt: skip
+        try:
+            launches.write_launch(self.schedule.campaign, record, kept)
+        except NotKept as error:
+            self.schedule.lost(asked.launch, str(error))
+            raise errors.FailureLimitError(f"{asked.launch} is lost: {error}") from None
+        self.schedule.recorded(record)
+
+    def on_task_skip(self, task: Any) -> None:
+        """Say that no attempt is made at a launch, and whether that may be otherwise another time.
+
+        What waits for a launch that failed is failed with it. What waits for anything else, such as
+        an image that cannot be opened now, is missing.
+        """
+        self.unproven[task.check.unique_name] = said_by(task)
+        name = self.name_of(task)
+        if not name:
+            return
+        waited_for = [case.check for case in task.testcase.deps
+                      if case.check.unique_name in self.unproven]  # fmt: skip
+        if not waited_for:
+            self.schedule.add(NotStarted(launch=name, why="skipped", cause=said_by(task)))
+            return
+        found = [self.schedule.state.launches.get(check.launch_name())
+                 if isinstance(check, RecordedCheck) else None for check in waited_for]  # fmt: skip
+        failed = all(
+            one and (one.status == "failed" or one.outcome in ("suspect", "failed"))
+            for one in found
+        )
+        skipped = all(one and one.status == "skipped" for one in found)
+        cause = said_by(task)
+        if not skipped:
+            first = waited_for[0]
+            reason = self.unproven[first.unique_name]
+            cause = f"it waits for {first.display_name}, which failed: {reason}"
+        why = "failed" if failed else "skipped" if skipped else "missing"
+        event = {"launch": name, "why": why, "cause": cause_of(cause)}
+        self.schedule.add(NotStarted.model_validate(event))
+
+    def nothing(self, task: Any) -> None:
+        """Leave alone what says nothing of a launch."""
+
+    on_task_setup = on_task_compile = on_task_exit = on_task_compile_exit = nothing
+    on_task_xfailure = on_task_xsuccess = on_task_abort = on_task_success = nothing
+
+
+def said_by(task: Any) -> str:
+    """Return why a task was skipped."""
+    return cause_of(task.exc_info[1])
+
+
+def planned(case: Any) -> PlannedLaunch:
+    """Return the launch of a test case, before ReFrame has set it up."""
+    check = case.check
+    check.place_on(case.partition)
+    return PlannedLaunch(
+        launch=check.launch_name(), cell=check.cell(), implementation=check.implementation()
+    )
+
+
+def with_what_they_wait_for(cases: list[Any], wanted: list[Any]) -> list[Any]:
+    """Return the wanted test cases and all that they depend on, in the order of all."""
+    found, left = set(wanted), list(wanted)
+    while left:
+        new = [case for case in left.pop().deps if case not in found]
+        found.update(new)
+        left += new
+    return [case for case in cases if case in found]
+
+
+@contextmanager
+def of_round(campaign: Path, number: int, cases: list[Any], policy: Any) -> Iterator[list[Any]]:
+    """Yield the test cases that are left of a campaign's round; tell the journal what they do.
+
+    Those of no experiment are left as they are. Raises ReframeError where the journal cannot be
+    used, or the round has nothing left.
+    """
+    try:
+        with held(campaign) as schedule:
+            if schedule.state.campaign is None:
+                # ReFrame was told of the campaign by hand.
+                (campaign / "launches").mkdir(exist_ok=True)
+                schedule.add(Begun(campaign=campaign.name))
+            schedule.settle()
+            of_launches = {case: planned(case) for case in cases
+                           if isinstance(case.check, RecordedCheck)}  # fmt: skip
+            schedule.plan(number, list(of_launches.values()))
+            left = {one.name for one in schedule.state.open(number)}
+            wanted = [case for case in cases if not case.check.is_fixture() and (
+                      case not in of_launches or of_launches[case].launch in left)]  # fmt: skip
+            if cases and not wanted:
+                raise CampaignError(
+                    f"every launch of round {number} is in the campaign already, so nothing was "
+                    "measured"
+                )
+            schedule.begin_session(number)
+            policy.task_listeners.append(Told(schedule))
+            recording.SCHEDULES.append(schedule)
+            try:
+                yield with_what_they_wait_for(cases, wanted)
+            finally:
+                recording.SCHEDULES.clear()
+                schedule.journal.sync()
+    except (CampaignError, OSError) as error:
+        raise errors.ReframeError(str(error)) from error

@@ -1,9 +1,0 @@
-#!/bin/bash
-trap 'echo $? >launch_exit_code' EXIT
-trap 'exit 143' TERM
-head -v -n 80 /proc/sys/kernel/hostname /proc/sys/kernel/osrelease /proc/loadavg /proc/cmdline /proc/cpuinfo /proc/meminfo /proc/self/status /sys/devices/system/node/has_cpu /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq /sys/kernel/mm/transparent_hugepage/enabled /sys/class/net/*/operstate /sys/class/net/*/speed 2>/dev/null >launch_node
-{ date +%s.%N; head -n 1 /proc/stat; } >launch_started
-apptainer exec -B"/checkout/.wyeast/reframe/local/stage/local/default/container/PointToPoint_6c2174a5:/rfm_workdir" --pwd /rfm_workdir --userns --cleanenv --no-home /checkout/.wyeast/images/openmpi-5.0.11.sif mpiexec --map-by core --bind-to core -n 2 pingpong --pair Send/Recv --order modified --sizes 300 --sizes 1800 --sizes 3300 --sizes 4800 --iterations 1000 --warmup 100 --refine 0 --cache-bytes 0 --stride-bytes 0 --raw
-launch_exit_code=$?
-{ date +%s.%N; head -n 1 /proc/stat; } >launch_ended
-exit $launch_exit_code

@@ -1,0 +1,124 @@
+/* Windows between clocks of which the truth is known: rank 1's runs on 5e-4 s a second faster than rank
+ * 0's and began elsewhere. Prints how wrong iterations' times are and what error is stated, as JSON.
+ * `rates CHANGE` compares the error stated for a clock that changes its rate by so much in the middle
+ * between two comparisons with how wrong the line between them is. */
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../../benchmarks/common/clock.h"
+#include "../../../benchmarks/common/sampling.h"
+#include "../../../benchmarks/common/windows.h"
+
+#define DRIFT 5e-4
+#define WARMUP 20
+#define ITERATIONS 300
+#define RUNS (WARMUP + 16 * ITERATIONS)
+
+static int rank, runs, wants_end;
+static double base, truth, began[RUNS], ended[RUNS];
+
+static double true_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - base;
+}
+
+/* In the place of common/clock.c. The reading after an operation is its end. */
+double seconds_now(void)
+{
+    truth = true_seconds();
+    if (wants_end)
+        ended[runs - 1] = truth;
+    wants_end = 0;
+    return rank == 1 ? 7.0 + truth * (1 + DRIFT) : truth;
+}
+
+int64_t nanoseconds_at_beginning(void)
+{
+    return 0;
+}
+
+double smallest_step(double (*clock)(void))
+{
+    (void)clock;
+    return 1e-9;
+}
+
+void find_clock_identity(char identity[CLOCK_IDENTITY_BYTES])
+{
+    snprintf(identity, CLOCK_IDENTITY_BYTES, "of rank %d", rank);
+}
+
+/* The reading before it was its beginning. Each takes another time, by which it is known again. */
+static void run(void *context)
+{
+    (void)context;
+    if (runs >= RUNS)
+        abort();
+    began[runs] = truth;
+    while (true_seconds() < truth + 1e-4 + 1e-6 * (double)(runs % 100))
+        ;
+    runs++;
+    wants_end = 1;
+}
+
+static double change_of_rate(double change)
+{
+    /* Two comparisons 100 s apart, and a third after as long, each wrong by 1 µs at most. */
+    const double bent = change * 50.0;
+    const clock_offset earlier = {0, 0, 1e-6}, before = {100, 1e-3, 1e-6};
+    const clock_offset after = {200, 2e-3 + bent, 1e-6};
+    const clock_line between = line_through(&before, &after);
+    const double knee = 150.0 + 1e-3 + 5e-4;
+    printf("{\"wrong_s\": %.9g, \"error_s\": %.9g}\n", fabs(time_of_rank_0(&between, 150.0) - knee),
+           error_between(&earlier, &before, &after));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "rates") == 0)
+        return change_of_rate(atof(argv[2])) != 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    base = true_seconds();
+    MPI_Bcast(&base, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    const sampling plan = {.warmup = WARMUP, .iterations = ITERATIONS, .synchronisation = "window"};
+    const operation timed = {.run = run};
+    complaint about = {""};
+    samples taken;
+    if (take_samples(&plan, &timed, &taken, &about)) {
+        fprintf(stderr, "%s\n", about.text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    static double first[RUNS], last[RUNS];
+    MPI_Reduce(began, first, RUNS, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(ended, last, RUNS, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        /* Those that were late are left out, in order. */
+        size_t run_of = WARMUP, known = 0;
+        double wrong = 0.0;
+        for (size_t i = 0; i < taken.count; i++) {
+            while (run_of < (size_t)runs &&
+                   fabs(ended[run_of] - began[run_of] - taken.own_times[i]) > 2e-9)
+                run_of++;
+            if (run_of == (size_t)runs)
+                break;
+            wrong = fmax(wrong, fabs(last[run_of] - first[run_of] - taken.times[i]));
+            run_of++;
+            known++;
+        }
+        printf("{\"iterations\": %zu, \"known\": %zu, \"discarded\": %zu, \"wrong_s\": %.9g, "
+               "\"clock_error_s\": %.9g, \"drifted_s\": %.9g}\n",
+               taken.count, known, taken.discarded, wrong, taken.clock_error,
+               DRIFT * (ended[runs - 1] - began[WARMUP]));
+    }
+    free_samples(&taken);
+    MPI_Finalize();
+    return 0;
+}

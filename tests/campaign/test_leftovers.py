@@ -1,0 +1,112 @@
+"""What still works for a campaign is found and ended, and nothing else."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from campaign import leftovers
+from records.base import CampaignError
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def start(campaign: Path, command: str, **more: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "WYEAST_MEASURED_BY": str(campaign), **more}
+    return subprocess.Popen(["sh", "-c", command], env=environment, start_new_session=True)
+
+
+def wait_for(campaign: Path, count: int) -> set[int]:
+    while len(found := leftovers.running_for(campaign)) < count:
+        time.sleep(0.02)
+    return found
+
+
+def test_a_job_with_all_it_has_started_is_ended(tmp_path: Path) -> None:
+    campaign, other = tmp_path / "c", tmp_path / "c-again1"
+    job = start(campaign, "setsid sleep 600 & sleep 600 & wait")
+    # As a container does, whose processes do not have its environment.
+    hidden = start(campaign, "exec env -i sleep 600")
+    beside = start(other, "exec sleep 600")
+    try:
+        wait_for(campaign, 3)
+        wait_for(other, 1)
+        while b"WYEAST" in Path(f"/proc/{hidden.pid}/environ").read_bytes():
+            time.sleep(0.02)
+        assert leftovers.end_all(campaign, {hidden.pid}) == 4
+        assert job.wait() == hidden.wait() == -9 and beside.poll() is None
+        assert leftovers.end_all(campaign) == 0
+    finally:
+        for process in (job, hidden, beside):
+            process.kill()
+            process.wait()
+
+
+def test_a_shell_that_names_the_campaign_and_what_started_this_are_spared(tmp_path: Path) -> None:
+    shell = start(tmp_path / "another", "exec sleep 600", WYEAST_CAMPAIGN=str(tmp_path))
+    own = f"""
+from pathlib import Path
+from campaign import leftovers
+print(leftovers.end_all(Path({str(tmp_path)!r})))
+"""
+    try:
+        wait_for(tmp_path / "another", 1)
+        # The shell waits for the process that looks.
+        done = subprocess.run(
+            ["sh", "-c", '"$@"; echo spared', "sh", sys.executable, "-c", own],
+            env={**os.environ, leftovers.MARK: str(tmp_path)}, cwd=PROJECT,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stdout.split() == ["0", "spared"], done.stderr
+        assert shell.poll() is None
+    finally:
+        shell.kill()
+        shell.wait()
+
+
+def test_what_does_not_end_is_not_measured_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "running_for", lambda *_: {2**30})
+    monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
+    with pytest.raises(CampaignError, match="does not end, and nothing is measured beside it"):
+        leftovers.end_all(tmp_path)
+
+
+def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, squeue: str) -> Path:
+    """Put a Slurm first on PATH; return what lists the words that scancel was given."""
+    cancelled = folder / "cancelled"
+    for name, text in (("squeue", squeue), ("scancel", f'echo "$@" >>{cancelled}')):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
+    return cancelled
+
+
+@pytest.mark.parametrize(
+    "squeue", ["true", "echo slurm_load_jobs error: Invalid job id >&2; exit 1"]
+)
+def test_a_job_that_is_left_in_the_queue_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squeue: str
+) -> None:
+    cancelled = slurm(tmp_path, monkeypatch, squeue)
+    leftovers.end_queued(tmp_path, "squeue", ["17", "18"])
+    assert cancelled.read_text().split()[-2:] == ["17", "18"]
+    leftovers.end_queued(tmp_path, "squeue", [])
+    assert cancelled.read_text().count("\n") == 1, "where nothing is left, nobody is asked"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "squeue"),
+    [("slurm", "echo 18"), ("slurm", "exit 1"), ("pbs", "true")],
+)
+def test_nothing_is_measured_beside_a_job_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str, squeue: str
+) -> None:
+    slurm(tmp_path, monkeypatch, squeue)
+    with pytest.raises(CampaignError, match="18 of a ReFrame that has died may still run"):
+        leftovers.end_queued(tmp_path, scheduler, ["18"])

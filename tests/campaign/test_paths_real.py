@@ -1,0 +1,53 @@
+"""A real campaign in a checkout whose path has a space, a letter beyond ASCII and more."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unmeasured import unmeasured
+
+pytestmark = [pytest.mark.real, pytest.mark.measures]
+PROJECT = Path(__file__).resolve().parents[2]
+#: What a campaign reads of a checkout; what was installed and built is shared by links.
+PARTS = ("Makefile", "activate", "analysis", "campaign", "cluster", "containers", "inference",
+         "literature", "records", "reframe_checks", "requirements.lock",
+         "site_configs")  # fmt: skip
+INSTALLED = ("apptainer", "bin", "images", "tools", "venv")
+
+
+def copy_of_the_checkout(target: Path) -> Path:
+    for part in PARTS:
+        source = PROJECT / part
+        if source.is_dir():
+            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target / part)
+    (target / ".wyeast").mkdir()
+    for name in INSTALLED:
+        if (PROJECT / ".wyeast" / name).exists():
+            (target / ".wyeast" / name).symlink_to(PROJECT / ".wyeast" / name)
+    return target
+
+
+def test_a_campaign_is_measured_in_a_path_with_spaces(tmp_path: Path) -> None:
+    root = copy_of_the_checkout(tmp_path / "a b" / "größe, & 'so'; touch ran")
+    # What this process knows of its own checkout is not the copy's.
+    foreign = ("PYTHONPATH", "WYEAST_", "RFM_")
+    environment = {k: v for k, v in unmeasured().items() if not k.startswith(foreign)}
+    done = subprocess.run(
+        ["sh", "-c", ". ./activate && exec python -m campaign --rounds 1 --images mpich-5.0.2 "
+         "--checks '^(Preflight|EchoTest)'"],
+        cwd=root, env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    [campaign] = (root / "runs").iterdir()
+    launches = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
+    assert {(launch["experiment"], launch["outcome"]) for launch in launches} == {
+        ("Preflight", "sound"), ("EchoTest", "sound"),
+    }  # fmt: skip
+    assert (campaign / "report.html").is_file()
+    assert not list(tmp_path.rglob("ran"))

@@ -1,0 +1,168 @@
+"""What cannot be measured is refused before images are built; a kept command repeats a campaign."""
+
+import argparse
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from campaign import __main__ as campaigns
+from campaign import choice, measuring, nightly, request
+from cluster import box
+from containers import images, selection
+from containers.table import TableError
+from records import files
+from records.base import CampaignError
+from tests.other_user import give, needs_root
+from tests.whole_records import put_manifest
+
+PROJECT = Path(__file__).resolve().parents[2]
+IMAGES = {"mpich-5.0.2": {"sha256": "1" * 64}}
+REFUSED = [
+    ("--rounds=0", "ROUNDS=0: a campaign has at least one round"),
+    ("--rounds=-1", "ROUNDS=-1: a campaign has at least one round"),
+    ("--rounds=abc", "ROUNDS=abc: a campaign has at least one round"),
+    ("--rounds=1.5", "ROUNDS=1.5: a campaign has at least one round"),
+    ("--tier=huge", "TIER=huge is unknown; choose one of: quick, paper, site"),
+    ("--site=nowhere", "site nowhere is unknown; site_configs/ has local"),
+    ("--site=virtual", "SITE=virtual: the cluster is not up; start it with: make cluster-up"),
+    ("--checks=(", "CHECKS='(' is not a valid regular expression: missing )"),
+    ("--images=mpich-5.0.3", "no implementation `mpich-5.0.3`; did you mean `mpich-5.0.2`?"),
+    ("--images=mpich-5.0.2,lam-7.1.4+lam", "lam-7.1.4 has no variant `lam`"),
+    ("--resume=nobody", "nobody is not a campaign: it has no readable manifest.json"),
+    ("--resume=begun", "begun is of site virtual; resume it: make run SITE=virtual RESUME=begun"),
+    ("--study=nobody1999", "no study of nobody1999; literature/ has: "),
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a checkout with a begun campaign, in which nothing is built or up."""
+    for part in ("site_configs", "containers", "literature", "reframe_checks", "campaign"):
+        (tmp_path / part).symlink_to(PROJECT / part)
+    put_manifest(tmp_path / "runs" / "begun", site="virtual", finished_utc=None, checks="Nas",
+                 images=IMAGES)  # fmt: skip
+    monkeypatch.setattr(images, "available", lambda root: [])
+    for module in (measuring, choice, nightly):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("word", "sentence"), REFUSED)
+def test_what_cannot_be_is_one_sentence(
+    word: str, sentence: str, project: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["campaign", "--look", word])
+    assert campaigns.main() == 1
+    said = capsys.readouterr()
+    assert sentence in said.err and len(said.err.splitlines()) == 1 and said.out == ""
+    assert [path.name for path in (project / "runs").iterdir()] == ["begun"]
+
+
+@needs_root
+def test_root_may_have_the_job_users_campaign_gone_on_with(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is looked at by root, outside of the cluster, and measured by its owner inside."""
+    give(project / "runs" / "begun")
+    became: list[int] = []
+    # Pytest's folder is closed to others.
+    monkeypatch.setattr(files, "text_of", Path.read_text)
+    monkeypatch.setattr(measuring, "become", lambda uid, root: became.append(uid))
+    monkeypatch.setattr(files, "belongs_to_us", lambda path: [path.stat().st_uid] == became)
+    monkeypatch.setattr(box, "running", lambda state: (1, {}))
+    monkeypatch.setattr(sys, "argv", ["campaign", "--look", "--site=virtual", "--resume=begun"])
+    assert campaigns.main() == 0 and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("word", "sentence"), [REFUSED[1], REFUSED[4], REFUSED[5], REFUSED[7]])
+def test_a_night_refuses_them_too(
+    word: str, sentence: str, project: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["nightly", word])
+    assert nightly.main() == 1 and sentence in capsys.readouterr().err
+
+
+def test_names_of_images_are_known_before_they_are_built(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (
+        "mpich-5.0.2, lam-7.1.4+lamd",
+        "mpich-5.0.2-abi+host",
+        "mpich-5.0.2+host-x-1",
+        "default",
+        "all",
+        "",
+    ):
+        assert request.known(project, "local", words)
+    assert request.known(project, "local", "") == selection.wanted(project, "local")
+    with pytest.raises(TableError):
+        request.known(project, "local", "brought-1.0")
+    # One that came in a bundle or was pulled is in no table.
+    monkeypatch.setattr(images, "available", lambda root: ["brought-1.0"])
+    lock = {"images": {"brought-1.0": {"labels": {}}}}
+    monkeypatch.setattr(images, "load_lock", lambda root: lock)
+    assert request.known(project, "local", "brought-1.0") == ["brought-1.0"]
+    with pytest.raises(images.ImageError, match="has no variants"):
+        request.known(project, "local", "brought-1.0+x")
+
+
+def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
+    """ReFrame itself says what a pattern fits."""
+    options = campaigns.arguments(["--checks=Nothing of this name"])
+    names = ["mpich-5.0.2", "mpich-5.0.2-abi+host"]
+    assert request.matching(PROJECT, options, names) == 0
+    with pytest.raises(CampaignError, match="CHECKS='Nothing of this name' matches no check of "):
+        request.refuse_before_building(PROJECT, options)
+    options.checks = "^EchoTest|Linpack.*%grid=1x1"
+    assert request.matching(PROJECT, options, names) > 2
+
+
+ASKED = [
+    [], ["--site=virtual", "--tier=paper", "--rounds=7"],
+    ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"],
+    ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
+    ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
+    ["--study=iit", "--images=mpich-5.0.2", "--checks=Linpack$", "--raw-by-rank"],
+    ["--seed=5", "--checks=-a 'b' $c", "--rounds=2"], ["--name=mine", "--time-limit=30m"],
+    ["--study=iit", "--name=mine", "--images=a,b"],
+]  # fmt: skip
+
+
+def asked_by(command: str) -> dict[str, Any]:
+    """Return the options that a kept command gives a campaign, through a shell and make."""
+    first, *rest = shlex.split(command)
+    if first == "python":
+        return vars(campaigns.arguments(rest[2:]))
+    line = command.replace("make", f"make -n PYTHON={sys.executable} -o .wyeast/venv/.for-run", 1)
+    done = subprocess.run(
+        line, shell=True, cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [words] = [
+        words
+        for words in map(shlex.split, done.stdout.replace("\\\n", " ").splitlines())
+        if "campaign" in words and "--look" not in words
+    ]
+    return vars(campaigns.arguments(words[words.index("campaign") + 1 :]))
+
+
+@pytest.mark.parametrize("words", ASKED, ids=" ".join)
+def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
+    """Pasted into a shell it gives the campaign the same options, to the letter."""
+    options = campaigns.arguments(words)
+    measuring.as_study(options)
+    again = argparse.Namespace(**asked_by(request.command_of(options)))
+    measuring.as_study(again)
+    assert vars(again) == vars(options)
+
+
+def test_the_kept_command_goes_on_with_the_campaign() -> None:
+    options = campaigns.arguments(["--site=virtual", "--resume=20260101T000000Z-virtual-a"])
+    again = asked_by(request.command_of(options))
+    assert (again["site"], again["resume"]) == (options.site, options.resume)

@@ -1,0 +1,88 @@
+"""Locks in folders where somebody has put something in their place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from containers.locking import only_build
+from records.locks import LockHeld, exclusive
+from tests.other_user import OTHER, SECRET, needs_root, open_folder, secret
+
+__all__ = ["open_folder", "secret"]
+
+
+def plant(trap: str, lock: Path, target: Path) -> None:
+    lock.parent.mkdir(parents=True)
+    match trap:
+        case "link":
+            lock.symlink_to(target)
+        case "dangling":
+            lock.symlink_to(target.with_name("nowhere"))
+        case "second name":
+            lock.hardlink_to(target)
+        case "pipe":
+            os.mkfifo(lock)
+
+
+@pytest.mark.parametrize("trap", ["link", "dangling", "second name", "pipe"])
+def test_a_trap_in_the_place_of_the_build_lock_is_refused(
+    trap: str, tmp_path: Path, secret: Path
+) -> None:
+    lock = tmp_path / ".wyeast" / "locks" / "build"
+    plant(trap, lock, secret)
+    with pytest.raises(OSError, match=r"build|own"), only_build(tmp_path):
+        pass
+    assert secret.read_text() == SECRET and not secret.with_name("nowhere").exists()
+
+
+def test_a_link_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "locks").symlink_to(other)
+    with pytest.raises(OSError, match="locks"), exclusive(tmp_path / "locks" / "build", "me"):
+        pass
+    assert not list(other.iterdir())
+
+
+@needs_root
+@pytest.mark.parametrize("trap", ["link", "second name"])
+def test_root_writes_no_file_of_its_own_for_who_owns_the_locks(
+    trap: str, open_folder: Path, secret: Path
+) -> None:
+    lock = open_folder / ".wyeast" / "locks" / "build"
+    # What is linked lies on the same file system as the folder of the locks.
+    target = secret if trap == "link" else open_folder / "of root"
+    target.write_text(SECRET)
+    plant(trap, lock, target)
+    os.chown(lock.parent, OTHER, OTHER)
+    with pytest.raises(OSError, match="build"), only_build(open_folder):
+        pass
+    assert target.read_text() == SECRET and target.stat().st_uid == 0
+    lock.unlink()
+    with only_build(open_folder):
+        assert lock.stat().st_uid == OTHER, "it was opened with the rights of the folder's owner"
+        with pytest.raises(LockHeld, match=str(os.getpid())), exclusive(lock, "another"):
+            pass
+
+
+@needs_root
+def test_a_folder_of_another_user_is_no_place_for_an_ordinary_users_lock(open_folder: Path) -> None:
+    (open_folder / "locks").mkdir(mode=0o777)
+    (open_folder / "locks").chmod(0o777)
+    child = os.fork()
+    if not child:
+        os.setresuid(OTHER, OTHER, OTHER)
+        try:
+            with exclusive(open_folder / "locks" / "build", "me"):
+                os._exit(1)
+        except PermissionError:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_folder_of_locks_is_closed_to_others(tmp_path: Path) -> None:
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks").chmod(0o777)
+    with exclusive(tmp_path / "locks" / "build", "me"):
+        assert (tmp_path / "locks").stat().st_mode & 0o777 == 0o755

@@ -1,0 +1,86 @@
+"""Another user than root, who plants links where root will pass; and a folder that both enter."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: A number of nobody's.
+OTHER = 61183
+SECRET = "only root may read this"
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no other to become")
+
+
+def give(path: Path, uid: int = OTHER) -> None:
+    """Give a folder with all in it to a user."""
+    for one in (path, *path.rglob("*")):
+        os.chown(one, uid, uid, follow_symlinks=False)
+
+
+def in_child(work: Callable[[], object]) -> Any:
+    """Do something in a process of its own, which may become another user; return what it says."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            said = work()
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+@contextmanager
+def ordinary_user() -> Iterator[str]:
+    """Make a user who may open /dev/fuse, for root; give the name.
+
+    One at a time on the machine: another test would put back the mode that this one has set, and
+    /etc/passwd has one writer.
+    """
+    name, fuse = f"wyeast-{uuid.uuid4().hex[:8]}", Path("/dev/fuse")
+    turn = os.open(fuse.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        mode = fuse.stat().st_mode & 0o777
+        subprocess.run(["useradd", "--create-home", name], check=True)
+        try:
+            fuse.chmod(0o666)
+            yield name
+        finally:
+            fuse.chmod(mode)
+            subprocess.run(["userdel", "--remove", name], check=True, capture_output=True)
+    finally:
+        os.close(turn)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that every user may enter, unlike pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="wyeast-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """Return a file of this user's alone."""
+    path = tmp_path / "secret"
+    path.write_text(SECRET)
+    path.chmod(0o600)
+    return path

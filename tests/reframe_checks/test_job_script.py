@@ -1,0 +1,91 @@
+"""What enters a job script stays one word each, and nothing in it does anything."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reframe.core.exceptions import SanityError
+
+from containers.apptainer import mount_option
+from reframe_checks.mixins.job_script import QuotedApptainer, quoted
+
+SHELLS = [shell for shell in ("sh", "bash") if shutil.which(shell)]
+#: What argv and a script in UTF-8 can hold; letters that shells heed come often.
+WORDS = st.lists(
+    st.one_of(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+        st.text("$`\"'\\;&|<>(){}[]*?!~#= \t\n\r%^-a/"),
+    ),
+    min_size=1,
+    max_size=8,
+)
+ECHO = "for word; do printf '%s\\0' \"$word\"; done"
+
+
+@given(words=WORDS)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_shell_reads_every_string_as_that_very_word(words: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir(exist_ok=True)
+    (tmp_path / "echo.sh").write_text(ECHO)
+    script = tmp_path / "script.sh"
+    line = quoted("sh", "../echo.sh", *words)
+    script.write_text(f"{line}\nprintf 'went on'\n", newline="")
+    for shell in SHELLS:
+        done = subprocess.run([shell, "../script.sh"], cwd=folder, capture_output=True, check=False)
+        assert done.returncode == 0 and done.stderr == b""
+        assert done.stdout == b"".join(word.encode() + b"\0" for word in words) + b"went on"
+        assert list(folder.iterdir()) == []
+
+
+@given(words=WORDS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_so_does_what_starts_a_container(words: list[str], tmp_path: Path) -> None:
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir(exist_ok=True)
+    (bin_folder / "apptainer").write_text(f"#!/bin/sh\n{ECHO}\n")
+    (bin_folder / "apptainer").chmod(0o755)
+    platform = QuotedApptainer()
+    platform.options, platform.image = words, words[0]
+    platform.command = quoted("program", *words)
+    line = platform.launch_command(words[-1])
+    script = tmp_path / "script.sh"
+    script.write_text(f"PATH={shlex.quote(str(bin_folder))}:$PATH\n{line}\n", newline="")
+    done = subprocess.run(["bash", script], cwd=tmp_path, capture_output=True, check=True)
+    found = done.stdout.decode().split("\0")[:-1]
+    mount = mount_option(words[-1], "/rfm_workdir")
+    asked = ["exec", mount, "--pwd", "/rfm_workdir", *words, words[0], "program", *words]
+    assert found == asked
+
+
+def test_what_nobody_has_quoted_is_words_all_the_same() -> None:
+    platform = QuotedApptainer()
+    platform.image, platform.command = "image.sif", "program; touch hello $(touch there)"
+    assert platform.launch_command("/stage").endswith(
+        " image.sif 'program;' touch hello '$(touch' 'there)'"
+    )
+
+
+@pytest.mark.parametrize("word", ["a\0b", "gr\udcf6\udcdfe"])
+def test_what_no_script_can_hold_is_refused(word: str) -> None:
+    with pytest.raises(SanityError, match="give the file or folder another name"):
+        quoted("program", word)
+
+
+@pytest.mark.parametrize(
+    ("source", "field"),
+    [
+        ("/plain", "source=/plain"),
+        ("/a b/größe", '"source=/a b/größe"'),
+        ("/a,b:c", '"source=/a,b:c"'),
+        ('/a"b', '"source=/a""b"'),
+        ("/a\\b", "source=/a\\b"),
+    ],
+)
+def test_a_folder_of_any_name_is_one_field_of_a_mount(source: str, field: str) -> None:
+    assert mount_option(source, "/mnt") == f"--mount=type=bind,{field},destination=/mnt"
+    assert mount_option(source, "/mnt", writable=False).endswith(",destination=/mnt,ro")

@@ -1,0 +1,144 @@
+"""What ReFrame itself tells the journal of a round: plan, attempts, and what became of each."""
+
+import shutil
+from pathlib import Path
+
+from records import schedule
+from records.campaign import unmeasured
+from records.fold import State
+from records.journal import FILE, Planned, Recorded, read_journal
+from records.launch import LaunchRecord, read_record
+from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
+from tests.whole_records import manifest
+
+RANGES = "PointToPoint.*=Send/Recv"
+
+
+def campaign_of(stand_in: StandIn) -> Path:
+    return stand_in.root / "runs" / "campaign"
+
+
+def state_of(stand_in: StandIn) -> State:
+    found = schedule.state_of(campaign_of(stand_in))
+    assert found is not None
+    return found
+
+
+def test_all_is_planned_in_its_order_before_anything_starts(stand_in: StandIn) -> None:
+    assert stand_in.run(only=RANGES).code != 0, "the output is of one range only"
+    content = read_journal(campaign_of(stand_in))
+    assert content
+    kinds = [event.kind for event in content.events]
+    assert kinds[:3] == ["begun", "planned", "session"] and kinds.count("planned") == 1
+    assert kinds[3:] == 4 * ["intended", "submitted", "recorded"]
+    [planned] = [event for event in content.events if isinstance(event, Planned)]
+    recorded = [event for event in content.events if isinstance(event, Recorded)]
+    assert [one.launch for one in planned.launches] == [one.launch for one in recorded]
+    assert [one.position for one in recorded] == [1, 2, 3, 4]
+    assert sorted(one.outcome for one in recorded) == ["failed", "failed", "sound", "sound"]
+    assert {one.implementation for one in planned.launches} == {IMPLEMENTATION}
+    folders = {path.parent.name for path in campaign_of(stand_in).glob("launches/*/launch.json")}
+    assert folders == {one.launch for one in planned.launches}
+
+
+def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: StandIn) -> None:
+    stand_in.run(only=RANGES)
+    lost = next(campaign_of(stand_in).glob("launches/*range=short*"))
+    proof = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
+    shutil.rmtree(lost)
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    again = stand_in.run(only=RANGES)
+    assert again.code == 0 and "Ran 3/3 test case(s)" in again.text, again.text
+    state = state_of(stand_in)
+    assert not state.left() and state.launches[lost.name].attempts == 2
+    positions = [one.position for one in state.of(1)]
+    assert len(set(positions)) == 4 and state.launches[lost.name].position == max(
+        position or 0 for position in positions
+    )
+    kept = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
+    assert kept == proof, "the proof that was done again is no launch of the campaign"
+
+
+def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    text = script.read_text()
+    script.write_text(
+        text.replace("           *) [ !", "           *pingpong*) sleep 60 ;;\n           *) [ !")
+    )
+    assert script.read_text() != text
+    outcome = stand_in.run("-S", "PointToPoint.time_limit=2s")
+    [launch] = outcome.launches
+    assert (launch["outcome"], launch["position"]) == ("failed", None)
+    assert "run" in str(launch["sentence"]) and "time" in str(launch["sentence"]).lower()
+    assert not state_of(stand_in).left()
+
+
+def test_a_launch_that_the_disk_does_not_take_is_lost_and_not_failed(stand_in: StandIn) -> None:
+    campaign = campaign_of(stand_in)
+    campaign.mkdir(parents=True)
+    real = campaign / "launches"
+    real.mkdir()
+    # The folder goes when the program runs, so that what it gave cannot be written.
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    take = f'case "$*" in *pingpong*) rm -rf "{real}"; echo >"{real}" ;; esac'
+    script.write_text(f"{first}\n{take}\n{rest}")
+    outcome = stand_in.run()
+    assert outcome.code != 0 and not outcome.launches
+    [one] = state_of(stand_in).left()
+    assert (one.status, one.losses) == ("planned", 1) and "could not be kept" in str(one.cause)
+    assert "make room and resume" in str(one.cause)
+    real.unlink()
+    real.mkdir()
+    script.write_text(f"{first}\n{rest}")
+    with schedule.held(campaign) as held:
+        held.resume()
+    again = stand_in.run()
+    assert [launch["outcome"] for launch in again.launches] == ["sound"], again.text
+
+
+def test_what_waits_for_an_image_that_cannot_be_opened_is_missing(stand_in: StandIn) -> None:
+    image = next((stand_in.root / ".wyeast" / "images").iterdir())
+    image.rename(image.with_suffix(".away"))
+    assert stand_in.run().code != 0
+    state = state_of(stand_in)
+    assert [one.status for one in state.of(1)] == ["missing", "missing"]
+    assert any("which failed" in str(one.cause) and "missing" in str(one.cause)
+               for one in state.of(1)), [one.cause for one in state.of(1)]  # fmt: skip
+    image.with_suffix(".away").rename(image)
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    assert stand_in.run().code == 0 and not state_of(stand_in).left()
+
+
+def test_what_waits_for_a_preflight_that_failed_has_failed(stand_in: StandIn) -> None:
+    (stand_in.root / "preflight.out").write_text("not what is asked\n")
+    assert stand_in.run().code != 0
+    state = state_of(stand_in)
+    assert sorted(one.status for one in state.of(1)) == ["failed", "recorded"]
+    assert not state.left()
+
+
+def test_a_damaged_journal_measures_nothing(stand_in: StandIn) -> None:
+    campaign = campaign_of(stand_in)
+    campaign.mkdir(parents=True)
+    (campaign / FILE).write_text("{}\n")
+    outcome = stand_in.run()
+    assert outcome.code != 0 and "journal.jsonl:1: the journal is damaged" in outcome.text
+    assert not outcome.launches and (campaign / FILE).read_text() == "{}\n"
+
+
+def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) -> None:
+    labels = stand_in.labels()
+    del labels["org.wyeast.mpiexec.pinned"]
+    stand_in.label(labels)
+    assert stand_in.run().code != 0
+    state = state_of(stand_in)
+    assert sorted(one.status for one in state.of(1)) == ["failed", "recorded"]
+    said = [one.sentence for one in unmeasured(campaign_of(stand_in), manifest(rounds=1))]
+    [waits] = [one for one in said if one.startswith("failed: it was never started: it waits for ")]
+    assert "org.wyeast.mpiexec.pinned" in waits
+    [kept] = campaign_of(stand_in).glob("launches/*/launch.json")
+    record = read_record(kept, LaunchRecord)
+    assert record.outcome == "failed" and "org.wyeast.mpiexec.pinned" in str(record.sentence)

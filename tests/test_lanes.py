@@ -1,0 +1,58 @@
+"""Every test is run in one lane, and what has failed in any of them is in the last lines."""
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.lanes import LANES, Done, outcomes, summary
+
+
+def test_every_test_is_in_one_lane() -> None:
+    kinds = ("real", "measures", "cluster", "browser")
+    for marked in itertools.product((False, True), repeat=len(kinds)):
+        names = dict(zip(kinds, marked, strict=True))
+        # What measures is real.
+        if names["measures"] and not names["real"]:
+            continue
+        found = [lane.name for lane in LANES if eval(lane.marks, {}, names)]
+        assert len(found) == 1, (names, found)
+
+
+def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
+    file = tmp_path / "test_some.py"
+    file.write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert False\n"
+        "@pytest.mark.skip\ndef test_left_out(): pass\n"
+        "@pytest.fixture\ndef broken(): raise ValueError\n"
+        "def test_without_its_fixture(broken): pass\n"
+    )
+    record = tmp_path / "record.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null",
+               f"--rootdir={tmp_path}", f"--junitxml={record}", str(file)]  # fmt: skip
+    assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 1
+    done = [*outcomes("fast", record, 1), Done("real.py::test_slow", "real", "passed", 3600.0)]
+    lines = summary(done, {"fast": 30.0, "real": 3650.2})
+    assert lines[:3] == [
+        "slowest tests:",
+        "  3600.0 s  real      real.py::test_slow",
+        "minutes of each lane: fast 0.5, real 60.8",
+    ]
+    assert sorted(lines[3:-1]) == [
+        "ERROR test_some::test_without_its_fixture", "FAILED test_some::test_bad",
+    ]  # fmt: skip
+    closing = lines[-1].strip("= ")
+    assert closing == "1 failed, 2 passed, 1 skipped, 1 error in 3680.20s (1:01:20)"
+
+
+def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
+    record = tmp_path / "record.xml"
+    [killed] = outcomes("real", record, -9)
+    record.write_text('<testsuite><testcase classname="a" name="b" time="1"/></testsuite>')
+    assert [one.outcome for one in outcomes("real", record, 3)] == ["passed", "errors"]
+    assert [one.outcome for one in outcomes("real", record, 0)] == ["passed"]
+    lines = summary([killed], {"real": 5.0})
+    assert lines[1] == "ERROR the lane ended with exit code -9"
+    assert lines[-1].strip("= ") == "0 passed, 1 error in 5.00s (0:00:05)"

@@ -1,0 +1,160 @@
+"""Every path and every `python -m` that a page or the Makefile names is there; so is the house."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests import house
+
+PROJECT = Path(__file__).resolve().parents[1]
+ROOMS = ("analysis", "benchmarks", "campaign", "cluster", "containers", "costs", "inference",
+         "literature", "records", "reframe_checks", "site_configs", "spack_locks", "spack_repo",
+         "tests")  # fmt: skip
+#: A path of a room that ends in a file's name or in a slash.
+PATH = re.compile(
+    rf"(?<![\w./-])(?:\.\./)*((?:{'|'.join(ROOMS)})/(?:[\w.-]+/)*(?:[\w-][\w.-]*\.[a-z][a-z0-9]*)?)(?![\w<*])"
+)
+MODULE = re.compile(r"-m ((?:[a-z_0-9]+)(?:\.[a-z_0-9]+)*)")
+DOTTED = re.compile(rf"`((?:{'|'.join(ROOMS)})(?:\.[a-z_][a-z_0-9]*)+)(?:\.[A-Z]\w*)?[`(]")
+#: What a site, a build or a user makes, and pages show as an example.
+MADE = re.compile(
+    r"site_configs/(mycluster|mine|yours|SITE|NAME)\b|references\.proposed|images\.lock$|/tmp/|^campaign/launches|^literature/smith2030/"
+    r"|^(benchmarks|reframe_checks)/ring_shift\b"
+    r"|containers/trust/good\.asc"
+)
+
+
+def pages() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", "Makefile", "*/Makefile"],
+        cwd=PROJECT, text=True, capture_output=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    return [PROJECT / name for name in listed if (PROJECT / name).exists()]
+
+
+def lacking(text: str) -> list[str]:
+    """Return what a page names and the project has not."""
+    found = [
+        path for path in PATH.findall(text)
+        if not MADE.search(path) and not (PROJECT / path).exists()
+    ]  # fmt: skip
+    for module in dict.fromkeys(MODULE.findall(text)):
+        if module.partition(".")[0] in ROOMS and not is_command(module):
+            found.append(f"python -m {module}")
+    for name in dict.fromkeys(DOTTED.findall(text)):
+        if not (is_module(name) or is_module(name.rpartition(".")[0])):
+            found.append(name)
+    return found
+
+
+def is_module(name: str) -> bool:
+    path = PROJECT.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or path.is_dir()
+
+
+def is_command(name: str) -> bool:
+    path = PROJECT.joinpath(*name.split("."))
+    return path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(PROJECT)))
+def test_what_a_page_names_is_there(page: Path) -> None:
+    assert lacking(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see `analysis/report.py`", "`../../analysis/metrics.yaml`", "python -m campaign.check_site",
+     "`containers.no_such.exec_options()`"],
+)  # fmt: skip
+def test_what_has_moved_is_found(text: str) -> None:
+    assert len(lacking(text)) == 1
+
+
+def test_the_house_is_drawn_as_it_is() -> None:
+    """Renew it with `python -m tests.house`."""
+    page = house.PAGE.read_text()
+    assert house.with_drawing(page, house.drawing()) == page
+
+
+def test_every_room_is_measured_typed_and_ordered() -> None:
+    """A new room is not forgotten by coverage, types or the order of imports."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=PROJECT, text=True, capture_output=True, check=True
+    ).stdout.splitlines()
+    apart = {"benchmarks", "spack_repo", "tests"}
+    rooms = {name.partition("/")[0] for name in listed if "/" in name} - apart
+    tools = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]
+    assert set(tools["coverage"]["run"]["source"]) == rooms
+    assert set(tools["mypy"]["packages"]) == rooms - {"reframe_checks"}
+    assert set(tools["importlinter"]["root_packages"]) == rooms
+    [the_house] = [one for one in tools["importlinter"]["contracts"] if one["name"] == "The house"]
+    placed = {room.strip() for layer in the_house["layers"] for room in layer.split("|")}
+    assert placed == rooms
+
+
+BROKEN = {
+    "upwards": ("records/base.py", "from analysis.tables import units"),
+    "upwards in a function": ("records/base.py", "def late():\n    from campaign import choice"),
+    "checks and analysis": ("reframe_checks/nas.py", "from analysis.tables import units"),
+    "inside analysis": ("analysis/tables/units.py", "from analysis.comparison import compare"),
+    "in a circle": ("records/files.py", "import records.launch"),
+    "not placed": ("analysis/anywhere.py", ""),
+}
+
+
+@pytest.mark.parametrize("what", [None, *BROKEN])
+def test_the_order_of_imports_is_held(what: str | None, tmp_path: Path) -> None:
+    """In a copy, since each break is written into a file."""
+    tools = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]
+    listed = subprocess.run(
+        ["git", "ls-files", "pyproject.toml", *(f"{room}/*.py" for room in
+                                               tools["importlinter"]["root_packages"])],
+        cwd=PROJECT, text=True, capture_output=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in listed:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((PROJECT / name).read_bytes())
+    if what:
+        name, line = BROKEN[what]
+        with (tmp_path / name).open("a") as file:
+            file.write(f"\n{line}\n")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode == 0) == (what is None), done.stdout + done.stderr
+
+
+def twice_named(sources: dict[str, str]) -> list[str]:
+    """Return each name that classes of several files share, with the files."""
+    found: dict[str, list[str]] = {}
+    for name, text in sources.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    return [f"{name}: {', '.join(files)}" for name, files in found.items() if len(files) > 1]
+
+
+def test_no_two_modules_define_a_class_of_one_name() -> None:
+    """Who meets a name in a message of mypy or a traceback knows which class it is."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=PROJECT, text=True, capture_output=True, check=True
+    ).stdout.splitlines()
+    product = [PROJECT / name for name in listed if not name.startswith("tests/")]
+    texts = {str(path.relative_to(PROJECT)): path.read_text() for path in product if path.exists()}
+    assert sum(text.count("class ") for text in texts.values()) > 100
+    assert twice_named(texts) == []
+
+
+def test_classes_of_one_name_are_found() -> None:
+    one = "class Row:\n    pass\n"
+    assert twice_named({"a.py": one, "b.py": "class Line(Row): ...\n", "c.py": one}) == [
+        "Row: a.py, c.py"
+    ]
