@@ -4,12 +4,15 @@
 """
 
 import argparse
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +24,8 @@ SLOWEST, AT_LEAST_S = 40, 3.0
 BAD = ("failed", "errors")
 #: What pytest ends with where it was not asked for any test of a lane.
 NOTHING = 5
+#: Linux's prctl: orphans of our children become ours, and not init's.
+PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,22 @@ def summary(done: list[Done], taken: dict[str, float]) -> list[str]:
     ]
 
 
+def end_what_is_left() -> list[str]:
+    """End the processes that a lane has left, and those that these leave; return their names.
+
+    A rank that looks for messages without rest would take a processor from the lanes that come.
+    """
+    names = []
+    while children := Path("/proc/thread-self/children").read_text().split():
+        for child in children:
+            with suppress(OSError):
+                state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+                names += [] if state == "Z" else [Path(f"/proc/{child}/comm").read_text().strip()]
+                os.kill(int(child), signal.SIGKILL)
+                os.waitpid(int(child), 0)
+    return names
+
+
 def arguments() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes", description=__doc__)
@@ -116,6 +137,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the lanes; return 0 where every test that was asked for passed."""
     options = arguments()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     records = PROJECT / ".wyeast" / "tests"
     records.mkdir(parents=True, exist_ok=True)
     coverage = [sys.executable, "-m", "coverage"]
@@ -133,6 +155,8 @@ def main() -> int:
         began = time.monotonic()
         codes.append(subprocess.run(lane.command(options, record), cwd=PROJECT).returncode)
         taken[lane.name] = time.monotonic() - began
+        if left := end_what_is_left():
+            print(f"processes that lane {lane.name} had left, ended: {', '.join(left)}", flush=True)
         done += outcomes(lane.name, record, codes[-1])
     if options.long:
         subprocess.run([*coverage, "combine", "-q"], cwd=PROJECT, check=True)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.lanes import LANES, Done, outcomes, summary
+from tests.lanes import LANES, PROJECT, Done, outcomes, summary
 
 
 def test_every_test_is_in_one_lane() -> None:
@@ -56,3 +56,15 @@ def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
     lines = summary([killed], {"real": 5.0})
     assert lines[1] == "ERROR the lane ended with exit code -9"
     assert lines[-1].strip("= ") == "0 passed, 1 error in 5.00s (0:00:05)"
+
+
+def test_what_a_lane_has_left_is_ended() -> None:
+    code = (
+        "import ctypes, subprocess; from tests import lanes\n"
+        "ctypes.CDLL(None).prctl(lanes.PR_SET_CHILD_SUBREAPER, 1)\n"
+        "assert lanes.end_what_is_left() == []\n"
+        "subprocess.run(['setsid', 'sh', '-c', 'setsid sleep 600 & exec sleep 0'], check=True)\n"
+        "assert lanes.end_what_is_left() == ['sleep']\n"
+        "assert lanes.end_what_is_left() == []\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True)
