@@ -1,7 +1,11 @@
 """What all tests share."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
+
+from tests import lanes
 
 # No time limit for an example: on a busy machine it would fail what is right.
 settings.register_profile("wyeast", deadline=None)
@@ -17,3 +21,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         together = item.get_closest_marker("real") or item.get_closest_marker("browser")
         if together and item.path.parent.name != "benchmarks":
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+@pytest.fixture(autouse=True)
+def ends_with_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """End what a real test has started and left, as one does that fails: it would starve the next.
+
+    What fixtures of a wider scope have started is there before it, and stays.
+    """
+    if not any(request.node.get_closest_marker(name) for name in ("real", "cluster")):
+        yield
+        return
+    lanes.become_subreaper()
+    before = lanes.children()
+    yield
+    lanes.end_what_is_left(before)

@@ -9,9 +9,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ SLOWEST, AT_LEAST_S = 40, 3.0
 BAD = ("failed", "errors")
 #: What pytest ends with where it was not asked for any test of a lane.
 NOTHING = 5
+#: Names, to the lanes, a folder in which what one has built from sources is there for the next.
+BUILDS = "WYEAST_TESTS_BUILDS"
 #: Linux's prctl: orphans of our children become ours, and not init's.
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -109,19 +112,48 @@ def summary(done: list[Done], taken: dict[str, float]) -> list[str]:
     ]
 
 
-def end_what_is_left() -> list[str]:
+def become_subreaper() -> None:
+    """Have orphans of this process' children become its own children, and not init's."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def run(command: list[str], environment: dict[str, str]) -> int:
+    """Run a command in the project; return its exit code.
+
+    Orphans that end meanwhile are waited for, as init would: else they were still to be seen.
+    """
+    process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+    while True:
+        pid, status = os.wait()
+        if pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode
+
+
+def children() -> set[int]:
+    """Return this process' children, of all its threads."""
+    found = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        # A thread may end while we look; its children go to another one.
+        with suppress(OSError):
+            found |= {int(child) for child in path.read_text().split()}
+    return found
+
+
+def end_what_is_left(stay: Collection[int] = ()) -> list[str]:
     """End the processes that a lane has left, and those that these leave; return their names.
 
     A rank that looks for messages without rest would take a processor from the lanes that come.
+    Those that are to stay do.
     """
     names = []
-    while children := Path("/proc/thread-self/children").read_text().split():
-        for child in children:
+    while left := children().difference(stay):
+        for child in left:
             with suppress(OSError):
                 state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
                 names += [] if state == "Z" else [Path(f"/proc/{child}/comm").read_text().strip()]
-                os.kill(int(child), signal.SIGKILL)
-                os.waitpid(int(child), 0)
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
     return names
 
 
@@ -137,7 +169,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the lanes; return 0 where every test that was asked for passed."""
     options = arguments()
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    become_subreaper()
     records = PROJECT / ".wyeast" / "tests"
     records.mkdir(parents=True, exist_ok=True)
     coverage = [sys.executable, "-m", "coverage"]
@@ -146,6 +178,8 @@ def main() -> int:
     done: list[Done] = []
     taken: dict[str, float] = {}
     codes: list[int] = []
+    builds = tempfile.TemporaryDirectory(prefix="wyeast-tests-builds-")
+    environment = {**os.environ, BUILDS: builds.name}
     for lane in LANES:
         if options.only not in (None, lane.name):
             continue
@@ -153,7 +187,7 @@ def main() -> int:
         record.unlink(missing_ok=True)
         print(f"lane {lane.name}:", flush=True)
         began = time.monotonic()
-        codes.append(subprocess.run(lane.command(options, record), cwd=PROJECT).returncode)
+        codes.append(run(lane.command(options, record), environment))
         taken[lane.name] = time.monotonic() - began
         if left := end_what_is_left():
             print(f"processes that lane {lane.name} had left, ended: {', '.join(left)}", flush=True)

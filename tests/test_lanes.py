@@ -58,13 +58,45 @@ def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
     assert lines[-1].strip("= ") == "0 passed, 1 error in 5.00s (0:00:05)"
 
 
+#: An orphan becomes `sleep` in its own time.
+LEFT = """
+import subprocess, time
+from pathlib import Path
+from tests import lanes
+
+def leave():
+    subprocess.run(["setsid", "sh", "-c", "setsid sleep 600 & exec sleep 0"], check=True)
+    while {Path(f"/proc/{child}/comm").read_text() for child in lanes.children()} != {"sleep\\n"}:
+        time.sleep(0.05)
+
+lanes.become_subreaper()
+assert lanes.end_what_is_left() == []
+leave()
+assert lanes.end_what_is_left() == ["sleep"]
+assert lanes.end_what_is_left() == []
+stays = subprocess.Popen(["sleep", "600"])
+leave()
+assert lanes.end_what_is_left({stays.pid}) == ["sleep"] and stays.poll() is None
+assert lanes.end_what_is_left() == ["sleep"]
+"""
+
+
 def test_what_a_lane_has_left_is_ended() -> None:
+    subprocess.run([sys.executable, "-c", LEFT], cwd=PROJECT, check=True)
+
+
+#: Leaves an orphan that ends, and itself ends when nothing of that is to be seen any more.
+ORPHAN = """
+file=$(mktemp); (setsid sh -c 'echo $$ >"$0"' "$file" &)
+until [ -s "$file" ] && ! [ -e "/proc/$(cat "$file")" ]; do sleep 0.1; done
+rm "$file"; exit 3
+"""
+
+
+def test_what_ends_beside_a_lane_is_not_seen_for_ever() -> None:
     code = (
-        "import ctypes, subprocess; from tests import lanes\n"
-        "ctypes.CDLL(None).prctl(lanes.PR_SET_CHILD_SUBREAPER, 1)\n"
-        "assert lanes.end_what_is_left() == []\n"
-        "subprocess.run(['setsid', 'sh', '-c', 'setsid sleep 600 & exec sleep 0'], check=True)\n"
-        "assert lanes.end_what_is_left() == ['sleep']\n"
-        "assert lanes.end_what_is_left() == []\n"
+        "import os, sys; from tests import lanes\n"
+        "lanes.become_subreaper()\n"
+        "assert lanes.run(['timeout', '300', 'sh', '-c', sys.argv[1]], dict(os.environ)) == 3\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=True)
+    subprocess.run([sys.executable, "-c", code, ORPHAN], cwd=PROJECT, check=True)

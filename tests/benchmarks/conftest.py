@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.bare_mpi import install
+from tests.lanes import BUILDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: Namespaces of its own for a command: what an ordinary user has as the root of one.
@@ -30,9 +31,10 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def of_all_workers(factory: pytest.TempPathFactory, name: str) -> Path:
-    """Return a folder that every worker has; it is there, and what is built there is built once."""
+    """Return a folder that every worker and lane has; what is built there is built once."""
     base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    own = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = Path(os.environ.get(BUILDS) or own) / name
     folder.mkdir(exist_ok=True)
     return folder
 

@@ -180,25 +180,32 @@ def test_one_sided(built: Built, tmp_path: Path) -> None:
     assert all(r.moved_bytes == r.message_bytes for r in output.communications())
 
 
+#: Of benchmarks/common/windows.c; a machine on which an access takes longer has longer ones.
+SHORTEST_WINDOW_S = 50e-6
+
+
 @pytest.mark.measures
 def test_a_lock_comes_to_its_end_while_the_target_waits_for_a_window(
     built: Built, tmp_path: Path
 ) -> None:
     """An MPI may need the target's help, which a rank that looks at its clock alone does not give.
 
-    Without it an access takes as long as all windows of a batch, some thousand times as long.
+    Without it each access takes as long as all windows of a batch; that is tried again where
+    something else had the processors meanwhile.
     """
-    shortest = {
-        synchronisation: min(
-            result.time_s.min
-            for result in measured(
+    iterations = 40
+    tried: list[tuple[float, float]] = []
+    while len(tried) < 5 and not any(shortest < most for shortest, most in tried):
+        barrier, window = (
+            measured(
                 built, tmp_path / "out", "one_sided", "--operation", "put", "--completion", "lock",
-                "--iterations", "100", "--synchronisation", synchronisation,
-            ).communications()
-        )
-        for synchronisation in ("barrier", "window")
-    }  # fmt: skip
-    assert shortest["window"] < 100 * shortest["barrier"], shortest
+                "--iterations", str(iterations), "--synchronisation", synchronisation,
+            ).communications()[0].time_s
+            for synchronisation in ("barrier", "window")
+        )  # fmt: skip
+        all_windows = iterations * max(SHORTEST_WINDOW_S, barrier.median)
+        tried.append((window.min, all_windows / 2))
+    assert any(shortest < most for shortest, most in tried), tried
 
 
 @pytest.mark.parametrize(

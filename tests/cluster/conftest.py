@@ -115,10 +115,11 @@ class Cluster:
     def is_idle(self) -> bool:
         """Tell whether no job is left, no process of a user, and all nodes take the next job."""
         jobs = self.execute("squeue --noheader", check=False).strip()
-        left = self.execute("ps -o args= -u wyeast,guest || true", user="root")
-        # The command that asks is root's.
+        # The command that asks is root's. What has ended, and is not yet waited for, is no process.
+        said = self.execute("ps -o stat=,args= -u wyeast,guest || true", user="root")
+        left = [line for line in said.splitlines() if not line.startswith("Z")]
         states = self.execute("sinfo --noheader --format=%T").split()
-        return not jobs and not left.strip() and states == ["idle"]
+        return not jobs and not left and states == ["idle"]
 
     def describe(self) -> dict[str, Any]:
         """Return what `up` has written."""
