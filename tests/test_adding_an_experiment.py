@@ -173,7 +173,7 @@ def test_the_program_of_the_page_prints_what_its_check_asks_for(
     words = ["--sizes", "8", "--sizes", "8192", "--iterations", "20", "--raw"]
     done = subprocess.run(
         [prefix / "bin/mpiexec", "-n", "2", build / "bin/ring_shift", *words],
-        text=True, capture_output=True, check=False, timeout=120,
+        text=True, capture_output=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (tmp_path / "stdout").write_text(done.stdout)

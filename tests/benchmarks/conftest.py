@@ -54,7 +54,9 @@ class Built:
                    f"BUILD={self.build}", *self.variables(),
                    *words]  # fmt: skip
         with alone_in(self.build):
-            return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+            return subprocess.run(
+                command, capture_output=True, text=True, timeout=3000, check=False
+            )
 
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
@@ -91,7 +93,7 @@ class Built:
             options += ["--bind-to", "none"] if WORKERS > 1 else []
         return subprocess.run(
             [self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks), *command],
-            capture_output=True, text=True, timeout=300, check=False, cwd=folder,
+            capture_output=True, text=True, timeout=1500, check=False, cwd=folder,
             env={
                 **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                 "OMPI_MCA_mpi_yield_when_idle": "1" if crowded else "0",

@@ -356,7 +356,7 @@ def test_option_parsing_survives_anything(one: Built, tmp_path: Path) -> None:
     ]
     text = "\n".join("\x1f".join(case).replace("\n", " ") for case in cases) + "\n"
     done = subprocess.run(
-        [program], input=text.encode("utf-8", "replace"), capture_output=True, timeout=300,
+        [program], input=text.encode("utf-8", "replace"), capture_output=True, timeout=1500,
         check=False, env={"ASAN_OPTIONS": "detect_leaks=1", "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]

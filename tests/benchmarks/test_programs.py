@@ -130,7 +130,7 @@ def test_preflight_refuses_another_world(built: Built) -> None:
 def test_independent_singletons_are_refused(built: Built) -> None:
     command = [str(built.build / "bin/preflight"), "--ranks", "2"]
     for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 1 and "1 rank(s) formed a world, 2 were asked" in done.stderr
 
 
@@ -234,7 +234,7 @@ def test_full_disk_is_an_error(built: Built) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [built.build / "bin/preflight"], stdout=full, stderr=subprocess.PIPE, text=True,
-            timeout=60, check=False,
+            timeout=300, check=False,
         )  # fmt: skip
     assert done.returncode == 1 and "could not be written" in done.stderr
 

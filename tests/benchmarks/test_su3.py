@@ -167,7 +167,7 @@ def test_an_ordinary_code_finds_the_same(one: Built) -> None:
     options = ["--trajectories", "3", "--steps", "10", "--step-size", "0.01", "--seed", "7"]
     done = subprocess.run(
         [one.build / "bin/su3_naive", *sides, *options],
-        capture_output=True, text=True, timeout=100, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     naive = json.loads(done.stdout)
     found = su3(one, *sides, *options, ranks=2)

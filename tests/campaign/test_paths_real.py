@@ -41,7 +41,7 @@ def test_a_campaign_is_measured_in_a_path_with_spaces(tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", ". ./activate && exec python -m campaign --rounds 1 --images mpich-5.0.2 "
          "--checks '^(Preflight|EchoTest)'"],
-        cwd=root, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        cwd=root, env=environment, capture_output=True, text=True, timeout=1500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     [campaign] = (root / "runs").iterdir()

@@ -31,7 +31,7 @@ def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedPro
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=900,
     )
 
 
@@ -59,10 +59,16 @@ class Campaign:
     name: str
     text: str = field(default="")
 
-    def end(self, seconds: float = 240) -> int:
+    def end(self, seconds: float = 1200) -> int:
         """Wait until it has ended; return its exit code."""
         self.text, _ = self.process.communicate(timeout=seconds)
         return self.process.returncode
+
+    def stop(self) -> None:
+        """End it, where it has not ended by itself."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.communicate(timeout=1200)
 
     def folder(self) -> Path:
         [path] = (PROJECT / "runs").glob(f"*-virtual-{self.name}")
@@ -79,7 +85,10 @@ class Campaign:
 
 
 class Cluster:
-    """The running cluster."""
+    """The running cluster, and the campaigns that a test has begun on it."""
+
+    def __init__(self) -> None:
+        self.begun: list[Campaign] = []
 
     def run(self, *arguments: str, check: bool = True) -> str:
         """Run the cluster's command; return what it printed."""
@@ -110,7 +119,15 @@ class Cluster:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        return Campaign(process, name)
+        self.begun.append(Campaign(process, name))
+        return self.begun[-1]
+
+    def give_back(self) -> None:
+        """End the campaigns that are under way, and their jobs, as where an assertion failed."""
+        for campaign in self.begun:
+            campaign.stop()
+        self.begun.clear()
+        self.execute("squeue --me --noheader --format=%i | xargs -r scancel", check=False)
 
     def is_idle(self) -> bool:
         """Tell whether no job is left, no process of a user, and all nodes take the next job."""
@@ -142,8 +159,11 @@ def running_cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def cluster(running_cluster: Cluster) -> Iterator[Cluster]:
     """Return the cluster, idle before the test and again afterwards."""
-    wait_for(running_cluster.is_idle, 60, "an idle cluster")
+    # What a campaign for many tests has left that did not come to its end.
+    running_cluster.give_back()
+    wait_for(running_cluster.is_idle, 300, "an idle cluster")
     yield running_cluster
+    running_cluster.give_back()
     for path in (PROJECT / "runs").glob("*-virtual-test-*"):
         shutil.rmtree(path)
 

@@ -23,7 +23,7 @@ def command(words: str) -> str:
     """Run a command line of the project, which must end well; return what it printed."""
     done = subprocess.run(
         ["sh", "-c", words], cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=400, check=False,
+        stderr=subprocess.STDOUT, text=True, timeout=1500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout

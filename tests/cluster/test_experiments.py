@@ -36,7 +36,7 @@ def reframe(implementation: str, *options: str) -> tuple[int, str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1500,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -87,13 +87,13 @@ class Shared:
 @pytest.fixture(scope="module")
 def shared(running_cluster: Cluster) -> Iterator[Shared]:
     """Return a campaign of every implementation over the link, with one preflight of each."""
-    wait_for(running_cluster.is_idle, 60, "an idle cluster")
+    wait_for(running_cluster.is_idle, 300, "an idle cluster")
     # No name by which a test's campaigns are removed after it.
     campaign = running_cluster.campaign(
         "shared-by-tests", "--checks", SHARED, "--images", ",".join([*IMPLEMENTATIONS, PVM])
     )
     # Not the exit code: on a busy machine a rate may be below its reference, and the launch sound.
-    campaign.end(1200)
+    campaign.end(3600)
     yield Shared(campaign)
     shutil.rmtree(campaign.folder())
 
@@ -149,7 +149,7 @@ def test_communication_over_the_link(cluster: Cluster) -> None:
     campaign = cluster.campaign(
         "test-communication", "--checks", COMMUNICATION, "--images", f"{BY_PMI},{BY_DAEMONS}"
     )
-    code = campaign.end(900)
+    code = campaign.end(3000)
     unsound = [launch for launch in campaign.launches() if launch.outcome != "sound"]
     assert not unsound and code == 0, campaign.text
     measured = {launch.name.partition("_")[2].split("_")[0] for launch in campaign.launches()}

@@ -87,7 +87,7 @@ def scrontab(cluster: Cluster) -> Iterator[str]:
     cluster.execute("squeue --me --noheader --format=%i | xargs -r scancel", check=False)
     for number in NODES:
         cluster.run("mend-link", str(number))
-    wait_for(cluster.is_idle, 60, "an idle cluster")
+    wait_for(cluster.is_idle, 300, "an idle cluster")
 
 
 def measure(cluster: Cluster) -> Path:
@@ -173,7 +173,7 @@ def test_third_of_three_nights_has_a_regression(
     before = len(decided())
     assert before == (BEFORE if history == "measured" else 1 + MADE)
     cluster.execute(f"scancel {job}")
-    wait_for(cluster.is_idle, 60, "an idle cluster")
+    wait_for(cluster.is_idle, 300, "an idle cluster")
     text = accelerated(cluster.execute('printf %s "$HOME"'))
     cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
     assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")

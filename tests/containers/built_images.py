@@ -23,7 +23,7 @@ def inside(image: Path, *command: str, **variables: str) -> subprocess.Completed
     passed = {f"APPTAINERENV_{name}": value for name, value in variables.items()}
     return subprocess.run(
         [str(apptainer_command()), "exec", *exec_options(), str(image), *command],
-        capture_output=True, text=True, timeout=600,
+        capture_output=True, text=True, timeout=3000,
         env={**os.environ, "OMPI_MCA_pml": "no-such", "MPIR_CVAR_CH4_NETMOD": "no-such",
              "LAM_MPI_SSI_rpi": "no-such", "I_MPI_FABRICS": "no-such", **passed},
     )  # fmt: skip

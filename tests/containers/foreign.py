@@ -69,7 +69,7 @@ class Person:
         }
         return subprocess.run(
             [*self.prefix, sys.executable, *words], env=environment, cwd=self.folder,
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600,
         )  # fmt: skip
 
     def mark(self) -> str | None:

@@ -163,7 +163,7 @@ def test_a_killed_transfer_installs_nothing_and_the_next_is_whole(
              "--registry", registry.address(port), *lock],
             env=travelling.environment(receiver, **registry.access()), start_new_session=True,
         )  # fmt: skip
-        assert reached.wait(timeout=120)
+        assert reached.wait(timeout=600)
         os.killpg(client.pid, signal.SIGKILL)
         client.wait()
     assert not (receiver / images.LOCK).exists()

@@ -30,7 +30,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", script, "sh", folder,
          sys.executable],
         env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}, cwd=PROJECT,
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=1500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

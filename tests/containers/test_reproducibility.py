@@ -88,7 +88,7 @@ def test_two_builds_differ_by_what_apptainer_writes_and_settled_headers_do_not(
 @pytest.mark.measures
 def test_an_image_is_the_same_when_it_is_built_again(pvm: Path) -> None:
     command = [sys.executable, "-m", "containers.sharing.reproducibility", "--images", PVM]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{PVM} is the same when built again: sha256 {sources.sha256_of(pvm)}" in done.stdout
 

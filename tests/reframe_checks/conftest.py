@@ -210,7 +210,7 @@ class StandIn:
                 "-r", "-n", only,
                 "--exec-policy=serial", *options,
             ],
-            env=environment, cwd=self.project, capture_output=True, text=True, timeout=120,
+            env=environment, cwd=self.project, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         kept = sorted((campaign / "launches").glob("*/launch.json"))

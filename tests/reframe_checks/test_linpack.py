@@ -63,7 +63,7 @@ def listed(stand_in: StandIn, tier: str) -> set[str]:
             "RFM_PREFIX": str(stand_in.root / "reframe"), "STAND_IN": str(stand_in.root),
             "WYEAST_ROOT": str(stand_in.root), "WYEAST_IMAGES": "mpich-5.0.2", "WYEAST_TIER": tier,
         },
-        cwd=PROJECT, capture_output=True, text=True, timeout=120, check=True,
+        cwd=PROJECT, capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     return {
         " ".join(word.lstrip("%") for word in line.split()[2:5])
