@@ -1,6 +1,7 @@
 """The images as built: what is in them, and that they open and run for root and for others."""
 
 import json
+import math
 import os
 import pwd
 import shutil
@@ -188,9 +189,10 @@ def test_netpipe_is_of_the_image_s_mpi_and_of_sockets(mpi_image: Path) -> None:
     ], done.stderr  # fmt: skip
 
 
-#: Message sizes of the two programs of sockets, in bytes, and how often each is launched.
+#: Message sizes of the two programs of sockets, in bytes, and how often each is launched: so
+#: often at least, and at most where the machine has other work.
 SOCKET_SIZES = [1024, 4096, 16384, 65536]
-SOCKET_TURNS = 3
+SOCKET_TURNS, MOST_SOCKET_TURNS = 3, 15
 
 
 def netpipe_over_sockets(image: Path, folder: Path) -> dict[int, float]:
@@ -231,15 +233,19 @@ def echo_over_sockets(image: Path) -> dict[int, float]:
 def test_netpipe_over_sockets_agrees_with_ours(_built: None, tmp_path: Path) -> None:
     """Plausible, no more: the programs take turns, and the machine may have other work."""
     image = images.verify(PROJECT, "mpich-5.0.2")
+    # Other work only ever makes either slower, so the quickest turn of each is what counts.
+    ours, theirs = (dict.fromkeys(SOCKET_SIZES, math.inf) for _ in range(2))
     medians: list[float] = []
-    while len(medians) < 5 and not any(0.5 < median < 2 for median in medians):
-        ratios: list[float] = []
-        for _ in range(SOCKET_TURNS):
-            ours, theirs = echo_over_sockets(image), netpipe_over_sockets(image, tmp_path)
-            ratios += [ours[size] / theirs[size] for size in SOCKET_SIZES]
-        medians.append(statistics.median(ratios))
-        print(f"echo --via tcp over NPtcp: {medians[-1]:.2f} of", ratios)
-    assert any(0.5 < median < 2 for median in medians), medians
+    while len(medians) < SOCKET_TURNS or (
+        len(medians) < MOST_SOCKET_TURNS and not 0.5 < medians[-1] < 2
+    ):
+        for quickest, measured in (
+            (ours, echo_over_sockets(image)), (theirs, netpipe_over_sockets(image, tmp_path)),
+        ):  # fmt: skip
+            quickest.update({size: min(quickest[size], measured[size]) for size in SOCKET_SIZES})
+        medians.append(statistics.median(ours[size] / theirs[size] for size in SOCKET_SIZES))
+    print(f"echo --via tcp over NPtcp: {medians[-1]:.2f} of", ours, theirs)
+    assert 0.5 < medians[-1] < 2, (medians, ours, theirs)
 
 
 @pytest.mark.parametrize("of", ["mpich-5.0.2", INTEL])
