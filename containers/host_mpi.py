@@ -141,7 +141,7 @@ def check(
     taken = TAKEN.search(said)
     if not taken or not taken[2].startswith(f"{found.prefix}/"):
         raise PrefixError(
-            f"{name} takes {taken[2] if taken else 'no library'} even where {has} is bound in"
+            f"{name} takes {taken[2] if taken else 'no library'} even where {has} is bound"
         )
     too_new = re.search(r"version `(\S+)' not found \(required by (\S+)\)", said)
     if too_new:

@@ -108,7 +108,7 @@ class Emulation(Experiment):
         output = self.read_records()
         results = [r for r in output.results if isinstance(r, EmulatedApplication)]
         if len(results) != len(output.results):
-            raise SanityError("the output has results that are no emulations")
+            raise SanityError("the output has results that are not emulations")
         suite = SUITES[self.suite]
         found = [(r.application, r.graph, r.ranks, r.steps, r.iterations) for r in results]
         asked = [

@@ -29,7 +29,7 @@ NOT_TOLD = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an implementation in SI units; `value` is None where it is not told."""
+    """A parameter of an implementation in SI units; `value` is None where it is not known."""
 
     implementation: str
     name: str
@@ -71,7 +71,7 @@ def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
     of_line = f"between {line.first_bytes:,} and {line.last_bytes:,} bytes in {chosen.sweep.name}"
     if line in chosen.unfitted:
         # The next shorter line is of another protocol.
-        why = f"not told: no round has three sizes, one of them twice another, {of_line}"
+        why = f"not known: no round has three sizes, one of them twice another, {of_line}"
         return Parameter(name, "G", "", None, why, chosen.sweep.cells)
     beta = chosen.segments[-1].beta
     return Parameter(name, "G", "s/B", beta, f"beta {of_line}", chosen.sweep.cells)
@@ -171,7 +171,7 @@ def refused(one: Parameter) -> Parameter:
     if one.value is None or one.value.value > 0:
         return one
     why = (
-        f"not told: it comes out at {one.value.value:.3g} {one.unit}, which no time is; what "
+        f"not known: it comes out at {one.value.value:.3g} {one.unit}, which no time is; what "
         f"differs between launches is more than it. By {one.how}"
     )
     return Parameter(one.implementation, one.name, "", None, why, one.cells)
@@ -237,6 +237,6 @@ def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[Par
                 "CHECKS='Collectives.*suite=goptest'"
             )
         found += [
-            Parameter(name, key, "", None, f"not told: {why}") for key, why in lacking.items()
+            Parameter(name, key, "", None, f"not known: {why}") for key, why in lacking.items()
         ]
     return found

@@ -107,7 +107,7 @@ def line_table(one_way: Mapping[tuple[str, str], Rounds], only: str) -> Table | 
     )  # fmt: skip
     note = (
         "Latency and bandwidth: medians over launches of the smallest and the largest message. "
-        "Alpha, 1 / beta and n1/2: one line through all sizes asked for by least squares, as in "
+        "Alpha, 1 / beta and n1/2: one line through all requested sizes by least squares, as in "
         "ORNL 1996, even across a change of protocol; the long messages dominate it. " + AGREE
     )
     notes = [note]

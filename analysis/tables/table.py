@@ -145,7 +145,7 @@ class Table:
     """Rows of typed columns, and notes below them.
 
     `formula` says how all numbers were found, the notes where it is empty. A row without cells, as
-    one that says what was not told, is of its implementation's launches of `experiments`. `details`
+    one that says what is not known, is of its implementation's launches of `experiments`. `details`
     is the table that has the numbers that this one sums up.
     """
 

@@ -32,17 +32,17 @@ static const option options[] = {
      .help = "message sizes: what one rank sends to one other, or the vector that is reduced"},
     {.name = "scrub-bytes", .kind = OPTION_NUMBER, .value = &scrub_bytes, .initial = "0",
      .least = 0, .most = LARGEST_SCRUB,
-     .help = "before each iteration, untimed, go through so many bytes of other memory"},
+     .help = "before each iteration, untimed, go through this many bytes of other memory"},
     {.name = "page-offset", .kind = OPTION_NUMBER, .value = &page_offset, .initial = "0",
      .least = 0, .most = LARGEST_PAGE_OFFSET,
-     .help = "buffers begin so many bytes behind the beginning of a page, a multiple of 8"},
+     .help = "buffers begin this many bytes after the start of a page; a multiple of 8"},
     SAMPLING_OPTIONS(plan, "100", "barrier"),
 };
 
 static const program_description program = {
     "collective",
     "collective: the time of collective operations, in wyeast-records-2 (benchmarks/FORMAT.md).\n"
-    "An iteration ends when the last rank is through. Reductions are of doubles.\n",
+    "An iteration ends when the last rank has finished. Reductions are of doubles.\n",
     "mpiexec -n 4 collective --operation alltoall --group all --sizes 8 --sizes 8192",
     options, sizeof options / sizeof options[0]};
 
@@ -111,22 +111,22 @@ static void find_room(int rank, int ranks, size_t room[2])
 static const char *refusal(int ranks, complaint *about)
 {
     if (ranks < 2)
-        return "one rank forms the world, and a collective operation takes 2 at least";
+        return "the world has one rank, and a collective operation needs at least 2";
     if (is_chosen(&groups, "halves") && (ranks < 4 || ranks % 2)) {
-        complain(about, "--group halves: %d ranks have no two equal halves of 2 ranks or more",
+        complain(about, "--group halves: %d ranks have no two equal halves of at least 2 ranks",
                  ranks);
         return about->text;
     }
     if ((size_t)page_offset % sizeof(double)) {
-        complain(about, "--page-offset %lld: buffers hold doubles, so it is a multiple of %zu bytes",
-                 page_offset, sizeof(double));
+        complain(about, "--page-offset %lld: buffers hold doubles, so it must be a multiple of "
+                        "%zu bytes", page_offset, sizeof(double));
         return about->text;
     }
     for (size_t o = 0; o < operations.count; o++)
         for (size_t s = 0; s < sizes.count; s++) {
             if (find_collective(operations.names[o])->reduces &&
                 sizes.sizes[s] % sizeof(double)) {
-                complain(about, "--sizes %zu: %s reduces doubles, so its sizes are multiples of "
+                complain(about, "--sizes %zu: %s reduces doubles: the sizes must be multiples of "
                                 "%zu bytes", sizes.sizes[s], operations.names[o], sizeof(double));
                 return about->text;
             }
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     unsigned char *memory[3] = {page_aligned(room[0] + offset), page_aligned(room[1] + offset),
                                  page_aligned((size_t)scrub_bytes)};
     if (!memory[0] || !memory[1] || !memory[2])
-        leave_at_once(program.name, "no memory for messages of the asked sizes");
+        leave_at_once(program.name, "no memory for messages of the requested sizes");
     unsigned char *buffers[3] = {memory[0] + offset, memory[1] + offset, memory[2]};
     MPI_Comm halves;
     MPI_Comm_split(MPI_COMM_WORLD, rank * 2 >= ranks, rank, &halves);

@@ -80,7 +80,7 @@ static long long verify_reduction(const call *c, unsigned long long n, complaint
             right = least ? (other < right ? other : right) : right + other;
         }
         if (receive[i] != right)
-            return complain(about, "%s, %zu bytes: element %zu is %g on rank %d, right is %g",
+            return complain(about, "%s, %zu bytes: element %zu is %g on rank %d, not %g",
                             c->what->name, c->bytes, i, receive[i], c->first + c->rank, right);
     }
     return (long long)c->bytes;
@@ -107,7 +107,7 @@ long long verify_collective(void *context, unsigned long long n, complaint *abou
         long long wrong = find_difference(c->receive + sender * c->bytes, c->bytes,
                                           number, c->first + (int)sender);
         if (wrong >= 0)
-            return complain(about, "%s, %zu bytes: rank %d has wrong data of rank %d from byte "
+            return complain(about, "%s, %zu bytes: rank %d has rank %d's data wrong from byte "
                                    "%lld on", c->what->name, c->bytes, c->first + c->rank,
                             c->first + (int)sender, wrong);
         if ((int)sender != c->rank)

@@ -60,7 +60,7 @@ static void report_by_rank(const program_description *program, const communicati
     complaint what = {""};
     double *times = rank == 0 ? calloc(taken->count, sizeof *times) : NULL;
     if (rank == 0 && !times)
-        complain(&what, "no memory for the times that another rank took");
+        complain(&what, "no memory for another rank's times");
     refuse_together(program, rank == 0 && !times, &what);
     /* Options limit the iterations to what an int holds. */
     const int count = (int)taken->count;

@@ -9,7 +9,7 @@
 
 #define ESTIMATE_OPTION(variable)                                                                  \
     {.name = "estimate", .kind = OPTION_FLAG, .value = &(variable),                                \
-     .help = "time a few iterations only, and say how long all would take"}
+     .help = "time only a few iterations, and say how long all would take"}
 
 /* What a sweep would take, in seconds: at least, and with all iterations that --relative-width may
  * take and all points that --refine may add. */

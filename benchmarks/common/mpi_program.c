@@ -38,7 +38,7 @@ void end_program(const program_description *program, size_t results)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
     if (code)
-        fprintf(stderr, "%s: the output could not be written: the disk is full or closed\n",
+        fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",
                 program->name);
     free_options(program);
     leave_with_code_of_rank_0(code);

@@ -233,7 +233,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         }
         const size_t late_before = taken->discarded;
         if (all_agree(clock_went_back(&batch))) {
-            complain(about, "a rank's clock went back while it timed");
+            complain(about, "a rank's clock went backwards while it timed");
             goto out;
         }
         if (add_batch(operation, &batch, with_window, taken)) {

@@ -29,18 +29,18 @@ extern const char *const synchronisation_names[];
      .least = 0, .most = 100000000, .help = "untimed iterations before them"},                     \
     {.name = "relative-width", .kind = OPTION_FRACTION, .value = &(plan).relative_width,           \
      .initial = "0", .most = 10,                                                                   \
-     .help = "batches until the median's 95% interval, by its width, is this part of the median;"  \
+     .help = "batches until the width of the median's 95% interval is this part of the median;"  \
              " 0: one batch"},                                                                     \
     {.name = "most-iterations", .kind = OPTION_NUMBER, .value = &(plan).most_iterations,           \
      .initial = "1000000", .least = 1, .most = 100000000,                                          \
-     .help = "the most iterations of all batches together"},                                       \
+     .help = "the most iterations in all batches together"},                          \
     {.name = "synchronisation", .kind = OPTION_CHOICE, .value = &(plan).synchronisation,           \
      .initial = synchronisation_text, .names = synchronisation_names,                              \
      .help = "how the ranks begin an iteration"},                                                  \
     {.name = "raw", .kind = OPTION_FLAG, .value = &(plan).raw,                                     \
-     .help = "print the time of every iteration too"},                                             \
+     .help = "also print the time of every iteration"},                                            \
     {.name = "raw-by-rank", .kind = OPTION_FLAG, .value = &(plan).raw_by_rank,                     \
-     .help = "print also what each rank took for every iteration"},                                \
+     .help = "also print each rank's time of every iteration"},                                \
     ESTIMATE_OPTION((plan).estimate)
 
 /* What is timed. `run` is called by every rank; a rank that has no part in it returns at once.

@@ -254,7 +254,7 @@ int connect_ranks(int same_host, connection *found, complaint *about)
         close(listening);
     if (connected)
         return 0;
-    return complain(about, "rank 0 reaches rank 1 at none of the %d addresses of %s that are known",
+    return complain(about, "rank 0 cannot reach rank 1 at any of the %d known addresses of %s",
                     tried.count, server.name);
 }
 

@@ -106,7 +106,7 @@ static void send_and_await(partner *with)
         if (!with->numbered)
             drain(with, 0);
     }
-    fail(with, "got no echo of any of its attempts, each for half a second");
+    fail(with, "got no echo in any of its attempts of half a second each");
 }
 
 /* Whatever comes is sent back: what is not current is here because its echo was lost, or is late. */

@@ -42,9 +42,9 @@ static size_list sizes;
 
 static const option options[] = {
     {.name = "via", .kind = OPTION_CHOICES, .value = &chosen, .initial = "udp",
-     .names = way_names, .help = "how the bytes go"},
+     .names = way_names, .help = "how the bytes travel"},
     {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "8",
-     .help = "message sizes, by udp up to 65507"},
+     .help = "message sizes, with udp at most 65507"},
     SAMPLING_OPTIONS(plan, "100", "none"),
 };
 
@@ -70,7 +70,7 @@ static long long verify(void *context, unsigned long long n, complaint *about)
     partner *with = context;
     if (with->numbered) {
         if (memcmp(with->receive, &with->sequence, sizeof with->sequence) != 0)
-            return complain(about, "echo, %zu bytes: rank %d has a datagram of another number",
+            return complain(about, "echo, %zu bytes: rank %d has a datagram with another number",
                             with->bytes, with->rank);
         fill_pattern(with->receive, sizeof with->sequence, n, 0);
     }
@@ -101,11 +101,11 @@ static int is_chosen(const char *name)
 static const char *refusal(int ranks, complaint *about)
 {
     if (ranks != 2) {
-        complain(about, "%d rank(s) form the world, and an echo is between exactly 2", ranks);
+        complain(about, "the world has %d rank(s), and an echo needs exactly 2", ranks);
         return about->text;
     }
     if (is_chosen("udp") && largest_size(&sizes) > LARGEST_DATAGRAM) {
-        complain(about, "--sizes %zu: a datagram of udp has %d bytes at most", largest_size(&sizes),
+        complain(about, "--sizes %zu: a udp datagram has at most %d bytes", largest_size(&sizes),
                  LARGEST_DATAGRAM);
         return about->text;
     }
@@ -152,7 +152,7 @@ static void open_ways(partner *with)
     if (!is_chosen("memory"))
         return;
     if (!same_host)
-        complain(&about, "memory: the ranks are on different hosts, which have no memory in common");
+        complain(&about, "memory: the ranks are on different hosts, which share no memory");
     else
         with->region = share_memory(largest_size(&sizes), &about);
     if (!with->region)
@@ -193,8 +193,8 @@ static void report_losses(const partner *with)
     complaint about;
     MPI_Bcast(counts, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
     if (counts[2])
-        leave_together(program.name, "udp: the network doubled datagrams of less than 8 bytes, which "
-                       "have no number that would tell their echoes apart", EXIT_FAILED);
+        leave_together(program.name, "udp: the network duplicated datagrams below 8 bytes, which "
+                       "have no number to tell their echoes apart", EXIT_FAILED);
     if (counts[0] == 0)
         return;
     complain(&about, "udp: %llu of %llu datagrams had to be sent again, as no echo came in %g s",
@@ -236,11 +236,11 @@ int main(int argc, char **argv)
     with.receive = page_aligned(room);
     with.spare = page_aligned(LARGEST_DATAGRAM);
     if (!with.send || !with.receive || !with.spare)
-        leave_at_once(program.name, "no memory for messages of the asked sizes");
+        leave_at_once(program.name, "no memory for messages of the requested sizes");
     open_ways(&with);
     const size_t points = count_points(&with);
     if (points == 0)
-        leave_together(program.name, "nothing of what was asked for can be measured", EXIT_FAILED);
+        leave_together(program.name, "none of what was requested can be measured", EXIT_FAILED);
     begin_output(&program);
     announce_points(&program, points);
     for (size_t w = 0; w < chosen.count; w++) {

@@ -84,8 +84,8 @@ static int open_together(int rank, size_t bytes, complaint *about)
         return complain(about, "memory: no %zu bytes of /dev/shm on rank 0's node: %s", bytes,
                         strerror(created.reason));
     if (reason == ENOENT)
-        return complain(about, "memory: the ranks do not share /dev/shm, as in two containers that "
-                               "have one each");
+        return complain(about, "memory: the ranks do not share /dev/shm, as in two containers "
+                               "that have one each");
     return complain(about, "memory: rank 1 cannot open rank 0's file in /dev/shm: %s",
                     strerror(reason));
 }

@@ -17,7 +17,7 @@ static void fail(const partner *with, const char *what, const char *reason)
 
 static const char *reason_of_errno(void)
 {
-    return errno == EAGAIN || errno == EWOULDBLOCK ? "the other rank is silent for too long"
+    return errno == EAGAIN || errno == EWOULDBLOCK ? "the other rank was silent for too long"
                                                    : strerror(errno);
 }
 

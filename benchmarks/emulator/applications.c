@@ -105,7 +105,7 @@ static int share_ranks(const choice_list *texts, int *ranks, int world, complain
         sharing += ranks[a] == 0;
     }
     if (taken > world || (!sharing && taken < world))
-        return complain(about, "the applications take %lld ranks, and the world has %d", taken,
+        return complain(about, "the applications need %lld ranks, and the world has %d", taken,
                         world);
     const int left = world - (int)taken;
     for (size_t a = 0, place = 0; a < texts->count; a++) {

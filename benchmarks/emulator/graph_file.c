@@ -48,12 +48,12 @@ static int parse_ranks(position *at, char *const *words, size_t count)
     if (count != 2)
         return refuse_line(at, "write: ranks NUMBER");
     if (at->graph->ranks)
-        return refuse_line(at, "ranks stands here for the second time");
+        return refuse_line(at, "ranks is given for the second time");
     if (parse_whole(at, "ranks", words[1], 2, MOST_GRAPH_RANKS, &ranks))
         return -1;
     at->mean_given = calloc((size_t)ranks, 1);
     if (!at->mean_given)
-        return refuse_line(at, "no memory for so many ranks");
+        return refuse_line(at, "no memory for this many ranks");
     /* The other ranks' means are known to the caller only. */
     return reserve_ranks(at->graph, (int)ranks, -1.0, at->about);
 }
@@ -68,7 +68,7 @@ static int parse_compute(position *at, char *const *words, size_t count)
         parse_seconds(at, words[2], &seconds))
         return -1;
     if (at->mean_given[rank])
-        return refuse_line(at, "this rank's computing time stands in a line before");
+        return refuse_line(at, "an earlier line has this rank's computing time");
     at->mean_given[rank] = 1;
     at->graph->compute_mean[rank] = seconds;
     return 0;
@@ -87,7 +87,7 @@ static int parse_edge(position *at, char *const *words, size_t count)
     if (from == to)
         return refuse_line(at, "an edge from a rank to itself");
     if (at->graph->edge_count >= MOST_EDGES)
-        return refuse_line(at, "more edges than a graph may have, which are 1000000");
+        return refuse_line(at, "more than 1000000 edges, the most that a graph may have");
     return add_edge(at->graph, (edge){(int)from, (int)to, (size_t)bytes, at->line}, at->about);
 }
 
@@ -107,9 +107,9 @@ static int parse_line(position *at, char *line)
         return parse_ranks(at, words, count);
     const int is_edge = strcmp(words[0], "edge") == 0;
     if (!is_edge && strcmp(words[0], "compute") != 0)
-        return refuse_line(at, "a line begins with ranks, compute or edge");
+        return refuse_line(at, "a line must begin with ranks, compute or edge");
     if (!at->graph->ranks)
-        return refuse_line(at, "the first line is: ranks NUMBER");
+        return refuse_line(at, "the first line must be: ranks NUMBER");
     return is_edge ? parse_edge(at, words, count) : parse_compute(at, words, count);
 }
 
@@ -140,15 +140,15 @@ static int check_whole(position *at)
     if (!at->line)
         at->line = 1;
     if (!graph->ranks)
-        return refuse_line(at, "the file ends and has not said: ranks NUMBER");
+        return refuse_line(at, "the file has no line: ranks NUMBER");
     if (!graph->edge_count)
-        return refuse_line(at, "the file ends and has no edge");
+        return refuse_line(at, "the file has no edge");
     sort_edges(at->graph);
     for (size_t e = 1; e < graph->edge_count; e++)
         if (graph->edges[e].from == graph->edges[e - 1].from &&
             graph->edges[e].to == graph->edges[e - 1].to) {
             at->line = graph->edges[e].line;
-            return refuse_line(at, "this edge stands in a line before");
+            return refuse_line(at, "an earlier line has this edge");
         }
     return 0;
 }

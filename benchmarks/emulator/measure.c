@@ -203,7 +203,7 @@ static int check_bytes(const measurement *m, complaint *about)
         RUNS_OF_AN_ITERATION * (unsigned long long)(m->plan->iterations * m->plan->steps);
     const unsigned long long expected = steps * m->exchange.incoming_bytes;
     if (m->clock_went_back)
-        return complain(about, "application %d: the clock of rank %d went back", m->mine, m->rank);
+        return complain(about, "application %d: rank %d's clock went backwards", m->mine, m->rank);
     if (m->bytes[BYTES_RECEIVED] != expected)
         return complain(about, "application %d: rank %d received %llu bytes, and %llu were sent "
                                "to it", m->mine, m->rank, m->bytes[BYTES_RECEIVED], expected);
@@ -245,7 +245,7 @@ static int collect(const program_description *program, measurement *m, emulation
         for (size_t i = 0; i < TIME_COMPUTING * iterations; i++)
             if (!(measured->times[a * count + i] > 0.0))
                 return complain(about, "application %zu: a run took no time that the clock can "
-                                       "tell; give it more --steps", a);
+                                       "resolve; give it more --steps", a);
     return 0;
 }
 

@@ -138,7 +138,7 @@ long long verify_step(exchange *exchange, const computing *how, int application,
             find_difference(exchange->received + received->offset, received->bytes,
                             first + received->number, received->partner);
         if (wrong >= 0)
-            return complain(about, "application %d, %zu bytes: rank %d has wrong data of rank %d "
+            return complain(about, "application %d, %zu bytes: rank %d has rank %d's data wrong "
                                    "from byte %lld on", application, received->bytes,
                             exchange->rank, received->partner, wrong);
         compared += (long long)received->bytes;

@@ -124,7 +124,7 @@ static int verify_create(const border_exchange *e, complaint *about)
     int rank, kind, place[MOST_DIMENSIONS] = {0};
     MPI_Topo_test(e->made, &kind);
     if (kind != MPI_CART)
-        return complain(about, "MPI_Cart_create made a communicator that is no grid");
+        return complain(about, "MPI_Cart_create made a communicator without a grid");
     MPI_Comm_rank(e->made, &rank);
     MPI_Cart_coords(e->made, rank, l->dimensions, place);
     for (int d = 0; d < l->dimensions; d++)

@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks < 2)
-        leave_together(program.name, "one rank forms the world, and an exchange takes 2 at least",
+        leave_together(program.name, "the world has one rank, and an exchange needs at least 2",
                        EXIT_USAGE);
     for (size_t d = 0; d < dimensions.count; d++)
         if (dimensions.sizes[d] < 1 || dimensions.sizes[d] > MOST_DIMENSIONS) {

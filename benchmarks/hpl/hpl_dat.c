@@ -30,7 +30,7 @@ static const char help[] =
     "  --version, --help\n"
     "\n"
     "The matrix takes 8 N^2 bytes; an N that does not fit is refused. All other parameters are\n"
-    "those of Kearns 2003, Appendix A, but that the output goes to stdout, and that HPL 2 also\n"
+    "those of Kearns 2003, Appendix A, except that output goes to stdout, and that HPL 2 also\n"
     "asks for a process mapping: row-major, its default.\n"
     "\n"
     "example: hpl_dat --p 1 --q 2 --n 2000,4000 --nb 192 --output HPL.dat\n";
@@ -232,6 +232,6 @@ int main(int argc, char **argv)
     if (chosen.output)
         lost |= fclose(out) != 0;
     if (lost)
-        fprintf(stderr, PROGRAM ": the input could not be written: the disk is full or closed\n");
+        fprintf(stderr, PROGRAM ": the input could not be written: disk full or output closed\n");
     return lost;
 }

@@ -163,7 +163,7 @@ void end_benchmark(const program_description *program, const run_summary *summar
                     verified->failed ? verified->first.text : "nothing was compared");
         code = right ? EXIT_SOUND : EXIT_FAILED;
         if (fflush(stdout) || ferror(stdout)) {
-            fprintf(stderr, "%s: the output could not be written: the disk is full or closed\n",
+            fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",
                     program->name);
             code = EXIT_FAILED;
         }

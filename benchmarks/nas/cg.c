@@ -168,7 +168,7 @@ static void set_up(solver *s, const cg_reference *reference)
     s->order = reference->order;
     if (s->ranks > s->order) {
         complaint about;
-        complain(&about, "%d ranks for the %d rows of class %s: at most one rank a row", s->ranks,
+        complain(&about, "%d ranks for the %d rows of class %s: at most one rank per row", s->ranks,
                  s->order, chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }

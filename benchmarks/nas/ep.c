@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks > batches) {
         complaint about;
-        complain(&about, "%d ranks for the %lld batches of class %s: at most one rank a batch",
+        complain(&about, "%d ranks for the %lld batches of class %s: at most one rank per batch",
                  ranks, batches, chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }

@@ -211,7 +211,7 @@ static void verify_order(sorting *s, verification *v)
     free(sorted);
     if (s->rank != 0)
         return;
-    verify_whole(v, "the number of keys behind a larger one", all[0], 0);
+    verify_whole(v, "the number of keys after a larger one", all[0], 0);
     verify_whole(v, "the number of keys in order", all[1], 1LL << s->reference->log2_keys);
     verify_whole(v, "the sum of all keys in order less that of all keys", all[2], 0);
 }
@@ -239,7 +239,7 @@ static void set_up(sorting *s)
     s->buckets = 1 << s->reference->log2_buckets;
     s->shift = s->reference->log2_largest_key - s->reference->log2_buckets;
     if (s->ranks > s->buckets) {
-        complain(&about, "%d ranks for the %d buckets of class %s: at most one rank a bucket",
+        complain(&about, "%d ranks for the %d buckets of class %s: at most one rank per bucket",
                  s->ranks, s->buckets, chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }

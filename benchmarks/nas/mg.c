@@ -17,7 +17,7 @@ static const option options[] = {CLASS_OPTION};
 static const program_description program = {
     "nas_mg",
     "nas_mg: MG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
-    "A power of two of ranks, up to one for each 2 x 2 x 2 points.\n",
+    "The number of ranks is a power of two, up to one for each 2 x 2 x 2 points.\n",
     "mpiexec -n 4 nas_mg --class A", options, sizeof options / sizeof options[0]};
 
 /* Level 0 is the cube of 2 points in each dimension. */

@@ -134,7 +134,7 @@ static double check(const char *method, const solver *s, size_t systems, double 
     double all = own;
     const int wrong = s->singular || !(own < LARGEST_RESIDUAL);
     if (s->singular)
-        complain(&about, "rank %d, %s, N=%zu: a pivot is 0, and the matrix is not singular", rank,
+        complain(&about, "rank %d, %s, N=%zu: a pivot is 0, yet the matrix is not singular", rank,
                  method, s->order);
     else if (wrong)
         complain(&about, "rank %d, %s, N=%zu: the residual max|Ax-b| / (N max|A| max|x| eps), as "

@@ -24,7 +24,7 @@ static const option options[] = {
     {.name = "operation", .kind = OPTION_CHOICES, .value = &operations, .initial = "all",
      .names = operation_names, .help = "what rank 0 does to rank 1's memory"},
     {.name = "completion", .kind = OPTION_CHOICES, .value = &completions, .initial = "all",
-     .names = completion_names, .help = "how it begins and ends: fences, a lock, or by a group"},
+     .names = completion_names, .help = "how it begins and ends: with fences, a lock, or a group"},
     {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "8",
      .help = "message sizes in bytes; accumulate adds doubles"},
     SAMPLING_OPTIONS(plan, "100", "barrier"),
@@ -207,14 +207,14 @@ static void measure(access *a, void (*run)(void *))
 static const char *refusal(int ranks, complaint *about)
 {
     if (ranks != 2) {
-        complain(about, "%d ranks form the world, and one-sided operations are timed between "
+        complain(about, "the world has %d ranks, and one-sided operations are timed between "
                         "exactly 2", ranks);
         return about->text;
     }
     for (size_t o = 0; o < operations.count; o++)
         for (size_t s = 0; s < sizes.count; s++)
             if (is(operations.names[o], "accumulate") && sizes.sizes[s] % sizeof(double)) {
-                complain(about, "--sizes %zu: accumulate adds doubles, so its sizes are multiples "
+                complain(about, "--sizes %zu: accumulate adds doubles: the sizes must be multiples "
                                 "of %zu bytes", sizes.sizes[s], sizeof(double));
                 return about->text;
             }
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
     const size_t room = largest_size(&sizes);
     access a = {.rank = rank, .own = page_aligned(room), .exposed = page_aligned(room)};
     if (!a.own || !a.exposed)
-        leave_at_once(program.name, "no memory for messages of the asked sizes");
+        leave_at_once(program.name, "no memory for messages of the requested sizes");
     begin_output(&program);
     MPI_Group world;
     int other = 1 - rank;

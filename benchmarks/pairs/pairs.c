@@ -45,7 +45,7 @@ static const option options[] = {
 static const program_description program = {
     "pairs",
     "pairs: messages between pairs of ranks, in wyeast-records-2 (benchmarks/FORMAT.md).\n"
-    "An iteration is a round trip; with `window` so many messages one way and an empty answer;\n"
+    "An iteration is a round trip; with `window` several messages one way and an empty answer;\n"
     "with `exchange` one message each way at once.\n",
     "mpiexec -n 4 pairs --method window --partner bisection --sizes 8 --sizes 1000000",
     options, sizeof options / sizeof options[0]};
@@ -73,8 +73,8 @@ static int takes_all_ranks(int ranks)
 static const char *refusal(int ranks, complaint *about)
 {
     if (ranks < 2 || (!is_every() && ranks % 2)) {
-        complain(about, "%d rank(s) form the world, and pairs take %s", ranks,
-                 is_every() ? "2 at least" : "an even number");
+        complain(about, "the world has %d rank(s), and pairs need %s", ranks,
+                 is_every() ? "at least 2" : "an even number");
         return about->text;
     }
     for (size_t k = 0; k < pairs.count && !is_every(); k++)
@@ -147,7 +147,7 @@ static long long verify(void *context, unsigned long long n, complaint *about)
         long long wrong = find_difference(t->receive + m * t->bytes, t->bytes,
                                           n * messages_of(t) + m, t->partner);
         if (wrong >= 0)
-            return complain(about, "%s, %zu bytes: rank %d has wrong data of rank %d from byte "
+            return complain(about, "%s, %zu bytes: rank %d has rank %d's data wrong from byte "
                                    "%lld of message %zu on", t->method->name, t->bytes, t->rank,
                             t->partner, wrong, m);
     }
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     const size_t room = messages * largest_size(&sizes);
     unsigned char *send = page_aligned(room), *receive = page_aligned(room);
     if (!send || !receive)
-        leave_at_once(program.name, "no memory for messages of the asked sizes");
+        leave_at_once(program.name, "no memory for messages of the requested sizes");
     begin_output(&program);
     announce_points(&program, methods.count * turns(ranks) * sizes.count);
     for (size_t m = 0; m < methods.count; m++) {

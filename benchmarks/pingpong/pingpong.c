@@ -51,7 +51,7 @@ static const option options[] = {
      .help = "message sizes in bytes"},
     {.name = "refine", .kind = OPTION_FRACTION, .value = &refine_tolerance, .initial = "0",
      .most = 10,
-     .help = "also sizes between two, where the time is this part off the line between them;\n"
+     .help = "also time sizes between two where the time is off their line by this fraction;\n"
              "      0: none"},
     {.name = "iterations", .kind = OPTION_NUMBER, .value = &iterations, .initial = "100",
      .least = 1, .most = MOST_ITERATIONS, .help = "timed round trips for each pair and size"},
@@ -59,12 +59,12 @@ static const option options[] = {
      .most = MOST_ITERATIONS, .help = "untimed round trips before them"},
     {.name = "cache-bytes", .kind = OPTION_NUMBER, .value = &cache_bytes, .initial = "0",
      .least = 0, .most = LARGEST_CACHE,
-     .help = "send each message from another place, so many bytes in all, that none is in a cache"},
+     .help = "send each message from another place in this many bytes, so that none is in a cache"},
     {.name = "stride-bytes", .kind = OPTION_NUMBER, .value = &stride_bytes, .initial = "0",
      .least = 0, .most = LARGEST_STRIDE,
-     .help = "send doubles that are so many bytes apart, as a derived datatype; 0: contiguous"},
+     .help = "send doubles that are this many bytes apart, as a derived datatype; 0: contiguous"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &raw,
-     .help = "print the time of every iteration as well"},
+     .help = "also print the time of every iteration"},
     ESTIMATE_OPTION(estimate),
 };
 
@@ -294,7 +294,7 @@ static void refine_sizes(pingpong *p, const double *medians)
 static const char *refusal(int ranks, complaint *about)
 {
     if (ranks != 2) {
-        complain(about, "%d ranks form the world, and a ping-pong takes exactly 2: start it with "
+        complain(about, "the world has %d rank(s), and a ping-pong needs exactly 2: start it with "
                         "mpiexec -n 2 (and the mpiexec of the MPI it was built with)", ranks);
         return about->text;
     }
@@ -337,7 +337,7 @@ int main(int argc, char **argv)
     p.scratch = calloc((size_t)iterations, sizeof *p.scratch);
     double *medians = calloc(sizes.count, sizeof *medians);
     if (!p.send || !p.receive || !p.times || !p.scratch || !medians)
-        leave_at_once(program.name, "no memory for messages of the asked size and iterations");
+        leave_at_once(program.name, "no memory for the requested messages and iterations");
     begin_output(&program);
     begin_progress(&p.done, program.name, "points", pairs.count * sizes.count, seconds_now);
     for (size_t i = 0; i < pairs.count; i++) {

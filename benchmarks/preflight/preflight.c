@@ -28,9 +28,9 @@ static long long ranks_asked, hosts_asked, iterations;
 
 static const option options[] = {
     {.name = "ranks", .kind = OPTION_NUMBER, .value = &ranks_asked, .least = 1, .most = INT_MAX,
-     .help = "fail unless the world has so many ranks"},
+     .help = "fail unless the world has this many ranks"},
     {.name = "hosts", .kind = OPTION_NUMBER, .value = &hosts_asked, .least = 1, .most = INT_MAX,
-     .help = "fail unless the ranks are on so many hosts"},
+     .help = "fail unless the ranks are on this many hosts"},
     {.name = "iterations", .kind = OPTION_NUMBER, .value = &iterations, .initial = "100",
      .least = 1, .most = 1000000,
      .help = "round trips from rank 0 to each other rank with a message of 8 bytes; at most 10 of\n"
@@ -39,7 +39,7 @@ static const option options[] = {
 
 static const program_description program = {
     "preflight",
-    "preflight: see that the ranks form one world, where they are, and how they talk, in\n"
+    "preflight: check that the ranks form one world; show where they are and how they talk, in\n"
     "wyeast-records-2 (benchmarks/FORMAT.md). The latency is right in its order of magnitude;\n"
     "pingpong measures it properly.\n",
     "mpiexec -n 2 preflight --ranks 2 --hosts 1",
@@ -195,14 +195,14 @@ static void demand_world(const host *hosts, int ranks)
     complaint about;
     if (ranks_asked && ranks_asked != ranks) {
         complain(&about,
-                 "%d rank(s) formed a world, %lld were asked for; several worlds of one rank mean "
+                 "%d rank(s) formed a world, not %lld; several worlds of one rank mean "
                  "that the launcher and the image's MPI do not speak the same PMI",
                  ranks, ranks_asked);
         leave_together(program.name, about.text, EXIT_FAILED);
     }
     int distinct = count_distinct(hosts, ranks);
     if (hosts_asked && hosts_asked != distinct) {
-        complain(&about, "the ranks are on %d host(s), %lld were asked for", distinct,
+        complain(&about, "the ranks are on %d host(s), not %lld", distinct,
                  hosts_asked);
         leave_together(program.name, about.text, EXIT_FAILED);
     }

@@ -55,7 +55,7 @@ static char *find_library(void)
     char own[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length < 0)
-        leave(1, "where this program is cannot be told: %s", strerror(errno));
+        leave(1, "this program's own path cannot be found: %s", strerror(errno));
     own[length] = '\0';
     *strrchr(own, '/') = '\0';
     char *library = join(own, "/", LIBRARY);

@@ -33,13 +33,13 @@ static const option options[] = {
     {.name = "method", .kind = OPTION_CHOICES, .value = &asked.methods, .initial = "all",
      .names = method_names, .help = "by which calls a message is moved"},
     {.name = "route", .kind = OPTION_CHOICE, .value = &asked.route, .initial = "direct",
-     .names = route_names, .help = "from task to task, or over PVM's daemons"},
+     .names = route_names, .help = "from task to task, or through PVM's daemons"},
     {.name = "iterations", .kind = OPTION_NUMBER, .value = &asked.plan.iterations,
      .initial = "100", .least = 1, .most = 100000000, .help = "timed round trips"},
     {.name = "warmup", .kind = OPTION_NUMBER, .value = &asked.plan.warmup, .initial = "10",
      .least = 0, .most = 100000000, .help = "untimed round trips before them"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &asked.plan.raw,
-     .help = "print the time of every round trip too"},
+     .help = "also print the time of every round trip"},
     ESTIMATE_OPTION(asked.plan.estimate),
 };
 
@@ -231,7 +231,7 @@ static int run(echo_state *state, complaint *about)
         if (asked.plan.estimate)
             print_estimate(&state->estimated);
         if (print_end(stdout, asked.plan.estimate ? 0 : points))
-            return complain(about, "the output could not be written: the disk is full or closed");
+            return complain(about, "the output could not be written: disk full or output closed");
         return tell(state, &nothing, 0, about);
     }
     /* Task 0 is told of this one's end, which must not overtake the last message. */
@@ -245,7 +245,7 @@ static int tasks_as_asked(complaint *about)
     const char *ranks = getenv("PVM_RANKS");
     if (!ranks || strcmp(ranks, "2") == 0)
         return 0;
-    return complain(about, "the echo test is of 2 tasks; %.20s were asked for", ranks);
+    return complain(about, "the echo test needs 2 tasks, not %.20s", ranks);
 }
 
 int main(int argc, char **argv)

@@ -124,7 +124,7 @@ static int other_has_ended(const task_pair *pair, complaint *about)
         text[sizeof text - 1] = '\0';
         return complain(about, "the other task: %s", text);
     }
-    return complain(about, "the other task has ended before its time");
+    return complain(about, "the other task ended too early");
 }
 
 int receive_message(const task_pair *pair, message_calls calls, void *data, size_t bytes,
@@ -152,7 +152,7 @@ int receive_message(const task_pair *pair, message_calls calls, void *data, size
     if (tag != TAG_DATA || from != pair->other)
         return other_has_ended(pair, about);
     if ((size_t)length != bytes)
-        return complain(about, "a message of %d bytes came where one of %zu was due", length,
+        return complain(about, "a message of %d bytes came instead of one of %zu", length,
                         bytes);
     if (calls == BY_PSEND)
         return 0;
@@ -170,7 +170,7 @@ int check_route(const task_pair *pair, complaint *about)
         return 0;
     return complain(about, pair->route == ROUTE_DIRECT
                                ? "PVM has made no direct route between the tasks"
-                               : "PVM has made a direct route, where its daemons' was asked for");
+                               : "PVM has made a direct route instead of one through its daemons");
 }
 
 void leave_pair(const task_pair *pair, const char *sentence)

@@ -193,7 +193,7 @@ static long long verify(void *context, unsigned long long n, complaint *about)
         long long wrong = find_difference(e->receive + one->offset, one->bytes, n + i,
                                           one->source);
         if (wrong >= 0)
-            return complain(about, "message %zu, %zu bytes: rank %d has wrong data of rank %d from "
+            return complain(about, "message %zu, %zu bytes: rank %d has rank %d's data wrong from "
                                    "byte %lld on", i, one->bytes, e->rank, one->source, wrong);
         compared += (long long)one->bytes;
     }
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks < 2)
-        leave_together(program.name, "one rank forms the world, and an exchange takes 2 at least",
+        leave_together(program.name, "the world has one rank, and an exchange needs at least 2",
                        EXIT_USAGE);
     complaint about;
     if (most_bytes < least_bytes) {

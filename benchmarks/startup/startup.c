@@ -182,7 +182,7 @@ int main(int argc, char **argv)
         leave_together(PROGRAM, NULL, EXIT_SOUND);
     }
     if (ranks < 2) {
-        complain(&about, "%d rank forms the world, and nobody sends to it: start it with mpiexec "
+        complain(&about, "the world has %d rank, and nobody sends to it: start it with mpiexec "
                          "-n 2 or more (and the mpiexec of the MPI it was built with)", ranks);
         leave_together(PROGRAM, about.text, EXIT_USAGE);
     }
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 
     int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
     if (code)
-        fprintf(stderr, PROGRAM ": the output could not be written: the disk is full or closed\n");
+        fprintf(stderr, PROGRAM ": the output could not be written: disk full or output closed\n");
     free(times);
     leave_with_code_of_rank_0(code);
 }

@@ -237,7 +237,7 @@ static int check_header(const simulation *s, int file, const char *path,
                        "trajectory %llu checksum %16llx",
                &n[0], &n[1], &n[2], &n[3], &beta, &seed[1], &seed[0], &bytes, order, trajectory,
                checksum) != 11)
-        return complain(about, "--restart %.200s: is no checkpoint of su3", path);
+        return complain(about, "--restart %.200s: not a checkpoint of su3", path);
     if (memcmp(n, g->whole, sizeof n) != 0)
         return complain(about, "--restart %.200s: its lattice is %dx%dx%dx%d", path, n[0], n[1],
                         n[2], n[3]);

@@ -42,7 +42,7 @@ static int read_grid(geometry *g, const char *text, complaint *about)
     int used = 0, *n = g->grid;
     if (sscanf(text, "%dx%dx%dx%d%n", &n[0], &n[1], &n[2], &n[3], &used) != DIMENSIONS ||
         text[used] != '\0')
-        return complain(about, "--grid %.40s: must be four numbers, as 1x1x2x4", text);
+        return complain(about, "--grid %.40s: must be four numbers, such as 1x1x2x4", text);
     long long ranks = 1;
     for (int d = 0; d < DIMENSIONS; d++) {
         if (n[d] < 1 || n[d] > g->ranks)

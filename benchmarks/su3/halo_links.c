@@ -263,7 +263,7 @@ static long long compare_region(const halo_links *h, const region *r, int from, 
                                 return complain(about,
                                                 "rank %d has a wrong number in its border, from "
                                                 "rank %d, at (%d, %d, %d, %d), direction %d: %g, "
-                                                "right is %g",
+                                                "not %g",
                                                 g->rank, from, site[0], site[1], site[2], site[3],
                                                 mu, link[c], number_at(g, site, mu, c));
                     }

@@ -56,7 +56,7 @@ static const option options[] = {
     {.name = "exchange", .kind = OPTION_CHOICE, .value = &exchange, .initial = "ssend-irecv",
      .names = exchange_names, .help = "by which calls borders are exchanged"},
     {.name = "grid", .kind = OPTION_TEXT, .value = &grid, .initial = "",
-     .help = "ranks in x, y, z and t, as 1x1x2x4; if not given that of the least surface"},
+     .help = "ranks in x, y, z and t, such as 1x1x2x4; by default that with the least surface"},
     {.name = "precision", .kind = OPTION_CHOICE, .value = &precision, .initial = "double",
      .names = precision_names, .help = "of links and momenta; sums are always double"},
     {.name = "instructions", .kind = OPTION_CHOICE, .value = &instructions, .initial = "best",
@@ -64,11 +64,11 @@ static const option options[] = {
     {.name = "checkpoint", .kind = OPTION_TEXT, .value = &checkpoint, .initial = "",
      .help = "write the field to this file at the end"},
     {.name = "restart", .kind = OPTION_TEXT, .value = &restart, .initial = "",
-     .help = "go on from this file"},
+     .help = "continue from this file"},
     {.name = "check", .kind = OPTION_CHOICE, .value = &proof, .initial = "none",
      .names = proof_names, .help = "prove this after the warm-ups instead of measuring"},
     {.name = "raw", .kind = OPTION_FLAG, .value = &raw,
-     .help = "print the time of every trajectory too"},
+     .help = "also print the time of every trajectory"},
 };
 
 static const program_description program = {
@@ -135,7 +135,7 @@ static void measure(simulation *s, measurement *m)
         if (!(m->results[i].deviation <= deviation))
             deviation = m->results[i].deviation;
         if (!isfinite(m->results[i].delta_h) || !isfinite(m->results[i].plaquette)) {
-            complain(&about, "trajectory %zu: the energy is no number: the step is too long", i);
+            complain(&about, "trajectory %zu: the energy is not a number: the step is too long", i);
             leave_together(program.name, about.text, EXIT_FAILED);
         }
     }
@@ -145,7 +145,7 @@ static void measure(simulation *s, measurement *m)
     int clock_went_back = !(m->wall >= 0.0);
     for (size_t i = 0; i < m->trajectories; i++)
         clock_went_back |= !(m->times[i] >= 0.0);
-    complain(&about, "the clock went back");
+    complain(&about, "the clock went backwards");
     refuse_together(&program, clock_went_back, &about);
     MPI_Gather(&own[0], 1, MPI_DOUBLE, m->cpu, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Gather(&own[1], 1, MPI_DOUBLE, m->exchange, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);

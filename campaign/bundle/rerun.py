@@ -52,7 +52,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--again", action="store_true", help="measure again even if it was repeated already"
     )
     parser.add_argument(
-        "--host-mpi", metavar="PREFIX", help="use this MPI in place of one that was bound in"
+        "--host-mpi", metavar="PREFIX", help="use this MPI in place of the one that was bound"
     )
     parser.add_argument(
         "--most-bytes",

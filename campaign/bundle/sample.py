@@ -40,7 +40,7 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: Some of each section of the report.
 CELLS = "|".join(f"{name} {cells}" for name, one in experiments().items() for cells in one.sample)
 REPLACED = (
-    "paths and host names replaced, and what the kernel was told for init left out; "
+    "paths and host names replaced, and the kernel's arguments for init left out; "
     "all that was measured is as it was"
 )
 #: Where the first part of a path says nothing of a machine: the kernel's, a distribution's, an

@@ -1,4 +1,4 @@
-"""Numbers that cannot be. Each function returns a sentence with the numbers, or None.
+"""Impossible numbers. Each function returns a sentence with the numbers, or None.
 
 The thesis found its first program measuring more than 12.5 MB/s over a 100 Mbit/s link; a number
 above a physical limit is the most useful alarm that a measurement can have.

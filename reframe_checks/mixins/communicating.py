@@ -139,7 +139,7 @@ class Communicating(Experiment):
         output = self.read_records()
         found = output.communications()
         if len(found) != len(output.results):
-            raise SanityError("the output has results that are no communications")
+            raise SanityError("the output has results that are not communications")
         lacks = self.left_out()
         asked = [p for p in self.asked_points() if p.method.split(" ")[0] not in lacks]
         if not asked:

@@ -137,7 +137,7 @@ def test_lost_datagrams_are_sent_again(
     [
         ("missing", "40", "100", "had to be sent again"),
         ("missing", "3", "100", "lost more than 1% of its datagrams"),
-        ("doubled", "50", "4", "the network doubled datagrams"),
+        ("doubled", "50", "4", "the network duplicated datagrams"),
     ],
 )
 def test_too_faulty_network(
@@ -162,7 +162,7 @@ def test_doubled_datagrams_are_told_by_their_number(
 def test_memory_of_two_hosts_is_left_out(built: Built) -> None:
     command = f"hostname $(cat /proc/sys/kernel/random/uuid) && exec {built.build}/bin/echo"
     alone = built.run_command([*UNSHARE, "--uts", "sh", "-c", f"{command} --via memory"])
-    assert alone.returncode == 1 and "nothing of what was asked for can be measured" in alone.stderr
+    assert alone.returncode == 1 and "none of what was requested can be measured" in alone.stderr
     assert "left out: memory: the ranks are on different hosts" in alone.stderr
 
 
@@ -182,11 +182,11 @@ def test_memory_of_two_containers_is_left_out(built: Built) -> None:
 @pytest.mark.parametrize(
     ("arguments", "ranks", "sentence"),
     [
-        (["--sizes", "70000"], 2, "--sizes 70000: a datagram of udp has 65507 bytes at most"),
-        (["--via", "all", "--sizes", "65508"], 2, "--sizes 65508: a datagram of udp has 65507"),
+        (["--sizes", "70000"], 2, "--sizes 70000: a udp datagram has at most 65507 bytes"),
+        (["--via", "all", "--sizes", "65508"], 2, "--sizes 65508: a udp datagram has at most"),
         (["--via", "pigeon"], 2, "--via pigeon: "),
-        ([], 1, "1 rank(s) form the world, and an echo is between exactly 2"),
-        ([], 3, "3 rank(s) form the world, and an echo is between exactly 2"),
+        ([], 1, "the world has 1 rank(s), and an echo needs exactly 2"),
+        ([], 3, "the world has 3 rank(s), and an echo needs exactly 2"),
         (["--sizes", "-1"], 2, "--sizes -1: must be from 0"),
         (["--synchronisation", "rank0"], 2, "--synchronisation rank0: "),
     ],

@@ -167,19 +167,19 @@ def test_graph_of_a_file(built: Built, tmp_path: Path) -> None:
 
 
 BAD_FILES = [
-    ("", "1: the file ends and has not said: ranks NUMBER"),
-    ("\n# nothing\n\n", "3: the file ends and has not said: ranks NUMBER"),
-    ("ranks 2\n", "1: the file ends and has no edge"),
+    ("", "1: the file has no line: ranks NUMBER"),
+    ("\n# nothing\n\n", "3: the file has no line: ranks NUMBER"),
+    ("ranks 2\n", "1: the file has no edge"),
     ("ranks\n", "1: write: ranks NUMBER"),
     ("ranks 2 3\n", "1: write: ranks NUMBER"),
     ("ranks -2\n", "1: ranks -2: must be from 2 to 100000"),
     ("ranks 1\n", "1: ranks 1: must be from 2 to 100000"),
     ("ranks 99999999999999999999\n", "1: ranks 99999999999999999999: must be from 2"),
     ("ranks two\n", "1: ranks two: not a whole number"),
-    ("ranks 2\nranks 2\n", "2: ranks stands here for the second time"),
-    ("edge 0 1 8\nranks 2\n", "1: the first line is: ranks NUMBER"),
-    ("compute 0 1\n", "1: the first line is: ranks NUMBER"),
-    ("ranks 2\nnode 0\n", "2: a line begins with ranks, compute or edge"),
+    ("ranks 2\nranks 2\n", "2: ranks is given for the second time"),
+    ("edge 0 1 8\nranks 2\n", "1: the first line must be: ranks NUMBER"),
+    ("compute 0 1\n", "1: the first line must be: ranks NUMBER"),
+    ("ranks 2\nnode 0\n", "2: a line must begin with ranks, compute or edge"),
     ("ranks 2\nedge 0 1\n", "2: write: edge FROM TO BYTES"),
     ("ranks 2\nedge 0 1 2 3\n", "2: write: edge FROM TO BYTES"),
     ("ranks 2\nedge 0 1 2 3 4 5 6\n", "2: write: edge FROM TO BYTES"),
@@ -188,14 +188,14 @@ BAD_FILES = [
     ("ranks 2\nedge 1 1 8\n", "2: an edge from a rank to itself"),
     ("ranks 2\nedge 0 1 -8\n", "2: bytes -8: must be from 0 to 2147483647"),
     ("ranks 2\nedge 0 1 2147483648\n", "2: bytes 2147483648: must be from 0 to 2147483647"),
-    ("ranks 2\nedge 0 1 8\n\nedge 0 1 8\n", "4: this edge stands in a line before"),
+    ("ranks 2\nedge 0 1 8\n\nedge 0 1 8\n", "4: an earlier line has this edge"),
     ("ranks 2\ncompute 0\n", "2: write: compute RANK SECONDS"),
     ("ranks 2\ncompute 2 1\n", "2: rank 2: must be from 0 to 1"),
     ("ranks 2\ncompute 0 -1\n", "2: seconds -1: must be greater than 0"),
     ("ranks 2\ncompute 0 nan\n", "2: seconds nan: must be greater than 0"),
     ("ranks 2\ncompute 0 1e99\n", "2: seconds 1e99: must be greater than 0 and at most 3600"),
     ("ranks 2\ncompute 0 soon\n", "2: seconds soon: not a number"),
-    ("ranks 2\ncompute 0 1\ncompute 0 1\n", "3: this rank's computing time stands in a line"),
+    ("ranks 2\ncompute 0 1\ncompute 0 1\n", "3: an earlier line has this rank's computing time"),
     ("ranks 2\n#" + "x" * 200 + "\n", "2: the line is longer than 200 characters"),
     ("ranks 2\nedge 0 1\0 8\n", "2: the line is not text"),
 ]
@@ -291,8 +291,8 @@ def test_any_text_is_read_or_refused_with_a_line(
         (["--application", "farm:1"], 2, "--application: ranks 1: must be from 2"),
         (["--application", "ring:2"], 2, "--application: ranks 2: must be from 3"),
         (["--application", "farm:99999999999999999999"], 2, "must be from 2 to 100000"),
-        (["--application", "farm:3"], 2, "the applications take 3 ranks, and the world has 2"),
-        (["--application", "farm:2"], 3, "the applications take 2 ranks, and the world has 3"),
+        (["--application", "farm:3"], 2, "the applications need 3 ranks, and the world has 2"),
+        (["--application", "farm:2"], 3, "the applications need 2 ranks, and the world has 3"),
         (["--application", "farm", "--application", "farm"], 3,
          "1 of the world's 3 ranks are left for it, and it needs 2"),
         (["--application", "stencil"], 2, "2 of the world's 2 ranks are left"),
@@ -358,7 +358,7 @@ STEPS = ["--steps", "3", "--iterations", "2", "--compute-mean", "0.2"]
         ("int MPI_Isend(const void *b, int n, MPI_Datatype t, int d, int g, MPI_Comm c,\n"
          "              MPI_Request *r)\n"
          "{ ((unsigned char *)b)[n - 1] ^= 1; return PMPI_Isend(b, n, t, d, g, c, r); }",
-         "has wrong data of rank"),
+         "data wrong from byte"),
         # Less arrives than was sent.
         ("int MPI_Get_count(const MPI_Status *s, MPI_Datatype t, int *n)\n"
          "{ int code = PMPI_Get_count(s, t, n); *n -= 1; return code; }",
@@ -376,7 +376,7 @@ def test_a_clock_that_goes_back_is_found(one: Built, changed_clock: str) -> None
     """By ten seconds after a third of one, which is before the end however quick the start was."""
     done = one.run("emulator", *STEPS, LD_PRELOAD=changed_clock, CHANGED_CLOCK_BACK_AFTER="0.3")
     assert done.returncode == 1, done.stdout
-    assert "went back" in done.stderr and '"end"' not in done.stdout
+    assert "went backwards" in done.stderr and '"end"' not in done.stdout
 
 
 def test_help_and_version(one: Built) -> None:

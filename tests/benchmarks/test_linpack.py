@@ -255,7 +255,7 @@ def test_wrong_answers_are_seen(
     ("fault", "sentence"),
     [
         ("solution", r"linpack: rank 0, lapack, N=50: the residual .* is \S+ and must be below 16"),
-        ("pivot", r"linpack: rank 0, lapack, N=50: a pivot is 0, and the matrix is not singular"),
+        ("pivot", r"linpack: rank 0, lapack, N=50: a pivot is 0, yet the matrix is not singular"),
     ],
 )
 def test_timed_answers_are_examined_too(

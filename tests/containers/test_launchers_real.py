@@ -157,7 +157,7 @@ def test_two_launches_of_pvm_do_not_meet_and_failures_are_passed_on(
         127, "pvm_ranks: no-such-program: there is no such program in the image",
     )  # fmt: skip
     three = inside(pvm, "pvm_ranks", "-n", "3", "pvm_echo")
-    assert three.returncode == 2 and "pvm_echo: the echo test is of 2 tasks" in three.stderr
+    assert three.returncode == 2 and "pvm_echo: the echo test needs 2 tasks" in three.stderr
     # The second task fails where only a task that PVM has started does.
     other = tmp_path / "pvm_echo"
     other.write_text(
@@ -167,7 +167,7 @@ def test_two_launches_of_pvm_do_not_meet_and_failures_are_passed_on(
     other.chmod(0o755)
     done = inside(pvm, "pvm_ranks", "-n", "2", str(other), "--sizes", "1")
     assert done.returncode == 1 and '"record":"end"' not in done.stdout
-    assert "pvm_echo: the other task has ended before its time\n" in done.stderr
+    assert "pvm_echo: the other task ended too early\n" in done.stderr
     assert done.stderr.endswith("pvm_echo: from the other\n")
     assert inside(pvm, "pvm_echo").returncode == 1, "there is no daemon to join"
 

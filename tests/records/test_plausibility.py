@@ -103,14 +103,14 @@ def test_program_and_yardstick_scaled_alike_are_above_the_peak_of_the_site() -> 
     assert moved_beyond_launch([messages], 10.0, peak) is None
 
 
-#: What docs/method/plausibility.md says of each, in "Numbers that cannot be".
+#: What docs/method/plausibility.md says of each, in "Impossible numbers".
 DOCUMENTED = {
     "message_faster_than_memory": "below the time of one plain copy",
     "bandwidth_above_link": "or its median bandwidth is above the rate of the link",
     "echo_above_link": "of an echo without MPI, by PVM",
     "latency_above_link": "or in a preflight",
     "communication_above_link": "what has to cross it",
-    "time_below_clock_resolution": "below what the clock can tell apart",
+    "time_below_clock_resolution": "below what the clock can resolve",
     "rate_above_peak": "HPL's, that of",
     "npb_rate_above_peak": "NAS Parallel Benchmark by NPB's count",
     "computing_above_peak": "DGEMM's of all ranks together, or that of Linpack 100 or 1000",
@@ -124,7 +124,7 @@ DOCUMENTED = {
 
 def test_every_limit_is_in_the_method() -> None:
     method = (PROJECT / "docs/method/plausibility.md").read_text()
-    section = method.partition("## Numbers that cannot be\n")[2].partition("The thesis is the")[0]
+    section = method.partition("## Impossible numbers\n")[2].partition("The thesis is the")[0]
     limits = {
         name
         for name, function in vars(plausibility).items()
@@ -137,4 +137,4 @@ def test_every_limit_is_in_the_method() -> None:
     said = " ".join(section.split())
     assert {name: words for name, words in DOCUMENTED.items() if words not in said} == {}
     # Those of a profile and of start-up are with their records.
-    assert "in calls of MPI, by its profile, than it ran" in said and "are not in order" in said
+    assert "in calls of MPI, by its profile, than it ran" in said and "are out of order" in said

@@ -223,7 +223,7 @@ def test_a_line_that_no_round_can_be_fitted_to_is_told_and_gives_no_gap(tmp_path
     assert line.last_bytes == 524_288
     assert any("which is no row" in note for note in segment_table([model]).notes)
     gap = gap_per_byte([model])
-    assert gap is not None and gap.value is None and gap.how.startswith("not told: no round has")
+    assert gap is not None and gap.value is None and gap.how.startswith("not known: no round has")
 
 
 def test_one_line_through_all_sizes_is_by_those_asked_for(tmp_path: Path) -> None:
