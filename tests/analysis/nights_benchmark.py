@@ -9,23 +9,22 @@ docs/performance.md has a table of a run.
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
+from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, exponent
+
 PROJECT = Path(__file__).resolve().parents[2]
 #: Two implementations of 13 operations each.
 SERIES_OF_A_CELL = 26
 FEWEST, KEEP_NIGHTS = 40, 30
-MOST_EXPONENT, MOST_MEMORY_BYTES = 1.2, 2e9
+MOST_MEMORY_BYTES = 2e9
 RETENTION = """
 import sys
 from pathlib import Path
@@ -33,29 +32,6 @@ from campaign import retention
 found = retention.plan(Path(sys.argv[1]), "local", int(sys.argv[2]))
 assert not found.removals, found
 """
-
-
-@dataclass
-class Cost:
-    """What a command took: seconds on the clock and of processors, the most memory in bytes."""
-
-    wall_s: float
-    cpu_s: float
-    memory_bytes: int
-
-
-def cost_of(*words: str, allowed: tuple[int, ...] = (0,)) -> Cost:
-    """Run Python with these words; raise SystemExit where it ends with another code."""
-    begun = time.perf_counter()
-    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    child = os.posix_spawn(
-        sys.executable, [sys.executable, *words], dict(os.environ), file_actions=null
-    )
-    _, status, usage = os.wait4(child, 0)
-    if (code := os.waitstatus_to_exitcode(status)) not in allowed:
-        raise SystemExit(f"python {' '.join(words)} ended with {code}")
-    seconds = time.perf_counter() - begun
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def make(root: Path, nights: int, cells: int) -> Path:
@@ -139,13 +115,11 @@ def main() -> None:
             )  # fmt: skip
             found = costs(Path(temporary), Path(made.stdout.strip()))
         for name, cost in found.items():
-            exponent = math.nan
+            power = None
             if name in before and before[name] is not least[name]:
-                more, less = (one.cpu_s - least[name].cpu_s for one in (cost, before[name]))
-                # What is lost in the start's own scatter has not grown.
-                exponent = math.log(max(more, 0.1) / max(less, 0.1)) / math.log(nights / count)
-            told = "–" if math.isnan(exponent) else f"{exponent:.2f}"
-            if exponent > MOST_EXPONENT or cost.memory_bytes > MOST_MEMORY_BYTES:
+                power = exponent(before[name], cost, nights / count, least[name].cpu_s)
+            told = "–" if power is None else f"{power:.2f}"
+            if (power or 0) > MOST_EXPONENT or cost.memory_bytes > MOST_MEMORY_BYTES:
                 beyond.append(f"{name} at {nights:,} nights")
             print(
                 f"| {nights:,} | {cells * SERIES_OF_A_CELL} | `{name}` | {cost.wall_s:.1f} | "
