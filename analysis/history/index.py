@@ -64,9 +64,12 @@ ROWS = pl.Schema({
 })  # fmt: skip
 
 
-def stamp_of(folder: Path) -> str:
-    """Return what changes when a campaign does: times of its manifest and list of launches."""
-    parts = [str(VERSION), metrics_digest()]
+def stamp_of(folder: Path, digest: str | None = None) -> str:
+    """Return what changes when a campaign does: times of its manifest and list of launches.
+
+    `digest` is that of the metrics, where the caller knows it.
+    """
+    parts = [str(VERSION), digest or metrics_digest()]
     for path in (folder / "manifest.json", folder / "launches"):
         try:
             status = os.stat(path)
@@ -208,11 +211,22 @@ def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
 
 def as_stamped(frame: pl.DataFrame, stamps: dict[str, str]) -> pl.DataFrame:
     """Return the rows of the folders all of whose rows have the stamp of today."""
-    found = frame.select("folder", "stamp").unique().cast(pl.String).iter_rows()
+    found = of_folders(frame, "folder", "stamp").cast(pl.String).iter_rows()
     other = [folder for folder, stamp in found if stamps.get(folder) != stamp]
     if not other:
         return frame
     return frame.join(categories(folder=other), on="folder", how="anti", maintain_order="left")
+
+
+def of_folders(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return what rows have in some columns, each once, in their order.
+
+    Rows of a folder follow each other and have the same there, so that nothing is looked up for
+    most of them.
+    """
+    own = pl.col(names)
+    begin = frame.select(names).filter(pl.any_horizontal(own.ne_missing(own.shift())))
+    return begin.unique(maintain_order=True)
 
 
 def categories(**columns: Sequence[str]) -> pl.DataFrame:
@@ -335,13 +349,17 @@ def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) 
         folders = campaign_folders(runs)
         # Another user's folder may have any name, and tables hold text alone.
         strange = [folder.name for folder in folders if not folder.name.isprintable()]
-        stamps = {folder.name: stamp_of(folder) for folder in folders if folder.name not in strange}
+        digest = metrics_digest()
+        stamps = {
+            folder.name: stamp_of(folder, digest)
+            for folder in folders if folder.name not in strange
+        }  # fmt: skip
     except OSError as error:
         raise CampaignError(f"{runs} cannot be read: {error.strerror}") from None
     for name in strange:
         say(f"left out: {name!a}: its name is not plain text")
     frame = kept.clear() if rebuild else as_stamped(kept, stamps)
-    known = set(frame["folder"].unique())
+    known = set(of_folders(frame, "folder")["folder"])
     missing = [name for name in stamps if name not in known]
     unkept: str | None = None
     if missing and not rebuild:
@@ -373,17 +391,16 @@ def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFr
 
     Those of folders that hold a campaign which another one holds are left out.
     """
-    times = frame.filter(pl.col("campaign").is_not_null())
-    of_each = times.select("campaign", "folder", "created_utc").unique().cast(pl.String)
-    folders = of_each.sort("campaign", "folder")
+    of_each = of_folders(frame, "campaign", "folder", "created_utc").cast(pl.String)
+    folders = of_each.drop_nulls("campaign").sort("campaign", "folder")
     first = folders.group_by("campaign", maintain_order=True).first()
     for campaign, folder, _ in folders.join(first, on=["campaign", "folder"], how="anti").rows():
         say(f"left out: {folder}: a copy of {campaign}")
     # Folders are sorted, of which there are hundreds of times fewer than rows.
     order = first.sort("created_utc", "folder").select("folder").with_row_index("place")
-    return (
-        frame.filter(pl.col("cell").is_not_null())
-        .join(order.cast({"folder": pl.Categorical()}), on="folder", how="inner")
-        .sort("place", maintain_order=True)
-        .drop("place")
+    found = frame.filter(pl.col("cell").is_not_null()).join(
+        order.cast({"folder": pl.Categorical()}), on="folder", how="inner", maintain_order="left"
     )
+    if not found["place"].is_sorted():
+        found = found.sort("place", maintain_order=True)
+    return found.drop("place")

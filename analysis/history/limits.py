@@ -96,10 +96,10 @@ def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]
     """
     rows: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     own = series_of(campaign)
-    before = earlier_of_each(own, frame)
+    before = earlier_of_each(own, frame, LOOKED_THROUGH)
     for row in own:
         if key_of(row) in before:
-            folders = before[key_of(row)]["folder"].tail(LOOKED_THROUGH).to_list()
+            folders = before[key_of(row)]["folder"].to_list()
             rows[tuple(reversed(folders))].append(row)
     found = [
         f"{sentence}{of_cells(of, own)}"

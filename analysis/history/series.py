@@ -82,39 +82,55 @@ def by_series(frame: pl.DataFrame) -> BySeries:
     return frame.partition_by(*SERIES, maintain_order=True, include_key=False, as_dict=True)
 
 
-def earlier_of_each(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> BySeries:
+def earlier_of_each(
+    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, last: int | None = None
+) -> BySeries:
     """Return what a history has before a campaign of each of its rows' series, in order of time.
 
-    Without those of which there is nothing. All rows are one campaign's: the history is gone
-    through once.
+    Of each series that has something, its folders and levels, or so many of the last ones. All
+    rows are one campaign's: the history is gone through once.
     """
-    found = before(rows, frame, SERIES)
-    if found is None:
-        return {}
-    return by_series(found.filter(pl.col("campaign") != rows[0]["campaign"]))
-
-
-def before(
-    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, names: Sequence[str]
-) -> pl.DataFrame | None:
-    """Return the earlier rows that have in some columns what any of a campaign's rows has."""
     if not rows:
-        return None
-    keys = pl.DataFrame(
-        [[row[name] for name in names] for row in rows],
-        {name: frame.schema[name] for name in names}, orient="row",
-    )  # fmt: skip
-    return frame.filter(pl.col("created_utc") < rows[0]["created_utc"]).join(
-        keys.unique(), on=list(names), how="semi", maintain_order="left"
+        return {}
+    keys = keys_of(rows, frame, SERIES).with_row_index("series")
+    found = (
+        before(rows[0], frame)
+        .filter(pl.col("campaign") != rows[0]["campaign"])
+        .select(*SERIES, "folder", "level")
+        .join(keys, on=list(SERIES), how="inner", maintain_order="left")
+        .select("series", "folder", "level")
     )
+    if last is not None:
+        found = found.group_by("series", maintain_order=True).tail(last)
+    parts = found.partition_by("series", maintain_order=True, include_key=False, as_dict=True)
+    names = keys.select(*SERIES).rows()
+    return {names[number]: part for (number,), part in parts.items()}
+
+
+def before(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a history that are earlier than a campaign's, of its site and tier."""
+    return frame.filter(
+        pl.col("site") == row["site"],
+        pl.col("tier") == row["tier"],
+        pl.col("created_utc") < row["created_utc"],
+    )
+
+
+def keys_of(
+    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return what rows have in some columns, each once."""
+    values = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+    return pl.DataFrame(list(values), {name: frame.schema[name] for name in names}, orient="row")
 
 
 def other_clocks(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> dict[Any, str]:
     """Return in words how many campaigns timed rows' series with other clocks before, by series."""
-    names = [name for name in SERIES if name != "clock"]
-    found = before(rows, frame, names)
-    if found is None:
+    if not rows:
         return {}
+    names = [name for name in SERIES if name != "clock"]
+    keys = keys_of(rows, frame, names)
+    found = before(rows[0], frame).join(keys, on=names, how="semi")
     counts: dict[Any, list[tuple[str, int]]] = defaultdict(list)
     for *of, clock, count in found.group_by(*names, "clock").len().rows():
         if clock:
