@@ -151,7 +151,7 @@ performance: images ## what the platform costs: the same programs inside images 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On campaigns that are made up, in a temporary folder.
 SAMPLES ?= 1e5,1e6,1e7
-analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=1000,10000)
+analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=2500,10000)
 	@$(PYTHON) -m tests.analysis.scale_benchmark $(call option,--samples,SAMPLES)
 	@$(PYTHON) -m tests.analysis.nights_benchmark $(call option,--nights,NIGHTS)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)

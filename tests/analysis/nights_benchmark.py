@@ -89,7 +89,7 @@ def costs(root: Path, last: Path) -> dict[str, Cost]:
 def main() -> None:
     """Print a Markdown row for each number of nights and command; exit with 1 above the bounds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nights", default="1000,10000", help="how many, with commas")
+    parser.add_argument("--nights", default="2500,10000", help="how many, with commas")
     parser.add_argument("--series", type=int, default=390, help="how many each night has, about")
     parser.add_argument("--make", nargs=2, metavar=("FOLDER", "NIGHTS"), help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -94,3 +94,5 @@ def test_retention_reads_each_file_once(tmp_path: Path) -> None:
 def test_exponents_are_without_the_start(more: float, power: float) -> None:
     less = Cost(9.9, 2.0, 0)
     assert exponent(less, Cost(9.9, more, 0), 10, 1.0) == pytest.approx(power, abs=1e-3)
+    # A start of 40 s scatters by seconds.
+    assert exponent(Cost(9.9, 40.1, 0), Cost(9.9, 43.0, 0), 10, 40.0) == 0

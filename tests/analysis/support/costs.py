@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 #: What grows faster than this power of the work is a fault.
 MOST_EXPONENT = 1.2
-#: What is lost in the scatter of a start, in seconds of a processor: below it nothing has grown.
-LEAST_S = 0.2
+#: What is lost in the scatter of a start, in seconds of a processor and as a share of the start's:
+#: below both nothing has grown.
+LEAST_S, LEAST_SHARE = 0.2, 0.1
 
 
 @dataclass(frozen=True)
@@ -40,5 +41,6 @@ def exponent(less: Cost, more: Cost, times: float, start_s: float) -> float:
 
     `times` is how many times as much work `more` was.
     """
-    grown = max(more.cpu_s - start_s, LEAST_S) / max(less.cpu_s - start_s, LEAST_S)
+    least = max(LEAST_S, LEAST_SHARE * start_s)
+    grown = max(more.cpu_s - start_s, least) / max(less.cpu_s - start_s, least)
     return math.log(grown) / math.log(times)
