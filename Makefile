@@ -151,8 +151,9 @@ performance: images ## what the platform costs: the same programs inside images 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On campaigns that are made up, in a temporary folder.
 SAMPLES ?= 1e5,1e6,1e7
-analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000)
+analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=2500,10000)
 	@$(PYTHON) -m tests.analysis.scale_benchmark $(call option,--samples,SAMPLES)
+	@$(PYTHON) -m tests.analysis.nights_benchmark $(call option,--nights,NIGHTS)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
 simulated-designs: .wyeast/venv/.for-run ## what designs of a campaign decide in the same time, simulated (TRIALS=200, BUDGET=644: seconds)
@@ -189,9 +190,9 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 accept-references: .wyeast/venv/.for-run ## put a site's proposed references in effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
-bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, DRY_RUN=1)
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
-	    $(call option,--creator,CREATOR) $(call flag,--dry-run,DRY_RUN) \
+	    $(call option,--creator,CREATOR) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
 	    -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample

@@ -65,8 +65,8 @@ def table(
 ) -> None:
     """Print medians, ratios with intervals, and verdicts."""
     from analysis.comparison.answer import answer
-    from analysis.comparison.tables import side_by_side
-    from analysis.tables.terminal import console, paged, rich_table
+    from analysis.comparison.tables import one_below_the_other, side_by_side
+    from analysis.tables.terminal import console, fits, paged, print_table
 
     comparison = comparison_of(campaign, base)
     names = list(dict.fromkeys(cell.experiment for cell in comparison.cells))
@@ -76,15 +76,22 @@ def table(
         for name in [experiment] if experiment else names:
             series = [cell for cell in comparison.experiment(name) if cell.series]
             if series and not experiment:
-                screen.print(f"{name}: {len(series)} series, listed with --experiment {name}")
+                screen.print(
+                    f"{name}: {len(series)} series, listed with --experiment {name}",
+                    soft_wrap=True,
+                )
             if experiment or len(series) < len(comparison.experiment(name)):
-                screen.print(rich_table(side_by_side(comparison, name, bool(experiment))))
+                found = side_by_side(comparison, name, bool(experiment))
+                if not fits(found, screen.width):
+                    found = one_below_the_other(comparison, name, bool(experiment))
+                print_table(screen, found)
         screen.print(
             "For a range of message sizes, the median is for the largest message and the ratio "
-            "for all sizes."
+            "for all sizes.",
+            soft_wrap=True,
         )
         for sentence in answer(comparison):
-            screen.print(f"- {sentence}", highlight=False, markup=False)
+            screen.print(f"- {sentence}", highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command()

@@ -9,6 +9,7 @@ its references), nights with a confirmed regression, and nights that are not dec
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,28 +103,35 @@ def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
     return None
 
 
-def named_in(root: Path, name: str) -> Path | None:
-    """Return a file of the sites' data that names a campaign."""
-    for path in sorted((root / "site_configs").rglob("*.yaml")):
-        if name in path.read_text(errors="replace"):
-            return path.relative_to(root)
-    return None
+def texts_of_sites(root: Path) -> dict[Path, str]:
+    """Return the sites' data, each file read once, in the order of their paths."""
+    return {
+        path.relative_to(root): path.read_text(errors="replace")
+        for path in sorted((root / "site_configs").rglob("*.yaml"))
+    }
 
 
 def plan(root: Path, site: str, keep: int) -> RemovalPlan:
     """Return what is removed where the newest `keep` nights of a site stay whole."""
     all_of_site = nights_of(root, site)
-    own = [path for path, one in all_of_site.items() if one.night and not one.night.again_of]
+    own, again = [], defaultdict(list)
+    for path, one in all_of_site.items():
+        if one.night and one.night.again_of:
+            again[one.night.again_of].append(path)
+        elif one.night:
+            own.append(path)
+    texts: dict[Path, str] | None = None
     removals, kept = [], []
     for night in own[: max(0, len(own) - keep)]:
-        belonging = [night, *(path for path, one in all_of_site.items()
-                              if one.night and one.night.again_of == night.name)]  # fmt: skip
+        belonging = [night, *again[night.name]]
         left = [path for path in belonging if remains(path)]
         if not left:
             continue
         reason = reason_to_keep(root, night, all_of_site[night])
+        texts = texts_of_sites(root) if texts is None else texts
         for path in belonging:
-            if file := named_in(root, path.name):
+            file = next((file for file, text in texts.items() if path.name in text), None)
+            if file:
                 reason = f"{file} names {path.name}"
         if reason:
             kept.append(f"{night.name} stays whole: {reason}")

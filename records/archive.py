@@ -28,7 +28,8 @@ MOST_FILES = 2_000_000
 #: Of the list of digests and of what tar says of one file, which are read into memory.
 MOST_BYTES_OF_SUMS = 2**28
 MOST_BYTES_AT_ONCE = 2**24
-PLAIN_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")
+#: What a list of digests can name; surrogates stand for bytes that are no UTF-8.
+PLAIN_NAME = re.compile(r"[^\x00-\x1f\\\x7f\ud800-\udfff]+")
 
 
 class BundleError(Exception):
@@ -75,6 +76,28 @@ class Digested:
     def digest(self) -> str:
         """Return the SHA-256 of all that was read."""
         return self._hash.hexdigest()
+
+
+def refuse_beyond_limits(members: Mapping[str, Member], most: int = MOST_BYTES) -> None:
+    """Raise BundleError for files that `unpack` with the same limit would refuse."""
+    if len(members) > MOST_FILES:
+        raise BundleError(
+            f"it would hold {len(members)} files, and nobody could unpack it: at most {MOST_FILES} "
+            "are allowed; pack what belongs together, such as ReFrame's logs, into fewer files"
+        )
+    size = sum(member.size for member in members.values())
+    if size > most:
+        raise BundleError(
+            f"it would hold {size} bytes, and nobody could unpack it with the limit of {most}; "
+            "leave the images out, or raise the limit with MOST_BYTES= here and in the rerun"
+        )
+    # Of each file 64 digits, two spaces, its name and the end of the line.
+    listed = sum(67 + len(name.encode(errors="surrogateescape")) for name in members)
+    if listed > MOST_BYTES_OF_SUMS:
+        raise BundleError(
+            f"its list of digests would have {listed} bytes, and nobody could unpack it: at most "
+            f"{MOST_BYTES_OF_SUMS} are allowed; pack files with long names into fewer files"
+        )
 
 
 def sums_of(members: Mapping[str, Member]) -> dict[str, str]:
@@ -157,7 +180,9 @@ def place_of(info: tarfile.TarInfo, top: str | None) -> tuple[str, str]:
 def parse_sums(text: bytes) -> dict[str, str]:
     """Return the digests by name of a list; raise BundleError for a line that is none."""
     sums = {}
-    for number, line in enumerate(text.decode(errors="replace").splitlines(), 1):
+    lines = text.decode(errors="replace").removesuffix("\n")
+    # As sha256sum has lines: there are more signs than that at which Python ends one.
+    for number, line in enumerate(lines.split("\n") if lines else (), 1):
         found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if not found:
             raise BundleError(f"line {number} of its {SUMS} is not the digest of a file")

@@ -153,6 +153,11 @@ def group_table(comparison: Comparison) -> Table:
     return with_origin(table, comparison.campaign, names)
 
 
+def words_of(cell: Cell) -> str:
+    """Return the values of a cell's parameters, and its series."""
+    return " ".join([*map(str, cell.parameters.values()), cell.series]).rstrip()
+
+
 def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> Table:
     """Return an experiment's cells with all implementations, those of series where wanted.
 
@@ -180,7 +185,7 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
         found = [cell.estimates.get(name) for name in every]
         verdicts = [cell.verdicts.get(name) for name in others]
         values = (
-            " ".join([*map(str, cell.parameters.values()), cell.series]).rstrip(),
+            words_of(cell),
             *(of[-1].median if of else None for of in found),
             *(
                 value
@@ -191,6 +196,31 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
         rows.append(Row(values, cells=(cell_name(cell),)))
     title = f"{experiment}: {about['label']}, medians over launches"
     return Table(f"side-by-side-{experiment}", title, columns, rows)
+
+
+def one_below_the_other(comparison: Comparison, experiment: str, with_series: bool) -> Table:
+    """Return what `side_by_side` has with a row for each cell and implementation."""
+    about = metrics()[experiment]
+    columns = (
+        Column("cell", "cell"), Column("implementation", "implementation"),
+        Column("median", "median", PREFIXED, about["unit"]),
+        Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
+        Column("verdict", "verdict"),
+    )  # fmt: skip
+    rows = []
+    for cell in comparison.experiment(experiment):
+        if cell.series and not with_series:
+            continue
+        for name in comparison.implementations:
+            found, verdict = cell.estimates.get(name), cell.verdicts.get(name)
+            untold = "base" if name == comparison.base and found else "not measured"
+            values = (
+                words_of(cell), name, found[-1].median if found else None,
+                *(of_verdict(verdict) if verdict else (None, None, untold)),
+            )  # fmt: skip
+            rows.append(Row(values, name, (cell_name(cell),)))
+    title = f"{experiment}: {about['label']}, medians over launches, ratios to {comparison.base}"
+    return Table(f"one-below-the-other-{experiment}", title, columns, rows)
 
 
 def launch_table(campaign: Campaign) -> Table:

@@ -14,7 +14,7 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -56,11 +56,20 @@ COLUMNS: dict[str, Any] = {
     "oversubscribed": pl.Boolean, "sizes": pl.String, "clock": pl.String, "launches": pl.Int64,
     "level": pl.Float64, "deviation": pl.Float64,
 }  # fmt: skip
+#: What a history has of them in memory and in its file: of text, of which most rows have the same,
+#: a number for each word.
+ROWS = pl.Schema({
+    name: pl.Categorical() if kind == pl.String else kind for name, kind in COLUMNS.items()
+    if name not in ("launches", "deviation")
+})  # fmt: skip
 
 
-def stamp_of(folder: Path) -> str:
-    """Return what changes when a campaign does: times of its manifest and list of launches."""
-    parts = [str(VERSION), metrics_digest()]
+def stamp_of(folder: Path, digest: str | None = None) -> str:
+    """Return what changes when a campaign does: times of its manifest and list of launches.
+
+    `digest` is that of the metrics, where the caller knows it.
+    """
+    parts = [str(VERSION), digest or metrics_digest()]
     for path in (folder / "manifest.json", folder / "launches"):
         try:
             status = os.stat(path)
@@ -162,7 +171,7 @@ def write_kept(folder: Path, rows: list[dict[str, Any]], stamp: str) -> None:
 
 def read_kept(paths: list[Path]) -> pl.DataFrame:
     """Return the rows of many such files, with their campaigns' folders; none of damaged ones."""
-    empty = pl.DataFrame(schema=COLUMNS)
+    empty = pl.DataFrame(schema=ROWS)
     if not paths:
         return empty
     try:
@@ -180,7 +189,7 @@ def read_kept(paths: list[Path]) -> pl.DataFrame:
     })  # fmt: skip
     # A join takes a tenth of what replacing by a dictionary does.
     named = frame.drop("folder").join(folders, on="file", how="inner", maintain_order="left")
-    return named.select(COLUMNS.keys())
+    return named.select(ROWS.keys()).cast(ROWS)
 
 
 def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
@@ -194,10 +203,35 @@ def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
         runs / name / KEPT for name in stamps
         if name not in passed_over and not is_imported(runs / name)
     ]  # fmt: skip
-    frame = read_kept([path for path in paths if path.is_file()])
-    now = pl.DataFrame({"folder": list(stamps), "stamp": list(stamps.values())})
-    other = frame.join(now, on=["folder", "stamp"], how="anti").select("folder").unique()
-    return frame.join(other, on="folder", how="anti", maintain_order="left")
+    there = [path for path in paths if path.is_file()]
+    # In parts: text that is not yet numbers takes several times the memory.
+    parts = [read_kept(there[at : at + KEPT_EVERY]) for at in range(0, len(there), KEPT_EVERY)]
+    return as_stamped(pl.concat([pl.DataFrame(schema=ROWS), *parts]), stamps)
+
+
+def as_stamped(frame: pl.DataFrame, stamps: dict[str, str]) -> pl.DataFrame:
+    """Return the rows of the folders all of whose rows have the stamp of today."""
+    found = of_folders(frame, "folder", "stamp").cast(pl.String).iter_rows()
+    other = [folder for folder, stamp in found if stamps.get(folder) != stamp]
+    if not other:
+        return frame
+    return frame.join(categories(folder=other), on="folder", how="anti", maintain_order="left")
+
+
+def of_folders(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Return what rows have in some columns, each once, in their order.
+
+    Rows of a folder follow each other and have the same there, so that nothing is looked up for
+    most of them.
+    """
+    own = pl.col(names)
+    begin = frame.select(names).filter(pl.any_horizontal(own.ne_missing(own.shift())))
+    return begin.unique(maintain_order=True)
+
+
+def categories(**columns: Sequence[str]) -> pl.DataFrame:
+    """Return columns of words as a history has them."""
+    return pl.DataFrame(columns, dict.fromkeys(columns, pl.Categorical()))
 
 
 def kept_rows(folder: Path) -> list[dict[str, Any]]:
@@ -261,7 +295,7 @@ def index_of(runs: Path) -> Path:
 
 def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
     """Return the rows kept, and a sentence where the file is damaged; none where there is none."""
-    empty = pl.DataFrame(schema=COLUMNS)
+    empty = pl.DataFrame(schema=ROWS)
     try:
         # Root takes nobody's word but its own.
         if os.geteuid() == 0 and path.lstat().st_uid:
@@ -275,7 +309,7 @@ def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
     if digest.decode(errors="replace") != hashlib.sha256(body).hexdigest():
         return empty, f"{path} is damaged and is rebuilt"
     frame = pl.read_parquet(io.BytesIO(body))
-    return (frame, None) if frame.schema == pl.Schema(COLUMNS) else (empty, None)
+    return (frame, None) if frame.schema == ROWS else (empty, None)
 
 
 def write_index(path: Path, frame: pl.DataFrame) -> str | None:
@@ -315,22 +349,22 @@ def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) 
         folders = campaign_folders(runs)
         # Another user's folder may have any name, and tables hold text alone.
         strange = [folder.name for folder in folders if not folder.name.isprintable()]
-        stamps = {folder.name: stamp_of(folder) for folder in folders if folder.name not in strange}
+        digest = metrics_digest()
+        stamps = {
+            folder.name: stamp_of(folder, digest)
+            for folder in folders if folder.name not in strange
+        }  # fmt: skip
     except OSError as error:
         raise CampaignError(f"{runs} cannot be read: {error.strerror}") from None
     for name in strange:
         say(f"left out: {name!a}: its name is not plain text")
-    now = pl.DataFrame(
-        {"folder": list(stamps), "stamp": list(stamps.values())},
-        schema={"folder": pl.String, "stamp": pl.String},
-    )
-    frame = kept.clear() if rebuild else kept.join(now, on=["folder", "stamp"], how="semi")
-    known = set(frame["folder"].unique())
+    frame = kept.clear() if rebuild else as_stamped(kept, stamps)
+    known = set(of_folders(frame, "folder")["folder"])
     missing = [name for name in stamps if name not in known]
     unkept: str | None = None
     if missing and not rebuild:
         beside = kept_as_stamped(runs, {name: stamps[name] for name in missing})
-        frame = pl.concat([frame, beside])
+        frame = pl.concat([frame, beside]) if beside.height else frame
         known |= set(beside["folder"].unique())
         missing = [name for name in missing if name not in known]
     for start in range(0, len(missing), KEPT_EVERY):
@@ -339,9 +373,9 @@ def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) 
             for name in missing[start : start + KEPT_EVERY]
             for row in summarise(runs / name, stamps[name])
         ]
-        frame = pl.concat([frame, pl.DataFrame(rows, COLUMNS)])
+        frame = pl.concat([frame, pl.DataFrame(rows, ROWS)])
         unkept = write_index(path, frame)
-    if not missing and not frame.equals(kept):
+    if not missing and frame is not kept:
         unkept = write_index(path, frame)
     if unkept:
         say(unkept)
@@ -349,18 +383,24 @@ def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) 
         "folder", "sentence"
     ).iter_rows():  # fmt: skip
         say(f"left out: {folder}: {sentence}")
-    return without_copies(frame.filter(pl.col("campaign").is_not_null()), say)
+    return without_copies(frame.drop("stamp", "sentence"), say)
 
 
 def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFrame:
-    """Return the rows without those of folders that hold a campaign which another one holds."""
-    folders = frame.select("campaign", "folder").unique().sort("campaign", "folder")
+    """Return the rows of cells, in order of time.
+
+    Those of folders that hold a campaign which another one holds are left out.
+    """
+    of_each = of_folders(frame, "campaign", "folder", "created_utc").cast(pl.String)
+    folders = of_each.drop_nulls("campaign").sort("campaign", "folder")
     first = folders.group_by("campaign", maintain_order=True).first()
-    copies = folders.join(first, on=["campaign", "folder"], how="anti")
-    for campaign, folder in copies.iter_rows():
+    for campaign, folder, _ in folders.join(first, on=["campaign", "folder"], how="anti").rows():
         say(f"left out: {folder}: a copy of {campaign}")
-    return (
-        frame.join(copies, on="folder", how="anti")
-        .filter(pl.col("cell").is_not_null())
-        .sort("created_utc", "folder", maintain_order=True)
+    # Folders are sorted, of which there are hundreds of times fewer than rows.
+    order = first.sort("created_utc", "folder").select("folder").with_row_index("place")
+    found = frame.filter(pl.col("cell").is_not_null()).join(
+        order.cast({"folder": pl.Categorical()}), on="folder", how="inner", maintain_order="left"
     )
+    if not found["place"].is_sorted():
+        found = found.sort("place", maintain_order=True)
+    return found.drop("place")

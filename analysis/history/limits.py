@@ -16,9 +16,9 @@ import polars as pl
 
 from analysis.comparison.comparability import Difference, differences, refuses, rules
 from analysis.comparison.stolen_time import stolen_time
-from analysis.history.index import rows_of
+from analysis.history.index import categories, rows_of
 from analysis.history.lost_cells import UntoldCell, counted
-from analysis.history.series import earlier_of
+from analysis.history.series import earlier_of_each, key_of
 from analysis.history.two_campaigns import IncomparableError, known_differences
 from records.base import CampaignError
 from records.campaign import Campaign, measured_on, read_campaign
@@ -47,23 +47,34 @@ def without_refused(
         if any(not rule.experiments or row["experiment"] in rule.experiments for rule in refusing)
     ]  # fmt: skip
     forbidden: dict[tuple[str, str], Difference] = {}
-    for experiment in sorted({row["experiment"] for row in own}):
-        rows = frame.filter(
-            pl.col("experiment") == experiment, pl.col("site") == campaign.manifest.site
+    wanted = sorted({row["experiment"] for row in own})
+    measured = (
+        frame.filter(
+            pl.col("experiment").is_in(wanted), pl.col("site") == campaign.manifest.site
         )
-        for folder in rows["folder"].unique(maintain_order=True):
-            for one in differences(manifest_of(runs / folder), campaign.manifest.facts, []):
+        .group_by("folder", maintain_order=True)
+        .agg(pl.col("experiment").unique(maintain_order=True))
+    )  # fmt: skip
+    # Each manifest is read once, whatever was measured.
+    for folder, experiments in measured.iter_rows():
+        for one in differences(manifest_of(runs / folder), campaign.manifest.facts, []):
+            for experiment in experiments:
                 if refuses(one, experiment):
                     forbidden[folder, experiment] = one
+    if not forbidden:
+        return frame, []
     left = frame.join(
-        pl.DataFrame(list(forbidden), {"folder": pl.String, "experiment": pl.String}, orient="row"),
+        categories(
+            folder=[folder for folder, _ in forbidden],
+            experiment=[experiment for _, experiment in forbidden],
+        ),
         on=["folder", "experiment"], how="anti", maintain_order="left",
     )  # fmt: skip
     refused = []
+    before, still = earlier_of_each(own, frame), earlier_of_each(own, left)
     for row in own:
-        before = earlier_of(row, frame)
-        if not before.is_empty() and earlier_of(row, left).is_empty():
-            why = forbidden[before["folder"][-1], row["experiment"]]
+        if key_of(row) in before and key_of(row) not in still:
+            why = forbidden[before[key_of(row)]["folder"][-1], row["experiment"]]
             refused.append(
                 UntoldCell(row["cell"], row["experiment"], row["implementation"], why.sentence)
             )
@@ -85,10 +96,11 @@ def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]
     """
     rows: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     own = series_of(campaign)
+    before = earlier_of_each(own, frame, LOOKED_THROUGH)
     for row in own:
-        before = earlier_of(row, frame)["folder"].to_list()[-LOOKED_THROUGH:]
-        if before:
-            rows[tuple(reversed(before))].append(row)
+        if key_of(row) in before:
+            folders = before[key_of(row)]["folder"].to_list()
+            rows[tuple(reversed(folders))].append(row)
     found = [
         f"{sentence}{of_cells(of, own)}"
         for folders, of in rows.items()

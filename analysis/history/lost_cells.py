@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analysis.history.index import rows_of
+from analysis.history.index import of_folders, rows_of
 from records.base import CampaignError
 from records.campaign import Campaign
 from records.manifest import Manifest, read_manifest
@@ -110,7 +110,7 @@ def lost_since(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[Unto
     )
     found: list[UntoldCell] = []
     looked = 0
-    for folder in reversed(earlier["folder"].unique(maintain_order=True).to_list()):
+    for folder in reversed(of_folders(earlier, "folder")["folder"].to_list()):
         try:
             before = read_manifest(runs / folder)
         except CampaignError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "over
           "sizes", "clock")  # fmt: skip
 #: How many earlier campaigns a new one is held against at least.
 FEWEST_BEFORE = 3
+NO_LEVELS = pl.Series("level", [], pl.Float64)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,7 @@ class Series:
     implementation: str
     sizes: str
     clock: str
-    campaigns: list[str]
-    times: list[str]
+    campaigns: pl.Series
     levels: np.ndarray
     changes: list[Change]
     #: Whether so few campaigns could show a change at all.
@@ -72,29 +73,75 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in SERIES)
 
 
-def earlier_of(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a series that are earlier than a campaign's own, in order of time."""
-    return frame.filter(
-        *(pl.col(name) == row[name] for name in SERIES),
-        pl.col("campaign") != row["campaign"],
-        pl.col("created_utc") < row["created_utc"],
-    )
+#: Rows of a history by the series that they are of.
+BySeries = dict[tuple[Any, ...], pl.DataFrame]
 
 
-def other_clocks(row: Mapping[str, Any], frame: pl.DataFrame) -> str:
-    """Return in words how many campaigns timed a row's series with other clocks before."""
-    found = frame.filter(
-        *(pl.col(name) == row[name] for name in SERIES if name != "clock"),
-        ~pl.col("clock").is_in(["", row["clock"]]),
-        pl.col("created_utc") < row["created_utc"],
-    )
-    counts = found.group_by("clock").len().sort("clock").rows()
-    return ", ".join(f"{count} with {clock}" for clock, count in counts)
-
-
-def groups_of(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def by_series(frame: pl.DataFrame) -> BySeries:
     """Return the rows of each series, in the order in which series were begun."""
-    yield from frame.partition_by(*SERIES, maintain_order=True)
+    return frame.partition_by(*SERIES, maintain_order=True, include_key=False, as_dict=True)
+
+
+def earlier_of_each(
+    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, last: int | None = None
+) -> BySeries:
+    """Return what a history has before a campaign of each of its rows' series, in order of time.
+
+    Of each series that has something, its folders and levels, or so many of the last ones. All
+    rows are one campaign's: the history is gone through once.
+    """
+    if not rows:
+        return {}
+    keys = keys_of(rows, frame, SERIES).with_row_index("series")
+    found = (
+        before(rows[0], frame)
+        .filter(pl.col("campaign") != rows[0]["campaign"])
+        .select(*SERIES, "folder", "level")
+        .join(keys, on=list(SERIES), how="inner", maintain_order="left")
+        .select("series", "folder", "level")
+    )
+    if last is not None:
+        found = found.group_by("series", maintain_order=True).tail(last)
+    parts = found.partition_by("series", maintain_order=True, include_key=False, as_dict=True)
+    names = keys.select(*SERIES).rows()
+    return {names[number]: part for (number,), part in parts.items()}
+
+
+def before(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a history that are earlier than a campaign's, of its site and tier."""
+    return frame.filter(
+        pl.col("site") == row["site"],
+        pl.col("tier") == row["tier"],
+        pl.col("created_utc") < row["created_utc"],
+    )
+
+
+def keys_of(
+    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, names: Sequence[str]
+) -> pl.DataFrame:
+    """Return what rows have in some columns, each once."""
+    values = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
+    return pl.DataFrame(list(values), {name: frame.schema[name] for name in names}, orient="row")
+
+
+def other_clocks(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> dict[Any, str]:
+    """Return in words how many campaigns timed rows' series with other clocks before, by series."""
+    if not rows:
+        return {}
+    names = [name for name in SERIES if name != "clock"]
+    keys = keys_of(rows, frame, names)
+    found = before(rows[0], frame).join(keys, on=names, how="semi")
+    counts: dict[Any, list[tuple[str, int]]] = defaultdict(list)
+    for *of, clock, count in found.group_by(*names, "clock").len().rows():
+        if clock:
+            counts[tuple(of)].append((clock, count))
+    said = {}
+    for row in rows:
+        others = sorted(counts[tuple(row[name] for name in names)])
+        said[key_of(row)] = ", ".join(
+            f"{count} with {clock}" for clock, count in others if clock != row["clock"]
+        )
+    return said
 
 
 def history(frame: pl.DataFrame) -> list[Series]:
@@ -103,12 +150,12 @@ def history(frame: pl.DataFrame) -> list[Series]:
     The chance of even one change in all series together where none changes is at most 5%, if
     campaigns are independent of each other.
     """
-    parts = list(groups_of(frame))
-    level = level_of_each([rows.height for rows in parts], ALPHA)
+    parts = by_series(frame.select(*SERIES, "folder", "level"))
+    level = level_of_each([rows.height for rows in parts.values()], ALPHA)
     found = []
-    for rows in parts:
-        first = rows.row(0, named=True)
-        names, levels = rows["folder"].to_list(), rows["level"].to_numpy()
+    for key, rows in parts.items():
+        first = dict(zip(SERIES, key, strict=True))
+        names, levels = rows["folder"], rows["level"].to_numpy()
         points = change_points(levels, level)
         ends = [point.place for point in points]
         sign = direction(first["experiment"])
@@ -129,7 +176,7 @@ def history(frame: pl.DataFrame) -> list[Series]:
             Series(
                 first["site"], first["tier"], first["experiment"], first["cell"],
                 first["implementation"], first["sizes"], first["clock"], names,
-                rows["created_utc"].to_list(), levels, changes, least_chance(len(levels)) < level,
+                levels, changes, least_chance(len(levels)) < level,
             )
         )  # fmt: skip
     return found
@@ -168,16 +215,20 @@ def against_history(
     # Earlier campaigns of the series have the same clock, and about the same times.
     steps = {cell.name: cell for cell in measured_cells(campaign)}
     rows = []
-    for row in mine.iter_rows(named=True):
-        before = earlier_of(row, frame)
+    every = mine.rows(named=True)
+    earlier = earlier_of_each(every, frame)
+    short = [row for row in every if height_of(earlier, row) < FEWEST_BEFORE]
+    of_other_clocks = other_clocks(short, frame)
+    for row in every:
+        levels = earlier[key_of(row)]["level"] if key_of(row) in earlier else NO_LEVELS
         level = float(np.median(measured_again[key_of(row)]))
         margin = metrics()[row["experiment"]]["margin"]
         sign = direction(row["experiment"])
         ratio = against_earlier(
-            sign * level, sign * before["level"].to_numpy(), margin, mine.height,
+            sign * level, sign * levels.to_numpy(), margin, mine.height,
             steps[row["cell"]].step(row["implementation"]),
         )  # fmt: skip
-        if before.height < FEWEST_BEFORE and (others_of := other_clocks(row, frame)):
+        if others_of := of_other_clocks.get(key_of(row)):
             ratio = replace(ratio, counted=f"{ratio.counted} with {row['clock']}; {others_of}")
         unjudged = OVERSUBSCRIBED if row["oversubscribed"] else ""
         verdict = Verdict(
@@ -188,10 +239,15 @@ def against_history(
     return rows
 
 
+def height_of(earlier: BySeries, row: Mapping[str, Any]) -> int:
+    """Return how many earlier campaigns a row's series has."""
+    return earlier[key_of(row)].height if key_of(row) in earlier else 0
+
+
 def _own_rows(campaign: Campaign, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of a campaign that has them, in the columns of a history."""
     rows = pl.DataFrame(rows_of(campaign), {name: frame.schema[name] for name in frame.columns
-                        if name not in ("folder", "stamp", "sentence")})  # fmt: skip
+                        if name != "folder"})  # fmt: skip
     return rows.filter(pl.col("cell").is_not_null())
 
 

@@ -92,7 +92,7 @@ def nights_like(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
     # Both may have hyphens, so that their names together are those of other sites, too.
     return frame.filter(
         pl.col("site") == manifest.site,
-        pl.col("campaign").str.ends_with(f"Z-{manifest.site}-{manifest.name}"),
+        pl.col("campaign").cat.ends_with(f"Z-{manifest.site}-{manifest.name}"),
     )
 
 

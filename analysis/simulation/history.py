@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,40 +61,48 @@ def stdout_of(implementation: str, times: np.ndarray) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def write_campaign(runs: Path, number: int, slower: bool) -> None:
-    """Write a campaign's folder, the launches' numbers from its own seed."""
+def write_campaign(
+    runs: Path, number: int, slower: bool, cells: int = 1, name: str | None = None
+) -> Path:
+    """Write a campaign's folder and return it, the launches' numbers from its own seed."""
     random = np.random.default_rng(number)
     created = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(days=number)
-    folder = runs / f"{created:%Y%m%dT%H%M%SZ}-local-{number}"
+    name = name or str(number)
+    folder = runs / f"{created:%Y%m%dT%H%M%SZ}-local-{name}"
     (folder / "launches").mkdir(parents=True)
     manifest = {
-        "schema": MANIFEST_SCHEMA, "campaign": folder.name, "name": str(number), "site": "local",
+        "schema": MANIFEST_SCHEMA, "campaign": folder.name, "name": name, "site": "local",
         "tier": "quick", "created_utc": created.isoformat(), "finished_utc": created.isoformat(),
         "rounds": ROUNDS, "machine": {"cpu_model": None}, "software": {}, "commands": [],
         "order_seed": number, "inputs": {},
         "images": {name: {"sha256": digest_of(name)} for name in IMPLEMENTATIONS},
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    for number_of_round in range(1, ROUNDS + 1):
-        for implementation in IMPLEMENTATIONS:
-            times = 1e-5 * np.exp(NOISE * random.standard_normal(len(TIMED)))
-            if slower and implementation == IMPLEMENTATIONS[0]:
-                times[0] *= STEP
-            cell = "Collectives suite=simulated ranks=2"
-            name = f"round{number_of_round:03d}_{implementation}"
-            launch = {
-                "schema": LAUNCH_SCHEMA, "launch": name, "round": number_of_round, "position": 1,
-                "experiment": "Collectives", "parameters": {"suite": "simulated", "ranks": 2},
-                "cell": cell, "implementation": implementation,
-                "image_sha256": digest_of(implementation), "program": "collective",
-                "output_format": "wyeast-records-1", "ranks": 2, "nodes": 1, "site": "local",
-                "partition": "default", "tier": "quick", "command": "", "wall_s": 1.0,
-                "started_utc": created.isoformat(), "ended_utc": created.isoformat(),
-                "exit_code": 0, "outcome": "sound", "sentence": None, "reframe": {},
-            }  # fmt: skip
-            (folder / "launches" / name).mkdir()
-            (folder / "launches" / name / "launch.json").write_text(json.dumps(launch))
-            (folder / "launches" / name / "stdout").write_text(stdout_of(implementation, times))
+    for number_of_round, implementation, suite in product(
+        range(1, ROUNDS + 1), IMPLEMENTATIONS, range(cells)
+    ):
+        times = 1e-5 * np.exp(NOISE * random.standard_normal(len(TIMED)))
+        if slower and implementation == IMPLEMENTATIONS[0] and not suite:
+            times[0] *= STEP
+        parameters = {"suite": f"simulated{suite or ''}", "ranks": 2}
+        launch_name = f"round{number_of_round:03d}_{implementation}_{suite}"
+        launch = {
+            "schema": LAUNCH_SCHEMA, "launch": launch_name, "round": number_of_round,
+            "position": 1, "experiment": "Collectives", "parameters": parameters,
+            "cell": f"Collectives suite={parameters['suite']} ranks=2",
+            "implementation": implementation,
+            "image_sha256": digest_of(implementation), "program": "collective",
+            "output_format": "wyeast-records-1", "ranks": 2, "nodes": 1, "site": "local",
+            "partition": "default", "tier": "quick", "command": "", "wall_s": 1.0,
+            "started_utc": created.isoformat(), "ended_utc": created.isoformat(),
+            "exit_code": 0, "outcome": "sound", "sentence": None,
+            "reframe": {"name": launch_name},
+        }  # fmt: skip
+        (folder / "launches" / launch_name).mkdir()
+        (folder / "launches" / launch_name / "launch.json").write_text(json.dumps(launch))
+        stdout = folder / "launches" / launch_name / "stdout"
+        stdout.write_text(stdout_of(implementation, times))
+    return folder
 
 
 def processors_s() -> float:

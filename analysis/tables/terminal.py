@@ -1,14 +1,23 @@
-"""Tables on the terminal: as wide as it is, paged where they are longer than its screen."""
+"""Tables on the terminal: as wide as it is, paged where they are longer than its screen.
+
+No name and no number is ever cut. Where the columns do not fit beside each other, they come in
+blocks below each other, each with the columns that tell the rows apart; text goes on in the next
+line between words. Only a block that cannot be narrower is wider than the terminal.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from analysis.tables.table import Table
 
@@ -42,20 +51,111 @@ def paged(to: Console, pager: bool) -> Iterator[Console]:
         to.out(text, end="", highlight=False)
 
 
-def rich_table(table: Table) -> RichTable:
-    """Return a table as rich draws it."""
-    shown = RichTable(title=escape(table.title))
-    for column in table.shown:
-        right = column.kind.is_number
-        shown.add_column(escape(column.heading or ""), justify="right" if right else "left")
-    for row in table.rows:
-        shown.add_row(*map(escape, table.words(row)))
+@dataclass(frozen=True)
+class ColumnLayout:
+    """A column as it is drawn: its heading, its words, and how narrow it can be."""
+
+    heading: str
+    words: tuple[str, ...]
+    is_number: bool
+
+    @cached_property
+    def most(self) -> int:
+        """Return the width at which each line of it is one."""
+        return max(cell_len(line) for text in self._texts for line in text.splitlines() or [""])
+
+    @cached_property
+    def least(self) -> int:
+        """Return the width at which no number, and no word of a text, is cut."""
+        texts = [self.heading] if self.is_number else self._texts
+        words = [cell_len(word) for text in texts for word in text.split()]
+        numbers = self.words if self.is_number else ()
+        return max([1, *words, *(cell_len(one) for one in numbers)])
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return (self.heading, *self.words)
+
+
+#: What the frame takes of a line: of each column, and of the line.
+OF_COLUMN, OF_LINE = 3, 1
+
+
+def width_of(widths: Iterable[int]) -> int:
+    """Return how wide a table with columns of these widths is."""
+    return sum(width + OF_COLUMN for width in widths) + OF_LINE
+
+
+def layout(table: Table) -> list[ColumnLayout]:
+    """Return the columns that people see of a table."""
+    rows = [table.words(row) for row in table.rows]
+    return [
+        ColumnLayout(column.heading or "", tuple(row[place] for row in rows), column.kind.is_number)
+        for place, column in enumerate(table.shown)
+    ]
+
+
+def fits(table: Table, width: int) -> bool:
+    """Return whether all columns of a table fit beside each other without cutting anything."""
+    return width_of(column.least for column in layout(table)) <= width
+
+
+def keys_of(columns: Sequence[ColumnLayout]) -> int:
+    """Return how many columns tell the rows apart: the texts before the first number at least."""
+    texts = next((n for n, column in enumerate(columns) if column.is_number), len(columns))
+    for count in range(max(1, texts), len(columns)):
+        own = set(zip(*(column.words for column in columns[:count]), strict=True))
+        if len(own) == len(columns[0].words):
+            return count
+    return max(1, texts)
+
+
+def blocks(columns: Sequence[ColumnLayout], width: int) -> list[list[ColumnLayout]]:
+    """Return the columns in blocks that fit a width, as far as they can."""
+    if width_of(column.least for column in columns) <= width:
+        return [list(columns)]
+    count = keys_of(columns)
+    keys, found = list(columns[:count]), []
+    block = keys
+    for column in columns[count:]:
+        if block != keys and width_of(one.least for one in [*block, column]) > width:
+            found.append(block)
+            block = keys
+        block = [*block, column]
+    return [*found, block]
+
+
+def widths_of(columns: Sequence[ColumnLayout], width: int) -> list[int]:
+    """Return the widths of columns in a table of a width at most; the widest text gives way."""
+    found = [column.most for column in columns]
+    while width_of(found) > width:
+        wide = [place for place, one in enumerate(columns) if found[place] > one.least]
+        if not wide:
+            break
+        found[max(wide, key=lambda place: found[place])] -= 1
+    return found
+
+
+def drawn(columns: Sequence[ColumnLayout], width: int) -> RichTable:
+    """Return a block of columns as rich draws it."""
+    widths = widths_of(columns, width)
+    shown = RichTable(width=width_of(widths))
+    for column, own in zip(columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        shown.add_column(Text(column.heading), justify=justify, width=own)
+    for row in zip(*(column.words for column in columns), strict=True):
+        shown.add_row(*map(Text, row))
     return shown
 
 
 def print_table(screen: Console, table: Table) -> None:
-    """Print a table and its notes."""
-    screen.print(rich_table(table))
+    """Print a table, in blocks of columns where it does not fit, and its notes."""
+    columns = layout(table)
+    found = blocks(columns, screen.width)
+    for number, block in enumerate(found, 1):
+        part = f" ({number} of {len(found)} blocks of columns)" if len(found) > 1 else ""
+        screen.print(Text(f"{table.title}{part}", style="italic"), soft_wrap=True)
+        screen.print(drawn(block, screen.width), crop=False)
     for note in table.notes:
         screen.print(note, markup=False, highlight=False, soft_wrap=True)
 

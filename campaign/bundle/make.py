@@ -14,7 +14,14 @@ from campaign.bundle.crate import DEVELOPERS
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
 from records.acting_user import act_for, become, owner_of
-from records.archive import BundleError, read_sums, sums_of, write
+from records.archive import (
+    MOST_BYTES,
+    BundleError,
+    read_sums,
+    refuse_beyond_limits,
+    sums_of,
+    write,
+)
 from records.base import CampaignError
 from records.campaign import find_campaign
 from records.manifest import read_manifest
@@ -34,6 +41,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--creator", default=DEVELOPERS, help="who is to be cited for the data (%(default)s)"
     )
+    parser.add_argument(
+        "--most-bytes",
+        type=int,
+        default=MOST_BYTES,
+        help="largest size of the bundle unpacked, as whoever repeats it gives it (%(default)s)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="list what it would hold")
     return parser.parse_args(words)
 
@@ -47,6 +60,7 @@ def make(options: argparse.Namespace) -> int:
     become(owner_of(folder), ROOT)
     manifest = read_manifest(folder)
     bundle = gather(ROOT, folder, manifest, options.with_images, options.creator)
+    refuse_beyond_limits(bundle.members, options.most_bytes)
     name = f"{bundle.name}.tar.gz"
     out = Path(options.out) if options.out else ROOT / ".wyeast" / "bundles" / name
     if out.is_dir():

@@ -17,18 +17,22 @@ The last guard is reproducibility: `--exec-order=random` shuffles with the seed 
 
 A job script of this machine is started by its whole path, also where that has a space.
 
-Besides, checks are loaded quickly: to find who used a deprecated variable (its own), ReFrame reads
-the source of its whole call stack twice for each check that it makes; and it parses the references
-for each check, in Python. These were three quarters of the time that `reframe -l` takes.
+Besides, checks are loaded quickly: what ReFrame does again for each check is done once. To find who
+used a deprecated variable (its own), it reads the source of its whole call stack twice for each
+check that it makes; it parses the references in Python; it puts the variables into the class and
+converts their values; it looks whether all attributes can be copied; and it writes all of a check
+as JSON for each line of its log, whose format names none of that.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -39,7 +43,9 @@ import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
+from reframe.core.logging import CheckFieldFormatter
 from reframe.core.schedulers.slurm import SqueueJobScheduler
+from reframe.core.variables import VarSpace
 from reframe.frontend import cli
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
@@ -60,6 +66,13 @@ NOTHING_RAN = "every selected check was skipped, so nothing was measured; the re
 SQUEUE_PATIENCE_S = 60.0
 #: What checks have said that left themselves out when they were loaded.
 LEFT_OUT: set[str] = set()
+#: What files of references have, by their paths.
+PARSED: dict[str, Any] = {}
+#: Whether ReFrame accepts the checks of a class.
+VALID: dict[type, bool] = {}
+#: The classes that have their variables.
+INJECTED: set[type] = set()
+PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def left_out(module: Any) -> set[str]:
@@ -84,6 +97,15 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
 
     #: What all checks of the file that is being loaded say, where they leave themselves out.
     sentences: frozenset[str] = frozenset()
+
+    def _validate_check(self, check: Any) -> bool:
+        """Look at the first check of each class: the attributes of all have the same types.
+
+        One that cannot be copied after all is an error as soon as ReFrame copies it.
+        """
+        if type(check) not in VALID:
+            VALID[type(check)] = super()._validate_check(check)
+        return VALID[type(check)]
 
     def load_from_module(self, module: Any) -> list[Any]:
         """Load the checks of a module; note what they say if all leave themselves out."""
@@ -215,12 +237,38 @@ class WholePath:
 
 
 class QuickYaml:
-    """Stands in for the `yaml` module where ReFrame reads references: parses them by libyaml."""
+    """Stands in for the `yaml` module where ReFrame reads references: parses a file once."""
 
     @staticmethod
     def safe_load(stream: Any) -> Any:
-        """Return the content of a stream, as PyYAML's function of that name does."""
-        return yaml.load(stream, Loader=yaml.CSafeLoader)
+        """Return the content of a file, as PyYAML's function of that name does, by libyaml.
+
+        ReFrame takes what it needs of it and changes nothing.
+        """
+        name = stream.name
+        if name not in PARSED:
+            PARSED[name] = yaml.load(stream, Loader=yaml.CSafeLoader)
+        return PARSED[name]
+
+
+def inject(space: VarSpace, test: Any, of: type) -> None:
+    """Give a new test the values of its class's variables.
+
+    The class gets its variables with its first test: they stay, and so do their values, which are
+    converted whenever somebody sets one.
+    """
+    if of not in INJECTED:
+        INJECTED.add(of)
+        inject_with_class(space, test, of)
+        return
+    for name, variable in space.items():
+        if variable.is_defined():
+            value = variable._default_value
+            # What cannot change needs no copy.
+            test.__dict__[name] = value if type(value) in PLAIN else deepcopy(value)
+
+
+inject_with_class = VarSpace._inject
 
 
 def main() -> None:
@@ -237,6 +285,8 @@ def main() -> None:
     SqueueJobScheduler.poll = poll_until_answered
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
+    VarSpace._inject = inject
+    CheckFieldFormatter.formatMessage = logging.Formatter.formatMessage
     sys.argv[0] = "reframe"
     cli.main()
 

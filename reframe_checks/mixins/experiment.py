@@ -1,5 +1,6 @@
 """What every experiment has in common: ranks of one program, in an image, at a site."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,24 @@ def preflight_name(variant: int) -> str:
     """
     number = ContainerImage.variant_name(variant).removeprefix(ContainerImage.__name__)
     return f"Preflight{number}"
+
+
+@cache
+def preflights() -> dict[str, str]:
+    """Return ReFrame's names of the preflights by their images' implementations."""
+    variants = range(ContainerImage.num_variants)
+    infos = ((variant, ContainerImage.get_variant_info(variant)) for variant in variants)
+    return {info["params"]["implementation"]: preflight_name(variant) for variant, info in infos}
+
+
+@cache
+def interface_of(implementation: str) -> str:
+    """Return what the programs of an image call; raises ImageError.
+
+    Found once a process: each of an image's hundreds of checks asks, and images.lock has every
+    image.
+    """
+    return images.interface_of(ROOT, implementation)
 
 
 class Experiment(rfm.RunOnlyRegressionTest, RecordedCheck, Referenced):
@@ -70,7 +89,7 @@ class Experiment(rfm.RunOnlyRegressionTest, RecordedCheck, Referenced):
     @run_after("init")
     def leave_out_other_interfaces(self) -> None:
         """Leave out images that do not have the program; ReFrame does not list these variants."""
-        found = images.interface_of(ROOT, self.implementation())
+        found = interface_of(self.implementation())
         self.skip_if(
             found != self.interface,
             f"{self.implementation()} is an image of {found}, and {type(self).__name__} measures "
@@ -88,10 +107,8 @@ class Experiment(rfm.RunOnlyRegressionTest, RecordedCheck, Referenced):
         # The program is of MPI; a check of another interface looks at the world by itself.
         if not self.needs_preflight or self.interface != "mpi":
             return
-        for variant in range(ContainerImage.num_variants):
-            image = ContainerImage.get_variant_info(variant)
-            if image["params"]["implementation"] == self.implementation():
-                self.depends_on(preflight_name(variant), udeps.by_env)
+        if name := preflights().get(self.implementation()):
+            self.depends_on(name, udeps.by_env)
 
     def implementation(self) -> str:
         """Return the implementation's name."""

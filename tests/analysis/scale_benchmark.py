@@ -1,44 +1,21 @@
 """`python -m tests.analysis.scale_benchmark`: what ingest and report cost over a campaign's size.
 
 A synthetic campaign of each size is written into a temporary folder, then read by the commands that
-people use, each in a process of its own. docs/performance.md has a table of a run.
+people use, each in a process of its own. The exponent is that of the processor's time over the
+iterations, from one size to the next and without a command's start; one above 1.2 fails.
+docs/performance.md has a table of a run.
 """
 
 import argparse
 import os
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, exponent
 from tests.analysis.support.synthetic import SIZES, TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES_OF_A_LAUNCH = 1000
-
-
-@dataclass
-class Cost:
-    """What a command took: seconds on the clock and of processors, the most memory in bytes."""
-
-    wall_s: float
-    cpu_s: float
-    memory_bytes: int
-
-
-def cost_of(*words: str) -> Cost:
-    """Run a command of the analysis; raise SystemExit with its code where it fails."""
-    begun = time.perf_counter()
-    child = os.posix_spawn(
-        sys.executable, [sys.executable, "-m", "analysis", *words], dict(os.environ),
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-    )  # fmt: skip
-    _, status, usage = os.wait4(child, 0)
-    if code := os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"analysis {' '.join(words)} ended with {code}")
-    seconds = time.perf_counter() - begun
-    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
 def campaign_of(samples: int, folder: Path) -> tuple[Path, int, int]:
@@ -54,15 +31,18 @@ def campaign_of(samples: int, folder: Path) -> tuple[Path, int, int]:
 
 
 def main() -> None:
-    """Print a Markdown row for each size and command."""
+    """Print a Markdown row for each size and command; exit with 1 where one grows too fast."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", default="1e5,1e6", help="iterations in all, with commas")
     sizes = [round(float(text)) for text in parser.parse_args().samples.split(",")]
     os.environ["PYTHONPATH"] = str(PROJECT)
     print(
-        "| iterations | launches | command | wall (s) | processors (s) | memory (MB) | file (MB) |"
+        "| iterations | launches | command | wall (s) | processors (s) | memory (MB) | file (MB) "
+        "| exponent |\n|---|---|---|---|---|---|---|---|"
     )
-    print("|---|---|---|---|---|---|---|")
+    start_s = cost_of("-m", "analysis", "report", "--help").cpu_s
+    before: dict[str, tuple[int, Cost]] = {}
+    beyond = []
     for samples in sizes:
         with tempfile.TemporaryDirectory() as temporary:
             path, launches, iterations = campaign_of(samples, Path(temporary))
@@ -70,13 +50,24 @@ def main() -> None:
                 ("ingest", "tables/iterations.parquet"),
                 ("report", "report.html"),
             ):
-                cost = cost_of(command, str(path))
+                cost = cost_of("-m", "analysis", command, str(path))
                 size = (path / made).stat().st_size
+                told = "–"
+                if command in before and before[command][0] != iterations:
+                    fewer, less = before[command]
+                    power = exponent(less, cost, iterations / fewer, start_s)
+                    told = f"{power:.2f}"
+                    if power > MOST_EXPONENT:
+                        beyond.append(f"{command} of {iterations:,} iterations")
+                before[command] = (iterations, cost)
                 print(
                     f"| {iterations:,} | {launches:,} | `{command}` | {cost.wall_s:.1f} | "
-                    f"{cost.cpu_s:.1f} | {cost.memory_bytes / 1e6:,.0f} | {size / 1e6:.2f} |",
+                    f"{cost.cpu_s:.1f} | {cost.memory_bytes / 1e6:,.0f} | {size / 1e6:.2f} | "
+                    f"{told} |",
                     flush=True,
                 )
+    if beyond:
+        raise SystemExit(f"an exponent above {MOST_EXPONENT:g}: {', '.join(beyond)}")
 
 
 if __name__ == "__main__":

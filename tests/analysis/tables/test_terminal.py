@@ -1,19 +1,25 @@
 """Tables on the terminal: paged where they do not fit, never where nobody could turn a page."""
 
 import io
+from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from shutil import copytree, ignore_patterns
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
 from analysis.__main__ import app
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.metrics import metrics
+from analysis.comparison.tables import one_below_the_other, side_by_side
 from analysis.tables import terminal
-from analysis.tables.table import Column, Row, Table, digests, file_name
+from analysis.tables.table import COUNT, INTERVAL, Column, Row, Table, digests, file_name
 from records.campaign import read_campaign
 from records.sample import sample_folder
 
@@ -131,3 +137,85 @@ def test_show_lists_cells_and_refuses_what_is_none(sampled: Comparison) -> None:
     assert done.exit_code == 0 and done.stdout.count("\n") == len(sampled.cells) + 1
     done = CliRunner().invoke(app, ["show", str(SAMPLE), "no [cell]"])
     assert done.exit_code == 1 and "has no cell 'no [cell]'" in done.output
+
+
+def text_at(width: int, table: Table) -> list[str]:
+    """Return what stands between lines and spaces when a table is printed at a width."""
+    file = io.StringIO()
+    terminal.print_table(Console(file=file, width=width), table)
+    return file.getvalue().replace("│", " ").replace("┃", " ").split()
+
+
+def made_up(names: list[str]) -> Comparison:
+    """Return a comparison of these implementations whose every number is another one."""
+    base, *others = names
+
+    def cell(number: int) -> Any:
+        def verdict(place: int) -> Any:
+            ratio = 1 + (100 * number + place) / 1000
+            ends = SimpleNamespace(low=ratio - 0.5, high=ratio + 20)
+            of = SimpleNamespace(value=ratio, interval=None)
+            return SimpleNamespace(ratio=of, interval=ends, words="no difference shown")
+
+        medians = {name: [SimpleNamespace(median=(100 * number + place + 100) * 1e6)]
+                   for place, name in enumerate(names)}  # fmt: skip
+        return SimpleNamespace(
+            name=f"cell{number}", series="", parameters={"pair": "Send/Recv", "sizes": number},
+            estimates=medians, verdicts={name: verdict(n) for n, name in enumerate(others, 1)},
+        )  # fmt: skip
+
+    return cast(Comparison, SimpleNamespace(
+        implementations=names, base=base, experiment=lambda _: [cell(1), cell(2)]
+    ))  # fmt: skip
+
+
+NAMES = st.lists(
+    st.from_regex(r"[a-z]{2,24}-[0-9]{1,3}(\.[0-9]{1,4}){0,2}(\+[a-z]{1,12})?", fullmatch=True),
+    min_size=1, max_size=40, unique=True,
+)  # fmt: skip
+TWELVE = [f"openmpi-5.0.{number}+transport{number}" for number in range(12)]
+
+
+@settings(max_examples=25)
+@given(names=NAMES, width=st.integers(60, 250))
+@example(names=TWELVE, width=80)
+@example(names=TWELVE[:4], width=140)
+def test_no_name_and_no_number_is_cut_however_many_there_are(names: list[str], width: int) -> None:
+    comparison = made_up(names)
+    for table in (
+        side_by_side(comparison, "PointToPoint", False),
+        one_below_the_other(comparison, "PointToPoint", False),
+    ):
+        wanted = Counter(word for column in table.shown for word in (column.heading or "").split())
+        for row in table.rows:
+            wanted.update(word for words in table.words(row) for word in words.split())
+        assert not wanted - Counter(text_at(width, table)), (table.name, width)
+    # Each row has a number of its own: nothing is there in place of another.
+    assert len({table.words(row) for row in table.rows}) == 2 * len(names)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 40), st.integers(60, 250))
+def test_a_block_is_no_wider_than_the_terminal(count: int, width: int) -> None:
+    columns = (Column("cell", "cell"), *(
+        Column(f"of {n}", f"implementation-{n}", COUNT if n % 2 else INTERVAL) for n in range(count)
+    ))  # fmt: skip
+    values = (n if n % 2 else (n / 7, n * 1e6) for n in range(count))
+    table = Table("t", "title", columns, [Row(("range=long pair=Send/Recv", *values))])
+    file = io.StringIO()
+    terminal.print_table(Console(file=file, width=width), table)
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    # One block where all fits: no block without need.
+    blocks = sum("blocks of columns" in line for line in lines)
+    assert blocks == 0 if terminal.fits(table, width) else blocks > 1
+
+
+def test_keys_tell_the_rows_of_each_block_apart() -> None:
+    columns = (Column("a", "a"), Column("bytes", "bytes", COUNT), *(
+        Column(f"n{n}", f"number-{n}", COUNT) for n in range(20)
+    ))  # fmt: skip
+    rows = [Row(("same", size, *range(20))) for size in (1024, 2048)]
+    shown = text_at(60, Table("t", "title", columns, rows))
+    found = Counter(shown)
+    assert found["1024"] == found["2048"] == found["same"] / 2 > 1

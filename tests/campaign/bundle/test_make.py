@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from campaign.bundle import leaks, make
-from records.archive import Member
+from records import archive
+from records.archive import BundleError, Member
 from tests.campaign.bundle.conftest import NAME, Checkout, git
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -257,3 +258,48 @@ def test_nobody_is_named_in_the_archive(here: Checkout) -> None:
         for info in archive:
             assert (info.uid, info.gid, info.uname, info.gname) == (0, 0, "", "")
             assert info.mode == 0o644 and info.mtime == 1767225600
+
+
+@pytest.mark.parametrize("limit", ["MOST_FILES", "most", "MOST_BYTES_OF_SUMS"])
+def test_what_could_not_be_unpacked_is_not_packed(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits of both sides are the same, to the file and to the byte."""
+    members = {f"campaign/{n}\u2028ü": Member(b"1234567") for n in range(4)}
+    sums = archive.sums_of(members)
+    packed = tmp_path / "made.tar.gz"
+    archive.write(packed, NAME, members, sums, 0)
+    size = {
+        "MOST_FILES": len(members), "most": 7 * len(members),
+        "MOST_BYTES_OF_SUMS": len(archive.sums_text(sums)),
+    }[limit]  # fmt: skip
+    for room, fits in ((size, True), (size - 1, False)):
+        most = room if limit == "most" else archive.MOST_BYTES
+        if limit != "most":
+            monkeypatch.setattr(archive, limit, room)
+        folder = tmp_path / f"into{room}"
+        folder.mkdir()
+        if fits:
+            archive.refuse_beyond_limits(members, most)
+            assert archive.unpack(packed, folder, most) == (NAME, sums)
+            continue
+        with pytest.raises(BundleError, match=f"nobody could unpack it.*{room}"):
+            archive.refuse_beyond_limits(members, most)
+        with pytest.raises(BundleError):
+            archive.unpack(packed, folder, most)
+
+
+def test_a_bundle_beyond_the_limits_is_refused_before_anything_is_written(
+    here: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert make.arguments([NAME]).most_bytes == archive.MOST_BYTES
+    for words in ([], ["--dry-run"]):
+        assert make.main([NAME, "--most-bytes", "100", *words]) == 1
+        said = capsys.readouterr()
+        assert "nobody could unpack it with the limit of 100; " in said.err and not said.out
+    assert not (here.root / ".wyeast" / "bundles").exists()
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="cannot be the name of a file"):
+        archive.sums_of({"campaign/\udcff": Member(b"")})

@@ -1,0 +1,46 @@
+"""What a process takes, and how that grows: for the benchmarks of the analysis."""
+
+import math
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+#: What grows faster than this power of the work is a fault.
+MOST_EXPONENT = 1.2
+#: What is lost in the scatter of a start, in seconds of a processor and as a share of the start's:
+#: below both nothing has grown.
+LEAST_S, LEAST_SHARE = 0.2, 0.1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: seconds on the clock and of processors, the most memory in bytes."""
+
+    wall_s: float
+    cpu_s: float
+    memory_bytes: int
+
+
+def cost_of(*words: str, allowed: tuple[int, ...] = (0,)) -> Cost:
+    """Run Python with these words; raise SystemExit where it ends with another code."""
+    begun = time.perf_counter()
+    child = os.posix_spawn(
+        sys.executable, [sys.executable, *words], dict(os.environ),
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )  # fmt: skip
+    _, status, usage = os.wait4(child, 0)
+    if (code := os.waitstatus_to_exitcode(status)) not in allowed:
+        raise SystemExit(f"python {' '.join(words)} ended with {code}")
+    seconds = time.perf_counter() - begun
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def exponent(less: Cost, more: Cost, times: float, start_s: float) -> float:
+    """Return with which power of the work the processor's time grows, beyond that of a start.
+
+    `times` is how many times as much work `more` was.
+    """
+    least = max(LEAST_S, LEAST_SHARE * start_s)
+    grown = max(more.cpu_s - start_s, least) / max(less.cpu_s - start_s, least)
+    return math.log(grown) / math.log(times)

@@ -1,0 +1,114 @@
+"""What it takes to load the checks grows with the checks, and no faster: by counts."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import variable
+from reframe.core.variables import VarSpace
+
+from reframe_checks.bin.guards import INJECTED, inject
+from tests.reframe_checks.conftest import LABELS, PROJECT, StandIn
+from tests.sif_files import said, write_sif
+from tests.unmeasured import unmeasured
+
+#: ReFrame's command line with the guards; at its end it writes what it has done so often.
+COUNTING = """
+import json, sys
+from collections import Counter
+import yaml
+counts = Counter()
+def heard(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("images.lock"):
+        counts["locks"] += 1
+sys.addaudithook(heard)
+load = yaml.load
+def loaded(stream, Loader):
+    counts["references"] += str(getattr(stream, "name", "")).endswith("/references.yaml")
+    return load(stream, Loader)
+yaml.load = loaded
+from reframe.core.meta import RegressionTestMeta as Meta
+info = Meta.get_variant_info
+def informed(*words, **more):
+    counts["variants"] += 1
+    return info(*words, **more)
+Meta.get_variant_info = informed
+from reframe_checks.bin import guards
+target = sys.argv.pop(1)
+try:
+    guards.main()
+finally:
+    with open(target, "w") as file:
+        json.dump(counts, file)
+"""
+
+
+def counted(stand_in: StandIn, images: int) -> tuple[int, dict[str, int]]:
+    """Return how many checks of messages there are of so many images, and what loading them took.
+
+    All checks of the folder are the same in this, and take seconds.
+    """
+    lock = stand_in.root / "containers" / "images.lock"
+    entries = {}
+    for number in range(images):
+        name = f"mpich-5.0.{100 + number}"
+        labels = {**LABELS, "org.wyeast.implementation": name}
+        file = stand_in.root / ".wyeast" / "images" / f"{name}.sif"
+        write_sif(file, [said(labels)])
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        entries[name] = {"file": file.name, "sha256": digest, "labels": labels}
+    lock.write_text(json.dumps({"schema": "wyeast-images-1", "images": entries}))
+    checks = PROJECT / "reframe_checks"
+    target = stand_in.root / "counts.json"
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTING, target, "-c", checks / "point_to_point.py",
+         "-c", checks / "preflight.py", "-c", checks / "collectives.py", "-l"],
+        env={
+            **unmeasured(), "PYTHONPATH": str(PROJECT), "RFM_SYSTEM": "local",
+            "RFM_CONFIG_PATH": str(PROJECT / "site_configs"), "WYEAST_TIER": "quick",
+            "RFM_PREFIX": str(stand_in.root / "reframe"), "WYEAST_ROOT": str(stand_in.root),
+            "WYEAST_IMAGES": ",".join(entries), "PATH": os.environ["PATH"],
+        },
+        cwd=PROJECT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = [line for line in done.stdout.splitlines() if line.startswith("Found ")]
+    return int(found.split()[1]), json.loads(target.read_text())
+
+
+def test_loading_parses_references_once_and_looks_at_each_image_once(stand_in: StandIn) -> None:
+    few, of_few = counted(stand_in, 2)
+    many, of_many = counted(stand_in, 12)
+    assert many == 6 * few > 60
+    assert of_few["references"] == of_many["references"] == 1
+    # Each image's labels once, however many checks it has.
+    assert of_many["locks"] - of_few["locks"] == 10
+    # ReFrame asks for each check itself: as often for six times the images.
+    assert of_many["variants"] <= 6 * of_few["variants"]
+
+
+def test_checks_of_a_class_have_variables_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Made(rfm.RunOnlyRegressionTest):
+        words = variable(typ.List[str], value=["one"])
+        number = variable(int, value=1)
+
+    first, second, third = SimpleNamespace(), SimpleNamespace(), SimpleNamespace()
+    space = Made._rfm_var_space
+    monkeypatch.setattr(VarSpace, "_inject", inject)
+    space.inject(first, Made)
+    assert Made in INJECTED
+    space.inject(second, Made)
+    assert second.__dict__.keys() == first.__dict__.keys() and second.words == ["one"]
+    second.words.append("two")
+    Made.number = 2
+    space.inject(third, Made)
+    assert first.words == third.words == ["one"]
+    assert first.number == 1 and third.number == 2
