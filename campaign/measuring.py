@@ -279,14 +279,14 @@ def report_command(campaign: Path) -> list[str]:
 
 def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
     """Return what `python -m analysis` is asked for after a campaign."""
-    commands = [["ingest", str(campaign)], report_command(campaign), ["table", str(campaign)]]
+    commands = [["ingest", str(campaign)], report_command(campaign)]
     if study:
         commands.append(["study", study, str(campaign), "--page", "--no-tables"])
-    return commands
+    return [*commands, ["answer", str(campaign)]]
 
 
 def report(campaign: Path, study: str | None) -> bool:
-    """Make the tables and the report, print the table; return whether that went well.
+    """Make the tables and the report, print the answer; return whether that went well.
 
     Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
     cannot be written.

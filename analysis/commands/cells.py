@@ -1,4 +1,4 @@
-"""The command about one cell: every number of it, and the launches that it comes from."""
+"""Commands that say what a campaign found: in few lines, and of one cell every number."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from analysis.commands.campaigns import (
 )
 
 app = typer.Typer()
+
+
+@app.command()
+def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> None:
+    """Print the answer in few lines: what differs, what is open and what would decide it."""
+    from analysis.report.ending import ending
+
+    for line in ending(comparison_of(campaign, base)):
+        print(line)
 
 
 @app.command()
