@@ -66,7 +66,7 @@ def table(
     """Print medians, ratios with intervals, and verdicts."""
     from analysis.comparison.answer import answer
     from analysis.comparison.tables import side_by_side
-    from analysis.tables.terminal import console, paged, rich_table
+    from analysis.tables.terminal import console, paged, print_table
 
     comparison = comparison_of(campaign, base)
     names = list(dict.fromkeys(cell.experiment for cell in comparison.cells))
@@ -78,11 +78,7 @@ def table(
             if series and not experiment:
                 screen.print(f"{name}: {len(series)} series, listed with --experiment {name}")
             if experiment or len(series) < len(comparison.experiment(name)):
-                screen.print(rich_table(side_by_side(comparison, name, bool(experiment))))
-        screen.print(
-            "For a range of message sizes, the median is for the largest message and the ratio "
-            "for all sizes."
-        )
+                print_table(screen, side_by_side(comparison, name, bool(experiment)))
         for sentence in answer(comparison):
             screen.print(f"- {sentence}", highlight=False, markup=False)
 

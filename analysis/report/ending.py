@@ -70,7 +70,7 @@ def differences(comparison: Comparison) -> list[tuple[str, Verdict]]:
     """
     every = [(cell.name, one) for cell in comparison.cells for one in cell.verdicts.values()]
     every += [
-        (f"{group.name} ({one.cells} series)", one)
+        (f"{group.name} ({one.cells} of {len(group.cells)} series)", one)
         for group in comparison.groups
         for one in group.verdicts.values()
         if one.cells > 1
