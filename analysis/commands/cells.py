@@ -10,6 +10,7 @@ from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
     PagerOption,
+    campaign_of,
     comparison_of,
     fail,
 )
@@ -24,6 +25,30 @@ def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> No
 
     for line in ending(comparison_of(campaign, base)):
         print(line)
+
+
+@app.command()
+def winners(
+    campaigns: Annotated[
+        list[str] | None, typer.Argument(help="campaigns of one site and tier (latest)")
+    ] = None,
+    pager: PagerOption = True,
+) -> None:
+    """Print which implementation to use for what, by comparing every two of them."""
+    from analysis.comparison.winners import winners_table
+    from analysis.tables.terminal import show
+
+    found = [campaign_of(name) for name in campaigns or ["latest"]]
+    places = {(one.manifest.site, one.manifest.tier): one.path.name for one in found}
+    if len(places) > 1:
+        of = "; ".join(f"{name}: {site}, {tier}" for (site, tier), name in places.items())
+        fail(f"these campaigns are not of one site and tier: {of}")
+    if len({one.path.resolve() for one in found}) < len(found):
+        fail("a campaign is named twice; each counts once")
+    table = winners_table(found)
+    if not table.rows:
+        fail("no two implementations have sound launches that can be compared")
+    show(table, pager)
 
 
 @app.command()

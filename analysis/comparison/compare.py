@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from analysis.comparison.cells import Limited, Values, measured_cells
+from analysis.comparison.cells import Limited, MeasuredCell, Values, measured_cells
 from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.launch_names import LaunchNames, cell_name
@@ -300,13 +300,51 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     Raises ValueError when the base is not in the campaign.
     """
     data = measured_cells(campaign)
-    implementations = sorted({name for cell in data for name in (*cell.values, *cell.limited)})
+    implementations = implementations_of(data)
     chosen = base or (implementations[0] if implementations else "")
     if base and base not in implementations:
         raise ValueError(
             f"{base} was not measured in {campaign.path.name}; choose one of: "
             f"{', '.join(implementations)}"
         )
+    comparison = uncorrected(campaign, data, chosen, implementations)
+    correct_families([comparison])
+    return comparison
+
+
+def compare_all_pairs(campaign: Campaign) -> list[Comparison]:
+    """Compare every two implementations once: each with those after it in the alphabet.
+
+    Holm's correction is over one family per experiment, of all pairs. Of fewer than two
+    implementations there is no comparison.
+    """
+    data = measured_cells(campaign)
+    names = implementations_of(data)
+    pairs = [(base, names[place:]) for place, base in enumerate(names[:-1], 1)]
+    comparisons = [uncorrected(campaign, data, base, others) for base, others in pairs]
+    correct_families(comparisons)
+    return comparisons
+
+
+def implementations_of(data: Sequence[MeasuredCell]) -> list[str]:
+    """Return the implementations that were measured, in the order of the alphabet."""
+    return sorted({name for cell in data for name in (*cell.values, *cell.limited)})
+
+
+def correct_families(comparisons: Sequence[Comparison]) -> None:
+    """Make the claims of each experiment's verdicts, which are one family in all comparisons."""
+    for experiment in metrics():
+        family = []
+        for one in comparisons:
+            own = [group for group in one.groups if group.experiment == experiment]
+            family += family_of(one.experiment(experiment), own)
+        correct(family)
+
+
+def uncorrected(
+    campaign: Campaign, data: Sequence[MeasuredCell], chosen: str, others: Collection[str]
+) -> Comparison:
+    """Return the comparison of implementations with a base, whose verdicts make no claims yet."""
     cells = []
     for found in data:
         rounds, record = found.values, found.launch.record
@@ -316,7 +354,7 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
             for other in rounds
-            if other != chosen
+            if other != chosen and other in others
         }
         unjudged = OVERSUBSCRIBED if record.oversubscribed else ""
         step = found.step(*rounds)
@@ -358,12 +396,9 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         for name, points in sorted(found.limited.items())
         for point in points
     ]
-    groups = groups_of(cells, chosen)
-    comparison = Comparison(campaign, chosen, implementations, cells, groups, limited)
-    for experiment in metrics():
-        own = [group for group in groups if group.experiment == experiment]
-        correct(family_of(comparison.experiment(experiment), own))
-    return comparison
+    return Comparison(
+        campaign, chosen, implementations_of(data), cells, groups_of(cells, chosen), limited
+    )
 
 
 def curve_title(cell: Cell) -> str:

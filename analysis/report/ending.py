@@ -45,6 +45,8 @@ def ending(comparison: Comparison) -> list[str]:
     top = shortened(top, room // 2, "lines of headlines, each in the report")
     shown = difference_lines(comparison, room - len(top))
     sentences = f"; all answers in sentences: python -m analysis compare {name}"
+    if len(comparison.implementations) > 2:
+        sentences += f"; of every two: python -m analysis winners {name}"
     return [*top, *shown, *still_open, *bears, tables + sentences]
 
 

@@ -115,6 +115,7 @@ def test_three_implementations_have_a_headline_each(tmp_path: Path) -> None:
     assert [one.implementation for one in headlines(comparison)] == ["beta-2.0", "gamma-3.0"]
     said = ending(comparison)
     assert len(said) <= MOST_LINES
+    assert said[-1].endswith("python -m analysis winners campaign")
     assert [one.split()[0] for one in said if " is faster than alpha-1.0 " in one] == [
         "beta-2.0", "gamma-3.0",
     ]  # fmt: skip
