@@ -85,11 +85,6 @@ def table(
                 if not fits(found, screen.width):
                     found = one_below_the_other(comparison, name, bool(experiment))
                 print_table(screen, found)
-        screen.print(
-            "For a range of message sizes, the median is for the largest message and the ratio "
-            "for all sizes.",
-            soft_wrap=True,
-        )
         for sentence in answer(comparison):
             screen.print(f"- {sentence}", highlight=False, markup=False, soft_wrap=True)
 

@@ -50,13 +50,8 @@ ERRORS = (CampaignError, SiteError, images.ImageError, PrefixError, TableError, 
 def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
     """Return the implementations to measure, and what of the manifest a bound MPI adds."""
     names = selection.implementations(ROOT, options.site, options.images)
+    request.refuse_unbound(names, options.host_mpi)
     if not options.host_mpi:
-        unbound = [name for name in names if name.endswith(f"+{HOST}")]
-        if unbound:
-            raise CampaignError(
-                f"{unbound[0]} has an MPI of this machine bound in; say which: "
-                "HOST_MPI=/opt/some-mpi"
-            )
         return names, {}
     facts, names = host_mpi.bind(ROOT, options.host_mpi, names, options.site)
     return names, {"host_mpi": facts}
@@ -73,6 +68,15 @@ def alike(options: argparse.Namespace) -> estimate.Work:
         images=frozenset(chosen(options)[0]),
         files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site)),
     )
+
+
+def with_names(options: argparse.Namespace) -> argparse.Namespace:
+    """Return a request that names its implementations.
+
+    Of others, as of a later default, its command would make another campaign.
+    """
+    names = selection.implementations(ROOT, options.site, options.images)
+    return argparse.Namespace(**{**vars(options), "images": ",".join(names)})
 
 
 def new_campaign(
@@ -112,7 +116,7 @@ def new_campaign(
         "inputs": provenance.input_digests(ROOT, options.site),
         "machine": provenance.machine(),
         "software": provenance.software(ROOT, site),
-        "commands": [request.command_of(options)],
+        "commands": [request.command_of(with_names(options))],
         "rounds_done": [],
         **(more or {}),
     }
@@ -279,14 +283,14 @@ def report_command(campaign: Path) -> list[str]:
 
 def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
     """Return what `python -m analysis` is asked for after a campaign."""
-    commands = [["ingest", str(campaign)], report_command(campaign), ["table", str(campaign)]]
+    commands = [["ingest", str(campaign)], report_command(campaign)]
     if study:
         commands.append(["study", study, str(campaign), "--page", "--no-tables"])
-    return commands
+    return [*commands, ["answer", str(campaign)]]
 
 
 def report(campaign: Path, study: str | None) -> bool:
-    """Make the tables and the report, print the table; return whether that went well.
+    """Make the tables and the report, print the answer; return whether that went well.
 
     Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
     cannot be written.

@@ -7,13 +7,14 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from campaign import choice
 from cluster import box
 from cluster.description import ClusterError
-from containers import images, selection, table
+from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
 from reframe_checks.mixins.tiers import TIERS
@@ -46,7 +47,8 @@ def refuse(root: Path, options: argparse.Namespace) -> None:
 def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
     """Refuse what can be seen to be impossible while no image is built yet.
 
-    Raises CampaignError, and TableError or ImageError for a name that is no image's.
+    Raises CampaignError, TableError or ImageError for a name that is no image's, and PrefixError
+    for an MPI of this machine that is none.
     """
     if options.site == CLUSTER:
         try:
@@ -54,6 +56,24 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
         except ClusterError as error:
             raise CampaignError(f"SITE={CLUSTER}: {error}") from None
     names = known(root, options.site, options.images)
+    refuse_unbound(names, options.host_mpi)
+    # In the cluster in a box the nodes' folders are others than here.
+    if options.host_mpi and options.site != CLUSTER:
+        installed.find(options.host_mpi, load_table(root), ("mpiexec",))
+    refuse_checks(root, options, names)
+
+
+def refuse_unbound(names: Sequence[str], prefix: str | None) -> None:
+    """Raise CampaignError where an image is to have an MPI of this machine, and none is named."""
+    unbound = [name for name in names if name.endswith(f"+{HOST}")]
+    if unbound and not prefix:
+        raise CampaignError(
+            f"{unbound[0]} has an MPI of this machine bound in; say which: HOST_MPI=/opt/some-mpi"
+        )
+
+
+def refuse_checks(root: Path, options: argparse.Namespace, names: Sequence[str]) -> None:
+    """Raise CampaignError where a pattern of checks fits none of these implementations."""
     if options.checks and not matching(root, options, names):
         raise CampaignError(
             f"CHECKS={shlex.quote(options.checks)} matches no check of {', '.join(names)} on site "
@@ -63,10 +83,18 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
 
 
 def known(root: Path, site: str, words: str) -> list[str]:
-    """Return the implementations that are meant; raises TableError or ImageError for others."""
+    """Return the implementations that are meant.
+
+    Raises CampaignError where words name none, and TableError or ImageError for unknown ones.
+    """
     if words in ("all", "default"):
         return load_table(root).choose(words)
     names = [name.strip() for name in words.split(",") if name.strip()]
+    if words and not names:
+        raise CampaignError(
+            f"IMAGES={shlex.quote(words)} names no implementation; containers/implementations.yaml "
+            "has the names"
+        )
     built = images.available(root)
     for name in names:
         implementation, variant = table.split_variant(name)
@@ -80,7 +108,7 @@ def known(root: Path, site: str, words: str) -> list[str]:
     return names or selection.wanted(root, site)
 
 
-def matching(root: Path, options: argparse.Namespace, names: list[str]) -> int:
+def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> int:
     """Return how many checks a campaign's pattern fits, by ReFrame; needs no image.
 
     Raises CampaignError where ReFrame cannot load the checks.

@@ -1,4 +1,4 @@
-"""The command about one cell: every number of it, and the launches that it comes from."""
+"""Commands that say what a campaign found: in few lines, and of one cell every number."""
 
 from __future__ import annotations
 
@@ -10,11 +10,45 @@ from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
     PagerOption,
+    campaign_of,
     comparison_of,
     fail,
 )
 
 app = typer.Typer()
+
+
+@app.command()
+def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> None:
+    """Print the answer in few lines: what differs, what is open and what would decide it."""
+    from analysis.report.ending import ending
+
+    for line in ending(comparison_of(campaign, base)):
+        print(line)
+
+
+@app.command()
+def winners(
+    campaigns: Annotated[
+        list[str] | None, typer.Argument(help="campaigns of one site and tier (latest)")
+    ] = None,
+    pager: PagerOption = True,
+) -> None:
+    """Print which implementation to use for what, by comparing every two of them."""
+    from analysis.comparison.winners import winners_table
+    from analysis.tables.terminal import show
+
+    found = [campaign_of(name) for name in campaigns or ["latest"]]
+    places = {(one.manifest.site, one.manifest.tier): one.path.name for one in found}
+    if len(places) > 1:
+        of = "; ".join(f"{name}: {site}, {tier}" for (site, tier), name in places.items())
+        fail(f"these campaigns are not of one site and tier: {of}")
+    if len({one.path.resolve() for one in found}) < len(found):
+        fail("a campaign is named twice; each counts once")
+    table = winners_table(found)
+    if not table.rows:
+        fail("no two implementations have sound launches that can be compared")
+    show(table, pager)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from analysis.comparison.clock_limited import limited_sentence
 from analysis.comparison.compare import Comparison, Group
@@ -11,6 +12,9 @@ from analysis.comparison.metrics import metrics
 from analysis.comparison.stolen_time import stolen_time
 from analysis.comparison.verdict import Verdict
 from analysis.tables.units import interval_text, percent
+
+#: So many cells that are left out are named.
+MOST_NAMED = 3
 
 
 def in_words(verdict: Verdict) -> str:
@@ -44,12 +48,21 @@ def sentences_of(group: Group) -> list[str]:
     """Return a group's answer in words, a sentence for each implementation."""
     sentences = []
     for other, verdict in group.verdicts.items():
-        name = group.name
-        if verdict.cells != len(group.cells):
-            name += f" that both have ({verdict.cells} of {len(group.cells)})"
+        name, left_out = group.name, group.left_out.get(other, [])
+        both = verdict.cells + len(left_out)
+        if both != len(group.cells):
+            name += f" that both have ({both} of {len(group.cells)})"
+        if left_out:
+            name += f", {without(left_out)}"
         is_told = verdict.is_different or verdict.is_equivalent
         sentences.append(f"{name}: {other}{' is' if is_told else ':'} {in_words(verdict)}")
     return sentences
+
+
+def without(left_out: Sequence[str]) -> str:
+    """Return in words which cells a verdict is not over, since few launches are left of them."""
+    more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""
+    return f"without {', '.join(left_out[:MOST_NAMED])}{more} (too few rounds)"
 
 
 def tally(comparison: Comparison) -> list[str]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from analysis.comparison.cells import Limited, Values, measured_cells
+from analysis.comparison.cells import Limited, MeasuredCell, Values, measured_cells
 from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.launch_names import LaunchNames, cell_name
 from inference.estimates import Estimate
 from inference.intervals import (
+    FEWEST_PAIRS,
     PRINTED_STEP,
     Ratio,
     median,
@@ -82,12 +83,21 @@ class Cell:
 
 @dataclass
 class Group:
-    """Cells that belong together, and one verdict over all of them for each implementation."""
+    """Cells that belong together, and one verdict over them for each implementation.
+
+    `left_out` has the names of the cells that an implementation's verdict is not over, though both
+    have them: too few rounds have their checks.
+    """
 
     name: str
     experiment: str
     cells: list[Cell]
     verdicts: dict[str, Verdict]
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def judged(self, implementation: str) -> list[Cell]:
+        """Return the cells that the verdict on an implementation is over."""
+        return judged_cells(self.cells, implementation)
 
 
 @dataclass(frozen=True)
@@ -173,29 +183,65 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     Of one cell it is the cell's own.
     """
     found: dict[str, list[Cell]] = defaultdict(list)
-    left_out = set()
+    oversubscribed = set()
     for cell in cells:
         name = compared()[cell.experiment].group_of(cell.parameters)
         # Where ranks wait for processors, their messages are not what is measured.
         if cell.oversubscribed:
-            left_out.add(name)
+            oversubscribed.add(name)
         else:
             found[name].append(cell)
     groups = []
     for name, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
         verdicts = {other: verdict_over(members, other, base) for other in others}
+        left_out = {other: names for other in others if (names := unjudged_names(members, other))}
         entry = compared()[members[0].experiment]
-        title = group_title(entry, name, [cell.parameters for cell in members], name in left_out)
-        groups.append(Group(title, members[0].experiment, members, verdicts))
+        title = group_title(entry, name, [c.parameters for c in members], name in oversubscribed)
+        groups.append(Group(title, members[0].experiment, members, verdicts, left_out))
     return groups
 
 
-def verdict_over(members: list[Cell], other: str, base: str) -> Verdict:
-    """Return the verdict over those cells of a group that an implementation and the base have."""
-    margin = metrics()[members[0].experiment]["margin"]
+def judged_cells(members: Sequence[Cell], other: str) -> list[Cell]:
+    """Return those cells of a group that its verdict is over, where both have them.
+
+    A check of which fewer than two rounds have all series shows no spread, and would take the
+    verdict from all others. Where every check is such, it is over all, and inconclusive.
+    """
     # What an implementation lacks altogether is compared in no round.
-    compared = [cell for cell in members if cell.log_ratios.get(other)]
+    having = [cell for cell in members if cell.log_ratios.get(other)]
+    enough = enough_rounds([(cell_name(cell), [cell.log_ratios[other]]) for cell in having])
+    return [cell for cell, is_judged in zip(having, enough, strict=True) if is_judged]
+
+
+def enough_rounds(series: Sequence[tuple[str, Sequence[Collection[int]]]]) -> list[bool]:
+    """Return which series of a group can be judged, each with its check and its sides' rounds.
+
+    A series needs two rounds on each side, and its check two that all such series have. Where none
+    has, all are returned.
+    """
+    enough = [min(map(len, sides)) >= FEWEST_PAIRS for _, sides in series]
+    common: dict[str, list[set[int]]] = {}
+    for (check, sides), is_enough in zip(series, enough, strict=True):
+        if is_enough:
+            known = common.setdefault(check, [set(side) for side in sides])
+            for place, side in enumerate(sides):
+                known[place] &= set(side)
+    whole = {c for c, sides in common.items() if min(map(len, sides)) >= FEWEST_PAIRS}
+    found = [ok and check in whole for (check, _), ok in zip(series, enough, strict=True)]
+    return found if any(found) else [True] * len(series)
+
+
+def unjudged_names(members: Sequence[Cell], other: str) -> list[str]:
+    """Return the names of the cells of a group that both have and no verdict is over."""
+    judged = {cell.name for cell in judged_cells(members, other)}
+    return [c.name for c in members if c.log_ratios.get(other) and c.name not in judged]
+
+
+def verdict_over(members: list[Cell], other: str, base: str) -> Verdict:
+    """Return the verdict over those cells of a group that can be judged."""
+    margin = metrics()[members[0].experiment]["margin"]
+    compared = judged_cells(members, other)
     if len(compared) == 1:
         return compared[0].verdicts[other]
     step = max([cell.step for cell in compared], default=PRINTED_STEP)
@@ -254,13 +300,51 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     Raises ValueError when the base is not in the campaign.
     """
     data = measured_cells(campaign)
-    implementations = sorted({name for cell in data for name in (*cell.values, *cell.limited)})
+    implementations = implementations_of(data)
     chosen = base or (implementations[0] if implementations else "")
     if base and base not in implementations:
         raise ValueError(
             f"{base} was not measured in {campaign.path.name}; choose one of: "
             f"{', '.join(implementations)}"
         )
+    comparison = uncorrected(campaign, data, chosen, implementations)
+    correct_families([comparison])
+    return comparison
+
+
+def compare_all_pairs(campaign: Campaign) -> list[Comparison]:
+    """Compare every two implementations once: each with those after it in the alphabet.
+
+    Holm's correction is over one family per experiment, of all pairs. Of fewer than two
+    implementations there is no comparison.
+    """
+    data = measured_cells(campaign)
+    names = implementations_of(data)
+    pairs = [(base, names[place:]) for place, base in enumerate(names[:-1], 1)]
+    comparisons = [uncorrected(campaign, data, base, others) for base, others in pairs]
+    correct_families(comparisons)
+    return comparisons
+
+
+def implementations_of(data: Sequence[MeasuredCell]) -> list[str]:
+    """Return the implementations that were measured, in the order of the alphabet."""
+    return sorted({name for cell in data for name in (*cell.values, *cell.limited)})
+
+
+def correct_families(comparisons: Sequence[Comparison]) -> None:
+    """Make the claims of each experiment's verdicts, which are one family in all comparisons."""
+    for experiment in metrics():
+        family = []
+        for one in comparisons:
+            own = [group for group in one.groups if group.experiment == experiment]
+            family += family_of(one.experiment(experiment), own)
+        correct(family)
+
+
+def uncorrected(
+    campaign: Campaign, data: Sequence[MeasuredCell], chosen: str, others: Collection[str]
+) -> Comparison:
+    """Return the comparison of implementations with a base, whose verdicts make no claims yet."""
     cells = []
     for found in data:
         rounds, record = found.values, found.launch.record
@@ -270,7 +354,7 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
             for other in rounds
-            if other != chosen
+            if other != chosen and other in others
         }
         unjudged = OVERSUBSCRIBED if record.oversubscribed else ""
         step = found.step(*rounds)
@@ -312,12 +396,9 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
         for name, points in sorted(found.limited.items())
         for point in points
     ]
-    groups = groups_of(cells, chosen)
-    comparison = Comparison(campaign, chosen, implementations, cells, groups, limited)
-    for experiment in metrics():
-        own = [group for group in groups if group.experiment == experiment]
-        correct(family_of(comparison.experiment(experiment), own))
-    return comparison
+    return Comparison(
+        campaign, chosen, implementations_of(data), cells, groups_of(cells, chosen), limited
+    )
 
 
 def curve_title(cell: Cell) -> str:

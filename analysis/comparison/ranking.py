@@ -38,7 +38,7 @@ def ranked(group: Group, base: str) -> Table:
     what no round compares last.
     """
     every = len(group.cells)
-    comparable = sum(any(cell.log_ratios.values()) for cell in group.cells)
+    comparable = len({cell.name for name in group.verdicts for cell in group.judged(name)})
     whole = [(base, sum(base in cell.estimates for cell in group.cells), 1.0, None, "base")]
     lacking, last = [], []
     for name, verdict in group.verdicts.items():

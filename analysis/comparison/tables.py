@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from analysis.comparison.compare import Cell, Comparison
-from analysis.comparison.metrics import metrics
+from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.verdict import Verdict
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
@@ -30,6 +31,8 @@ from analysis.tables.table import (
 )
 from records.campaign import Campaign
 
+#: So many rows are named in a note.
+MOST_NAMED = 3
 FORMULA = "geometric mean over paired rounds of the ratio to the base, averaged over message sizes"
 
 
@@ -139,7 +142,7 @@ def group_table(comparison: Comparison) -> Table:
             (
                 group.name, verdict.cells,
                 *compared(verdict, name, digest, (
-                    names.of_group(group.cells, name, of) for of in (name, verdict.base)
+                    names.of_group(group.judged(name), name, of) for of in (name, verdict.base)
                 )),
             ),
             name, tuple(cell_name(cell) for cell in group.cells),
@@ -161,12 +164,16 @@ def words_of(cell: Cell) -> str:
 def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> Table:
     """Return an experiment's cells with all implementations, those of series where wanted.
 
-    Of a range of sizes a median is that of the largest message.
+    Medians are at the largest message that all have, which is named; a ratio is over all sizes
+    asked for. Where the two point different ways, a note says so.
     """
     about, every = metrics()[experiment], comparison.implementations
     others = [name for name in every if name != comparison.base]
+    cells = [cell for cell in comparison.experiment(experiment) if with_series or not cell.series]
+    has_sizes = any(median_size(cell) for cell in cells)
     columns = (
         Column("cell", "cell"),
+        *([Column("median_bytes", "medians at", PREFIXED, "B")] if has_sizes else []),
         *(Column(f"median of {name}", name, PREFIXED, about["unit"]) for name in every),
         *(
             column
@@ -179,14 +186,14 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
         ),
     )
     rows = []
-    for cell in comparison.experiment(experiment):
-        if cell.series and not with_series:
-            continue
-        found = [cell.estimates.get(name) for name in every]
-        verdicts = [cell.verdicts.get(name) for name in others]
+    for cell in cells:
+        size = median_size(cell)
+        found = [None if size is None else cell.estimate(one, size) for one in every]
+        verdicts = [cell.verdicts.get(one) for one in others]
         values = (
             words_of(cell),
-            *(of[-1].median if of else None for of in found),
+            *([size or None] if has_sizes else []),
+            *(of.median if of else None for of in found),
             *(
                 value
                 for one in verdicts
@@ -195,32 +202,74 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
         )
         rows.append(Row(values, cells=(cell_name(cell),)))
     title = f"{experiment}: {about['label']}, medians over launches"
-    return Table(f"side-by-side-{experiment}", title, columns, rows)
+    notes = notes_on_medians(cells, others)
+    return Table(f"side-by-side-{experiment}", title, columns, rows, notes)
+
+
+def notes_on_medians(cells: Sequence[Cell], others: Sequence[str]) -> list[str]:
+    """Return what is to be known of medians beside ratios of some implementations to the base."""
+    against = [words_of(cell) for cell in cells for one in others if contradicts(cell, one)]
+    has_sizes = any(median_size(cell) for cell in cells)
+    notes = []
+    if has_sizes and others:
+        notes.append("Medians are at the size that is named, ratios over all sizes asked for.")
+    if against:
+        listed = ", ".join(against[:MOST_NAMED]) + (", …" if len(against) > MOST_NAMED else "")
+        notes.append(
+            f"Medians point the other way than the ratio in {len(against)} of "
+            f"{len(cells) * len(others)} ({listed}): a ratio is the mean over paired rounds"
+            f"{' and sizes' if has_sizes else ''}, and verdicts are on ratios."
+        )
+    return notes
+
+
+def median_size(cell: Cell) -> int | None:
+    """Return the largest message in bytes that all implementations of a cell have; 0 is of none."""
+    sizes = [{one.message_bytes for one in found} for found in cell.estimates.values()]
+    return max(set.intersection(*sizes), default=None) if sizes else None
+
+
+def contradicts(cell: Cell, implementation: str) -> bool:
+    """Return whether medians, at `median_size`, point the other way than the ratio."""
+    verdict, size = cell.verdicts.get(implementation), median_size(cell)
+    if verdict is None or size is None or not verdict.ratio.pairs:
+        return False
+    of, base = cell.estimate(implementation, size), cell.estimate(verdict.base, size)
+    if of is None or base is None:
+        return False
+    higher = direction(cell.experiment) * (of.median - base.median)
+    return higher * math.log(verdict.ratio.value) < 0
 
 
 def one_below_the_other(comparison: Comparison, experiment: str, with_series: bool) -> Table:
     """Return what `side_by_side` has with a row for each cell and implementation."""
-    about = metrics()[experiment]
+    about, every = metrics()[experiment], comparison.implementations
+    others = [name for name in every if name != comparison.base]
+    cells = [cell for cell in comparison.experiment(experiment) if with_series or not cell.series]
+    has_sizes = any(median_size(cell) for cell in cells)
     columns = (
         Column("cell", "cell"), Column("implementation", "implementation"),
+        *([Column("median_bytes", "median at", PREFIXED, "B")] if has_sizes else []),
         Column("median", "median", PREFIXED, about["unit"]),
         Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
         Column("verdict", "verdict"),
     )  # fmt: skip
     rows = []
-    for cell in comparison.experiment(experiment):
-        if cell.series and not with_series:
-            continue
-        for name in comparison.implementations:
-            found, verdict = cell.estimates.get(name), cell.verdicts.get(name)
+    for cell in cells:
+        size = median_size(cell)
+        for name in every:
+            found = None if size is None else cell.estimate(name, size)
+            verdict = cell.verdicts.get(name)
             untold = "base" if name == comparison.base and found else "not measured"
             values = (
-                words_of(cell), name, found[-1].median if found else None,
+                words_of(cell), name, *([size or None] if has_sizes else []),
+                found.median if found else None,
                 *(of_verdict(verdict) if verdict else (None, None, untold)),
             )  # fmt: skip
             rows.append(Row(values, name, (cell_name(cell),)))
     title = f"{experiment}: {about['label']}, medians over launches, ratios to {comparison.base}"
-    return Table(f"one-below-the-other-{experiment}", title, columns, rows)
+    notes = notes_on_medians(cells, others)
+    return Table(f"one-below-the-other-{experiment}", title, columns, rows, notes)
 
 
 def launch_table(campaign: Campaign) -> Table:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.comparison.answer import in_words
+from analysis.comparison.answer import in_words, without
 from analysis.comparison.metrics import metrics
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
 from analysis.history.series import Series, what_changed
@@ -61,6 +61,7 @@ def group_sentence(row: ComparedCell) -> str:
     """Return what a group of cells says."""
     verdict = row.verdict
     cells = "1 cell" if row.cells == 1 else f"{row.cells} cells"
+    cells += f", {without(row.left_out)}" if row.left_out else ""
     told = verdict.is_different or verdict.is_equivalent
     return (
         f"{row.cell} ({cells}): {verdict.implementation}{' is' if told else ':'} "

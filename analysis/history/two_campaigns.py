@@ -21,7 +21,7 @@ from analysis.comparison.comparability import (
     launch_differences,
     refuses,
 )
-from analysis.comparison.compare import OVERSUBSCRIBED, group_title, over_cells
+from analysis.comparison.compare import OVERSUBSCRIBED, enough_rounds, group_title, over_cells
 from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.stolen_time import stolen_time
 from analysis.comparison.verdict import Verdict, correct
@@ -66,6 +66,8 @@ class ComparedCell:
     verdict: Verdict
     cells: int = 1
     nodes: int = 1
+    #: Of a group, the cells that the verdict is not over: too few launches are left of them.
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass
@@ -130,6 +132,7 @@ class GroupMember:
     """
 
     experiment: str
+    cell: str
     check: str
     parameters: dict[str, Any]
     before: Levels
@@ -140,8 +143,14 @@ class GroupMember:
     step: float
 
 
+def judged_members(members: Sequence[GroupMember]) -> list[GroupMember]:
+    """Return those cells of a group that can be judged: of which two launches are left."""
+    enough = enough_rounds([(one.check, (one.before, one.after)) for one in members])
+    return [one for one, is_judged in zip(members, enough, strict=True) if is_judged]
+
+
 def verdict_over(members: Sequence[GroupMember], base: str) -> Verdict:
-    """Return the verdict on all cells of a group; on one it is the cell's own."""
+    """Return the verdict on cells of a group that can be judged; on one it is the cell's own."""
     first = members[0]
     if len(members) == 1:
         return first.verdict
@@ -276,7 +285,7 @@ def compare_campaigns(
                 record = theirs.launch.record
                 grouped[key].append(
                     GroupMember(
-                        experiment, record.cell, dict(record.parameters), *sides, pair,
+                        experiment, theirs.name, record.cell, dict(record.parameters), *sides, pair,
                         rows[-1].verdict, step,
                     )
                 )  # fmt: skip
@@ -308,10 +317,14 @@ def compare_campaigns(
     caveats += [unknown] if unknown else []
     groups = []
     for (name, _), members in grouped.items():
-        verdict = verdict_over(members, before.path.name)
+        judged = judged_members(members)
+        verdict = verdict_over(judged, before.path.name)
+        without = tuple(one.cell for one in members if one not in judged)
         entry = compared()[members[0].experiment]
         title = group_title(entry, name, [one.parameters for one in members], name in left_out)
-        groups.append(ComparedCell(title, members[0].experiment, verdict, cells=len(members)))
+        groups.append(
+            ComparedCell(title, members[0].experiment, verdict, cells=len(judged), left_out=without)
+        )
     for experiment in metrics():
         # A group of one cell has the verdict of that cell.
         every = {id(row.verdict): row for row in (*rows, *groups)}

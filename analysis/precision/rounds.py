@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.comparison.compare import Comparison, family_of, ratio_over
+from analysis.comparison.compare import Comparison, family_of, judged_cells, ratio_over
 from inference.families import DIFFERENCE_ERROR
 from inference.intervals import CONFIDENCE, FEWEST_PAIRS, ROUNDING, median, possible_deviations
 
@@ -130,7 +130,7 @@ def plans(
     families = family_sizes(comparison)
     for name, family, cells in units:
         for other in sorted({other for cell in cells for other in cell.log_ratios}):
-            has = [cell for cell in cells if cell.log_ratios.get(other)]
+            has = judged_cells(cells, other)
             ratio = ratio_over(has, other, step=max(cell.step for cell in has) if has else 0.0)
             if ratio.error is None or ratio.freedom is None:
                 continue

@@ -21,6 +21,7 @@ from analysis.models.linpack import NAME as HPL
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
+from analysis.report.headline import headlines
 from analysis.report.latency_plane import latency_plane
 from analysis.report.profile_figures import matrix_figure, share_figure
 from analysis.report.size_figures import figures_of
@@ -130,6 +131,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         sentences_of=sentences_of,
         rankings=by_experiment(comparison),
         ranked=ranked,
+        headlines=headlines(comparison),
         caveats=image_caveats(comparison),
         tally=tally(comparison),
         counts=counts(campaign),

@@ -34,6 +34,13 @@ def duration(seconds: float | None) -> str:
     return f"{seconds:.3g} s"
 
 
+def about(seconds: float) -> str:
+    """Return a duration that is a guess, for people: in whole s or min, or in h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.2g} h"
+
+
 def many(rounds: int | None) -> str:
     """Return a number of rounds for people."""
     return "more than a million" if rounds is None else f"{rounds:,}"

@@ -58,6 +58,12 @@ def new(root: Path, *plays: dict[str, Any]) -> Path:
     return measuring.new_campaign(asked())[0]
 
 
+def test_a_campaign_keeps_the_command_with_its_implementations(root: Path) -> None:
+    assert read_manifest(new(root)).commands == [
+        "make run SITE=local TIER=quick ROUNDS=2 IMAGES=alpha-1.0"
+    ]
+
+
 def measure(path: Path) -> bool:
     return measuring.measure(path, read_manifest(path))
 

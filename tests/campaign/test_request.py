@@ -31,6 +31,9 @@ REFUSED = [
     ("--site=virtual", "SITE=virtual: the cluster is not up; start it with: make cluster-up"),
     ("--checks=(", "CHECKS='(' is not a valid regular expression: missing )"),
     ("--images=mpich-5.0.3", "no implementation `mpich-5.0.3`; did you mean `mpich-5.0.2`?"),
+    ("--images= ,", "IMAGES=' ,' names no implementation; containers/implementations.yaml has"),
+    ("--images=mpich-5.0.2-abi+host", "mpich-5.0.2-abi+host has an MPI of this machine bound in"),
+    ("--host-mpi=/nowhere", "/nowhere is not a folder; give the one that contains the MPI's bin/"),
     ("--images=mpich-5.0.2,lam-7.1.4+lam", "lam-7.1.4 has no variant `lam`"),
     ("--resume=nobody", "nobody is not a campaign: it has no readable manifest.json"),
     ("--resume=begun", "begun is of site virtual; resume it: make run SITE=virtual RESUME=begun"),
@@ -86,6 +89,17 @@ def test_a_night_refuses_them_too(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(sys, "argv", ["nightly", word])
     assert nightly.main() == 1 and sentence in capsys.readouterr().err
+
+
+def test_a_night_refuses_checks_that_fit_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(nightly, "usable", lambda *_: (["mpich-5.0.2"], {}))
+    monkeypatch.setattr(request, "matching", lambda *_: 0)
+    monkeypatch.setattr(sys, "argv", ["nightly", "--checks=x"])
+    assert nightly.main() == 1
+    assert "CHECKS=x matches no check of mpich-5.0.2" in capsys.readouterr().err
+    assert [path.name for path in (project / "runs").iterdir()] == ["begun"]
 
 
 def test_names_of_images_are_known_before_they_are_built(
@@ -160,6 +174,20 @@ def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     again = argparse.Namespace(**asked_by(request.command_of(options)))
     measuring.as_study(again)
     assert vars(again) == vars(options)
+
+
+def test_the_kept_command_names_the_implementations(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which are the site's, or all, may be others when it is pasted."""
+    monkeypatch.setattr(images, "available", lambda root: ["openmpi-5.0.11", "mpich-5.0.2"])
+    named = ["--images=mpich-5.0.2, openmpi-5.0.11", "--images=all", "--images=default", ""]
+    for word in named:
+        options = campaigns.arguments([word] if word else [])
+        again = asked_by(request.command_of(measuring.with_names(options)))
+        known = selection.implementations(project, "local", options.images)
+        assert len(known) > 1 and again["images"] == ",".join(known)
+        assert {**again, "images": ""} == {**vars(options), "images": ""}
 
 
 def test_the_kept_command_goes_on_with_the_campaign() -> None:

@@ -1,0 +1,115 @@
+"""Which implementation to use for what: who is shown slower than another, and who is not.
+
+Every two are compared, in one family per experiment. Of several campaigns each has families of its
+own, so the chance that some of them shows something false grows with their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from analysis.comparison.compare import Comparison, compare_all_pairs
+from analysis.tables.table import COUNT, Column, Row, Table
+from records.campaign import Campaign
+
+
+@dataclass
+class Contest:
+    """A group of cells, and in how many campaigns an implementation was compared and beaten.
+
+    It is beaten where another is shown faster. `scores` are of each campaign the logarithm of its
+    mean ratio to the others less that of the best one there, 0 or less.
+    """
+
+    name: str
+    experiment: str
+    compared: Counter[str] = field(default_factory=Counter)
+    beaten: Counter[str] = field(default_factory=Counter)
+    scores: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def best_first(self) -> list[str]:
+        """Return the implementations, the best mean score first."""
+        return sorted(self.compared, key=lambda one: (-fmean(self.scores[one] or [-99.0]), one))
+
+    def unbeaten(self) -> list[str]:
+        """Return those that no campaign shows to be slower than another, the best first."""
+        return [name for name in self.best_first() if not self.beaten[name]]
+
+
+def contests(campaigns: Sequence[Campaign]) -> list[Contest]:
+    """Return what was contested in the campaigns, in the order of their tables."""
+    found: dict[tuple[str, str], Contest] = {}
+    for campaign in campaigns:
+        comparisons = compare_all_pairs(campaign)
+        for name, experiment in dict.fromkeys(
+            (group.name, group.experiment) for one in comparisons for group in one.groups
+        ):
+            contest = found.setdefault((experiment, name), Contest(name, experiment))
+            add(contest, comparisons)
+    return [one for one in found.values() if one.compared]
+
+
+def add(contest: Contest, comparisons: Sequence[Comparison]) -> None:
+    """Add what the comparisons of a campaign's pairs say of a contest."""
+    key = (contest.name, contest.experiment)
+    groups = [g for one in comparisons for g in one.groups if (g.name, g.experiment) == key]
+    verdicts = [one for group in groups for one in group.verdicts.values() if one.ratio.pairs]
+    names = sorted({name for one in verdicts for name in (one.implementation, one.base)})
+    contest.compared.update(names)
+    contest.beaten.update(
+        {one.base if one.ratio.value > 1 else one.implementation
+         for one in verdicts if one.is_different}
+    )  # fmt: skip
+    levels = {name: 0.0 for name in names}
+    for name in names:
+        own = [
+            math.log(one.ratio.value) * (1 if one.implementation == name else -1)
+            for one in verdicts
+            if name in (one.implementation, one.base)
+        ]
+        levels[name] = fmean(own)
+    for name in names:
+        contest.scores[name].append(levels[name] - max(levels.values()))
+
+
+def winners_table(campaigns: Sequence[Campaign]) -> Table:
+    """Return for each group of cells which implementation wins, or which are tied."""
+    columns = (
+        Column("group", "for what"),
+        Column("campaigns", "campaigns", COUNT, "1"),
+        Column("winner", "winner"),
+        Column("tied", "tied, the best measured first"),
+        Column("slower", "shown slower than another"),
+    )
+    rows = []
+    for one in contests(campaigns):
+        best, most = one.unbeaten(), max(one.compared.values())
+        tied = [
+            name if one.compared[name] == most else f"{name} (compared in {one.compared[name]})"
+            for name in best
+        ]
+        slower = [
+            name if most == 1 else f"{name} (in {one.beaten[name]} of {one.compared[name]})"
+            for name in one.best_first()
+            if one.beaten[name]
+        ]
+        winner = best[0] if len(best) == 1 else None
+        words = None if winner else ", ".join(tied) or None
+        rows.append(Row((one.name, most, winner, words, ", ".join(slower) or None)))
+    every = sorted({name for campaign in campaigns for name in campaign.manifest.images})
+    notes = [
+        f"Every two of {', '.join(every)} are compared over the cells that both have; all pairs, "
+        "cells and groups of an experiment are one family. Winner: each other one is shown slower "
+        "than some other, and it is not. Tied are those that nothing is shown to beat; in what "
+        "order is as measured, and no claim.",
+    ]
+    if len(campaigns) > 1:
+        notes.append(
+            f"Of {len(campaigns)} campaigns: slower is what any of them shows to be slower. Each "
+            "may show something false in 5% of experiments, so together they do more often."
+        )
+    return Table("winners", "Which implementation to use", columns, rows, notes)

@@ -1,0 +1,176 @@
+"""What a person reads when a campaign ends: the answer in few lines, and where the rest is."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import textwrap
+from collections.abc import Sequence
+
+from analysis.comparison.compare import Comparison
+from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.metrics import metrics
+from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.verdict import Verdict
+from analysis.precision.outlook import OpenCells, open_cells
+from analysis.report.headline import headlines
+from analysis.tables.units import about, prefixed, within
+from inference.outlook import FARTHEST
+
+#: All lines together; the campaign says after them where the report and a study's page are.
+MOST_LINES = 22
+#: How many of them what else bears on the verdicts may take, and what is open.
+MOST_CAVEATS, MOST_OPEN = 3, 7
+#: A sentence is broken after so many signs.
+WIDTH = 110
+
+
+def ending(comparison: Comparison) -> list[str]:
+    """Return the lines: headlines, the differences shown, what is open and would decide it.
+
+    Of one implementation alone they are its levels.
+    """
+    name = shlex.quote(comparison.campaign.path.name)
+    tables = f"All tables: python -m analysis table {name}"
+    bears = [line for one in stolen_time(comparison.campaign) for line in wrapped(one)]
+    if len(comparison.implementations) < 2:
+        bears = shortened(bears, MOST_CAVEATS, "lines")
+        return [*levels(comparison, MOST_LINES - 1 - len(bears)), *bears, tables]
+    found = open_cells(comparison)
+    bears = [line for one in image_caveats(comparison) for line in wrapped(one.sentence)] + bears
+    bears = shortened(bears, MOST_CAVEATS, "lines of caveats, each in the report")
+    still_open = open_lines(comparison, found)
+    room = MOST_LINES - len(bears) - len(still_open) - 1
+    top = [line for one in headlines(comparison, found) for line in wrapped(one.sentence)]
+    top = shortened(top, room // 2, "lines of headlines, each in the report")
+    shown = difference_lines(comparison, room - len(top))
+    sentences = f"; all answers in sentences: python -m analysis compare {name}"
+    if len(comparison.implementations) > 2:
+        sentences += f"; of every two: python -m analysis winners {name}"
+    return [*top, *shown, *still_open, *bears, tables + sentences]
+
+
+def wrapped(sentence: str) -> list[str]:
+    """Return a sentence in lines; all but the first are indented."""
+    return textwrap.wrap(
+        sentence, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def shortened(lines: Sequence[str], most: int, what: str) -> list[str]:
+    """Return the first lines, as many as there is room for; the last says how many are left."""
+    if len(lines) <= most:
+        return list(lines)
+    kept = list(lines[: max(0, most - 1)])
+    return [*kept, f"  … and {len(lines) - len(kept)} more {what}"]
+
+
+def differences(comparison: Comparison) -> list[tuple[str, Verdict]]:
+    """Return what shows a difference with its name, the largest first: series and groups of them.
+
+    A group of one series is that series.
+    """
+    every = [(cell.name, one) for cell in comparison.cells for one in cell.verdicts.values()]
+    every += [
+        (f"{group.name} ({one.cells} of {len(group.cells)} series)", one)
+        for group in comparison.groups
+        for one in group.verdicts.values()
+        if one.cells > 1
+    ]
+    shown = [(name, one) for name, one in every if one.is_different]
+    return sorted(shown, key=lambda pair: -abs(math.log(pair[1].ratio.value)))
+
+
+def difference_lines(comparison: Comparison, room: int) -> list[str]:
+    """Return the differences shown in as many lines as there is room for."""
+    lines = []
+    for name, verdict in differences(comparison):
+        ratio = verdict.ratio
+        times = max(ratio.value, 1 / ratio.value)
+        sure = within(verdict.interval) if verdict.interval else ratio.counted
+        lines.append(
+            f"  {name}: {verdict.implementation} {verdict.words} by a factor of {times:.2f} "
+            f"({ratio.words}; {sure})"
+        )
+    if not lines:
+        return ["No difference is shown."]
+    title = f"Differences to {comparison.base}, the largest first (ratio; simultaneous interval):"
+    return [title, *shortened(lines, room - 1, "differences")]
+
+
+def open_lines(comparison: Comparison, found: OpenCells) -> list[str]:
+    """Return what is open and what would probably decide it, a line for each experiment.
+
+    What decides most in a second comes first, and what no number of rounds does last, together.
+    """
+    if not found.cells:
+        return []
+    lines: list[tuple[float, str]] = []
+    unlikely, untold = [], []
+    for experiment in dict.fromkeys(one.cell.experiment for one in found.cells):
+        own = found.of(experiment=experiment)
+        if own.unlikely:
+            unlikely.append(f"{experiment} ({own.unlikely})")
+        if own.untold:
+            untold.append(f"{experiment} ({own.untold})")
+        if own.soon:
+            line = (
+                f"  {experiment}: {len(own.soon)} of {len(own.cells)} open series with "
+                f"{own.rounds[experiment]} rounds, about {about(own.seconds)} of launches"
+            )
+            lines.append((len(own.soon) / max(own.seconds, 1e-9), line))
+    last = []
+    if unlikely:
+        many = f"  probably not even {FARTHEST} times as many rounds: "
+        last += wrapped(many + ", ".join(unlikely))
+    if untold:
+        last += wrapped(f"  rounds show too little to say: {', '.join(untold)}")
+    first = [line for _, line in sorted(lines, key=lambda of: -of[0])]
+    first = shortened(first, max(2, MOST_OPEN - len(last)), "experiments")
+    if first:
+        title = f"Open; what would probably decide it is a new campaign: {run_command(comparison)}"
+    else:
+        title = "Open; what would decide it:"
+    return [title, *first, *last]
+
+
+def run_command(comparison: Comparison) -> str:
+    """Return the command that measures an experiment anew, to be completed by hand."""
+    manifest = comparison.campaign.manifest
+    given = {"SITE": manifest.site, "TIER": manifest.tier}
+    if not any("+host-" in name for name in manifest.images):
+        given["IMAGES"] = ",".join(manifest.images)
+    words = [f"{key}={shlex.quote(value)}" for key, value in given.items()]
+    return " ".join(["make run", *words, "ROUNDS=<rounds> CHECKS='^<experiment>'"])
+
+
+def levels(comparison: Comparison, room: int) -> list[str]:
+    """Return what one implementation measured, without a word of comparison.
+
+    They are its cells' medians; where there is no room for all, the range of each experiment's.
+    """
+    [name] = comparison.implementations
+    missing = [other for other in comparison.campaign.manifest.images if other != name]
+    rounds = len({launch.record.round for launch in comparison.campaign.sound()})
+    title = [
+        f"{name}: medians over the launches of {rounds} round{'' if rounds == 1 else 's'}, at the "
+        "largest message of each series"
+    ]
+    if missing:
+        title.append(f"No sound launch that could be compared with it: {', '.join(missing)}")
+    room -= len(title)
+    cells = [(cell, cell.estimates[name][-1]) for cell in comparison.cells]
+    lines = [
+        f"  {cell.name}: {prefixed(one.median, metrics()[cell.experiment]['unit'])}"
+        + (f" at {prefixed(one.message_bytes, 'B')}" if one.message_bytes else "")
+        for cell, one in cells
+    ]
+    if len(lines) > room:
+        lines = []
+        for experiment in dict.fromkeys(cell.experiment for cell, _ in cells):
+            about_it = metrics()[experiment]
+            own = [one.median for cell, one in cells if cell.experiment == experiment]
+            low, high = (prefixed(of(own), about_it["unit"]) for of in (min, max))
+            span = low if low == high else f"{low} to {high}"
+            lines.append(f"  {experiment}, {about_it['label']}: {span} in {len(own)} series")
+    return [*title, *shortened(lines, room, "experiments")]

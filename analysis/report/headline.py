@@ -1,0 +1,93 @@
+"""A campaign's answer in one sentence for each implementation, from the verdicts on its series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.comparison.compare import Comparison
+from analysis.precision.outlook import OpenCells, is_open, open_cells
+from analysis.tables.units import about, percent
+from inference.outlook import FARTHEST
+
+
+@dataclass(frozen=True)
+class Headline:
+    """In how many series an implementation is what against the base.
+
+    A series is a cell that a round has of both; groups are in none of the counts. `unjudged` ones,
+    which are oversubscribed, are not among the `series`. `margins` are those of the equivalent
+    ones, as shares. `outlook` is None where nothing can be said of any open series.
+    """
+
+    implementation: str
+    base: str
+    series: int
+    faster: int
+    slower: int
+    equivalent: int
+    margins: tuple[float, ...]
+    open: int
+    unjudged: int
+    outlook: OpenCells | None
+
+    @property
+    def sentence(self) -> str:
+        """Return it in words."""
+        said = (
+            f"{self.implementation} is faster than {self.base} in {self.faster} of {self.series} "
+            f"series, slower in {self.slower}"
+        )
+        if self.equivalent:
+            within = " or ".join(percent(margin) for margin in self.margins)
+            said += f", equivalent within {within} in {self.equivalent}"
+        said += f"; {self.open} open" if self.open else ""
+        if self.open and self.outlook:
+            said += f": {', '.join(in_words(self.outlook))}"
+        if self.unjudged:
+            said += f"; {self.unjudged} not judged (oversubscribed)"
+        return f"{said}."
+
+
+def in_words(outlook: OpenCells) -> list[str]:
+    """Return what would decide open series, in parts of a sentence."""
+    said = []
+    if soon := len(outlook.soon):
+        said.append(f"{soon} of them for about {about(outlook.seconds)} more of launches")
+    if outlook.unlikely:
+        said.append(f"{outlook.unlikely} probably not even in {FARTHEST} times as many rounds")
+    if outlook.untold:
+        said.append(f"{outlook.untold} that showed too little to say")
+    return said
+
+
+def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[Headline]:
+    """Return the headline of each implementation that has a verdict against the base.
+
+    `found` are the comparison's open series, where they are known already.
+    """
+    found = open_cells(comparison) if found is None else found
+    every = []
+    for name in comparison.implementations:
+        verdicts = [cell.verdicts[name] for cell in comparison.cells if name in cell.verdicts]
+        judged = [one for one in verdicts if not one.unjudged and one.ratio.pairs]
+        if not judged:
+            continue
+        different = [one for one in judged if one.is_different]
+        equivalent = [one for one in judged if one.is_equivalent]
+        outlook = found.of(implementation=name)
+        faster = sum(one.ratio.value > 1 for one in different)
+        every.append(
+            Headline(
+                implementation=name,
+                base=comparison.base,
+                series=len(judged),
+                faster=faster,
+                slower=len(different) - faster,
+                equivalent=len(equivalent),
+                margins=tuple(sorted({one.margin for one in equivalent})),
+                open=sum(map(is_open, judged)),
+                unjudged=sum(bool(one.unjudged) for one in verdicts),
+                outlook=outlook if outlook.soon or outlook.unlikely else None,
+            )
+        )
+    return every
