@@ -11,6 +11,8 @@ from analysis.comparison.verdict import Verdict
 
 #: How many rows a table of the report has at most: the rest is on a page beside it.
 MOST_ROWS = 100
+#: A table of more rows is folded.
+MOST_OPEN = 12
 What = TypeVar("What")
 
 

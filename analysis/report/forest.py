@@ -91,20 +91,27 @@ def drawing_of(verdict: Verdict, axis: Axis, ticks: Sequence[float]) -> Markup:
     ]
     if math.isnan(verdict.ratio.value):
         return drawn(parts, "row")
+    ends = ""
     said = f"{verdict.implementation}: ratio {verdict.ratio.words}, {verdict.words}"
     if found := verdict.interval:
         said += f", simultaneous interval {interval_text(found)}"
         low, high = max(found.low, axis.low), min(found.high, axis.high)
         start, end = axis.place(low), axis.place(high)
         parts.append(f'<line class="line" x1="{start:.1f}%" x2="{end:.1f}%" y1="11" y2="11"/>')
-        for place, is_cut, arrow in ((start, low > found.low, "◂"), (end, high < found.high, "▸")):
-            if is_cut:
-                parts.append(f'<text class="arrow" x="{place:.1f}%" y="15" '
-                             f'text-anchor="middle">{arrow}</text>')  # fmt: skip
+        # An interval that is narrower than the sign is seen by its ends.
+        ends = "".join(
+            f'<text class="arrow" x="{place:.1f}%" y="15" text-anchor="middle">{arrow}</text>'
+            if is_cut
+            else f'<line class="end" x1="{place:.2f}%" x2="{place:.2f}%" y1="6" y2="16"/>'
+            for place, is_cut, arrow in (
+                (start, low > found.low, "◂"), (end, high < found.high, "▸"),
+            )
+        )  # fmt: skip
     x = axis.place(verdict.ratio.value)
-    parts.append(f'<circle class="paper" cx="{x:.1f}%" cy="11" r="7.5"/>'
-                 f'<text class="sign" x="{x:.1f}%" y="15.5" text-anchor="middle">'
-                 f"{sign_of(verdict)}</text>")  # fmt: skip
+    sign = sign_of(verdict)
+    disc = "" if sign in "▲▼" else f'<circle class="paper" cx="{x:.1f}%" cy="11" r="5"/>'
+    parts.append(f'{disc}<text class="sign" x="{x:.1f}%" y="15.5" text-anchor="middle">'
+                 f"{sign}</text>{ends}")  # fmt: skip
     title = f"<title>{escape(said)}</title>"
     # The whole width is there to be tapped.
     parts.append('<rect class="touch" width="100%" height="22"/>')

@@ -21,7 +21,7 @@ from analysis.models.linpack import NAME as HPL
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
-from analysis.report.differences import MOST_ROWS, foremost, shown_differences
+from analysis.report.differences import MOST_OPEN, MOST_ROWS, foremost, shown_differences
 from analysis.report.first_screen import first_curves, warnings
 from analysis.report.forest import Forest, forest
 from analysis.report.heat_map import heat_maps
@@ -177,10 +177,12 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         heat_maps={name: heat_maps(comparison, name, ratios) for name in metrics()},
         forests={name: forest_of_cells(cells) for name, cells in every.items()},
         places=places(comparison),
-        foremost=lambda cells: foremost(cells, lambda cell: cell),
+        against=lambda cells: [(cell, other) for cell in cells for other in cell.verdicts],
+        by_implementation=lambda cells: [(cell, name) for cell in cells for name in cell.estimates],
         foremost_rows=lambda rows: foremost(rows, lambda row: row[0]),
         foremost_start_ups=lambda rows: foremost(rows, lambda row: row.cell),
         most_rows=MOST_ROWS,
+        most_open=MOST_OPEN,
         names_of=names_of,
         pages=pages,
         communications=communications(comparison),
