@@ -22,7 +22,7 @@ START, END = 3.0, 97.0
 
 
 @dataclass(frozen=True)
-class Drawn(Generic[What]):
+class ForestRow(Generic[What]):
     """A verdict, and its mark and its interval on the axis of all of a picture."""
 
     what: What
@@ -35,7 +35,7 @@ class Forest(Generic[What]):
     """The rows of a picture, and the axis that they share."""
 
     axis: Markup
-    rows: list[Drawn[What]]
+    rows: list[ForestRow[What]]
 
 
 def kind_of(verdict: Verdict) -> str:
@@ -64,7 +64,7 @@ def forest(found: Sequence[tuple[What, Verdict]]) -> Forest[What] | None:
     ticks = ratio_ticks(axis)
     return Forest(
         axis_of(axis, ticks),
-        [Drawn(what, one, drawing_of(one, axis, ticks)) for what, one in found],
+        [ForestRow(what, one, drawing_of(one, axis, ticks)) for what, one in found],
     )
 
 

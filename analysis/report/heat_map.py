@@ -24,7 +24,7 @@ LEAST_FACTOR = 1.1
 
 
 @dataclass(frozen=True)
-class Row:
+class HeatRow:
     """A curve, with the cells it is of, and a rectangle for each size."""
 
     name: str
@@ -38,7 +38,7 @@ class HeatMap:
 
     implementation: str
     sizes: Markup
-    rows: list[Row]
+    rows: list[HeatRow]
     full: float
 
 
@@ -70,7 +70,7 @@ def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> l
             other,
             sizes_of(sizes),
             [
-                Row(
+                HeatRow(
                     caption_of(cells[0]).removeprefix(f"{experiment} "), cells,
                     row_of(other, points, sizes, full),
                 )
