@@ -48,6 +48,11 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
         upper = [(across.place(e.message_bytes), up.place(e.interval.high)) for e in run]
         lower = [(across.place(e.message_bytes), up.place(e.interval.low)) for e in run]
         middle = [(across.place(e.message_bytes), up.place(e.median)) for e in run]
+        if len(run) == 1:
+            # A band of one point has no width.
+            (x, high), (_, low) = upper[0], lower[0]
+            parts.append(f'<path class="line whisker" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
+            continue
         parts.append(f'<polygon class="band" points="{polyline(upper + lower[::-1])}"/>')
         parts.append(f'<polyline class="line" points="{polyline(middle)}"/>')
     for estimate in curve.estimates:

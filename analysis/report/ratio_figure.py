@@ -35,11 +35,10 @@ def ratio_figure(title: str, curves: Sequence[tuple[str, int, list[RatioPoint]]]
     sizes = sorted({point.message_bytes for point in points})
     if len(sizes) < FEWEST_SIZES:
         return None
-    # A band of two or three rounds can be wider than anything that is seen: it is cut off.
-    farthest = max(abs(math.log(point.ratio)) for point in points)
-    limit = max(0.05, 2.5 * farthest)
-    ends = [math.log(end) for p in points if p.band for end in (p.band.low, p.band.high)]
-    reach = max([farthest * 1.2, 0.02, *(min(abs(end), limit) * 1.05 for end in ends)])
+    reach = reach_of(
+        [point.ratio for point in points],
+        [end for p in points if p.band for end in (p.band.low, p.band.high)],
+    )
     across = Axis(sizes[0] * 0.85, sizes[-1] * 1.15, LEFT, WIDTH - RIGHT)
     up = Axis(math.exp(-reach), math.exp(reach), HEIGHT - BOTTOM, TOP)
     parts = [
@@ -57,6 +56,18 @@ def ratio_figure(title: str, curves: Sequence[tuple[str, int, list[RatioPoint]]]
         "</svg>",
     ]
     return Markup("".join(parts))
+
+
+def reach_of(ratios: Sequence[float], ends: Sequence[float]) -> float:
+    """Return how far an axis goes on both sides of 1, as a logarithm.
+
+    An interval of two or three rounds can be wider than anything that is seen: it is cut off.
+    """
+    farthest = max([abs(math.log(ratio)) for ratio in ratios], default=0.0)
+    limit = max(0.05, 2.5 * farthest)
+    return max(
+        [farthest * 1.2, 0.02, *(min(abs(math.log(end)), limit) * 1.05 for end in ends if end > 0)]
+    )
 
 
 def ratio_ticks(up: Axis) -> list[float]:

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else."""
+"""The report: an HTML file that needs nothing else; long tables go on in pages beside it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,18 @@ from analysis.models.linpack import NAME as HPL
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
+from analysis.report.differences import MOST_OPEN, MOST_ROWS, foremost, shown_differences
+from analysis.report.first_screen import first_curves, warnings
+from analysis.report.forest import Forest, forest
 from analysis.report.headline import headlines
+from analysis.report.heat_map import heat_maps
 from analysis.report.latency_plane import latency_plane
+from analysis.report.more_rows import MorePages
 from analysis.report.profile_figures import matrix_figure, share_figure
-from analysis.report.size_figures import figures_of
+from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
-from analysis.tables.csv import downloads_of
-from analysis.tables.table import for_people
+from analysis.tables.csv import Download, downloads_of
+from analysis.tables.table import Table, for_people
 from analysis.tables.units import covering, interval_text, p_text, prefixed
 from records.campaign import Campaign, manifest_of_nodes, read_campaign
 from records.experiments import COMMON, compared
@@ -35,9 +40,7 @@ from records.files import write_whole
 from records.nodes import fact_text
 from records.start_up import of_the_thesis
 
-#: The longest table and list that a page shows; the rest is in the CSV, so that it stays small.
-MOST_ROWS = 500
-#: How large the file may be, in bytes: if it is larger, its tables show fewer rows.
+#: How large the file may be, in bytes: if it is larger, it has fewer figures, then fewer files.
 MOST_BYTES = 5_000_000
 #: What the figures of profiles together may take, in characters.
 PROFILE_ROOM = 400_000
@@ -74,6 +77,27 @@ def row_names(comparison: Comparison) -> dict[str, str]:
 def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
     """Return each cell with each of its message sizes."""
     return [(cell, size) for cell in cells for size in cell.message_sizes()]
+
+
+def names_of(table: Table) -> int:
+    """Return how many of a table's first columns it takes until each row has a name of its own.
+
+    All of those are 1 where no few of them do.
+    """
+    rows = [table.words(row) for row in table.rows]
+    for count in range(1, min(4, len(table.shown)) + 1):
+        if len({words[:count] for words in rows}) == len(rows):
+            return count
+    return 1
+
+
+def places(comparison: Comparison) -> dict[str, str]:
+    """Return the id of the part of the page that each experiment has."""
+    return {
+        name: f"of-{name}" if entry.section == COMMON else entry.section
+        for name, entry in compared().items()
+        if comparison.experiment(name)
+    }
 
 
 def profile_figures(profiles: list[ProfiledCell]) -> list[tuple[ProfiledCell, Markup, Markup]]:
@@ -122,7 +146,13 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
-    figures = figures_of(comparison)
+    ratios = RatioCurves(comparison.base)
+    figures = figures_of(comparison, ratios=ratios)
+    caveats = image_caveats(comparison)
+    said = warnings(comparison, caveats)
+    target = out or path / "report.html"
+    pages = MorePages.beside(target, tables)
+    every = {name: comparison.experiment(name) for name in metrics()}
     template = environment.get_template("report.html")
     values = dict(
         campaign=campaign,
@@ -132,20 +162,36 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         rankings=by_experiment(comparison),
         ranked=ranked,
         headlines=headlines(comparison),
-        caveats=image_caveats(comparison),
-        tally=tally(comparison),
+        answers=forest(
+            [(group, one) for group in comparison.groups for one in group.verdicts.values()]
+        ),
+        warnings=said,
+        caveats=caveats,
+        tally=[
+            one for one in tally(comparison) if one not in {warning.sentence for warning in said}
+        ],
         counts=counts(campaign),
         rounds=len(rounds),
         coverages=coverages,
         metrics=metrics(),
-        figures=figures,
-        limits=sorted({one.limit for of in figures.values() for one in of.drawn if one.limit}),
+        first=first_curves(comparison, figures),
+        differences=shown_differences(comparison),
+        heat_maps={name: heat_maps(comparison, name, ratios) for name in metrics()},
+        forests={name: forest_of_cells(cells) for name, cells in every.items()},
+        places=places(comparison),
+        against=lambda cells: [(cell, other) for cell in cells for other in cell.verdicts],
+        by_implementation=lambda cells: [(cell, name) for cell in cells for name in cell.estimates],
+        foremost_rows=lambda rows: foremost(rows, lambda row: row[0]),
+        foremost_start_ups=lambda rows: foremost(rows, lambda row: row.cell),
+        most_rows=MOST_ROWS,
+        most_open=MOST_OPEN,
+        names_of=names_of,
+        pages=pages,
         communications=communications(comparison),
         sections={entry.section: name for name, entry in compared().items()},
         plane=plane,
         median_rows=median_rows,
         row_names=row_names(comparison),
-        downloads=downloads_of(tables),
         derived=for_people(models.derived),
         limited=next((table for table in tables if table.name == LIMITED), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
@@ -156,12 +202,31 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
     )
-    most_rows = MOST_ROWS
-    while True:
-        text = template.render(values, traces=Traces(comparison), most_rows=most_rows)
-        if len(text.encode()) <= MOST_BYTES or most_rows <= 1:
-            break
-        most_rows //= 2
-    target = out or path / "report.html"
+
+    files = downloads_of(tables)
+
+    def rendered(figures: dict[str, Figures], files: dict[str, Download]) -> str:
+        return template.render(
+            values, traces=Traces(comparison), figures=figures, downloads=files,
+            limits=sorted({one.limit for of in figures.values() for one in of.drawn if one.limit}),
+        )  # fmt: skip
+
+    text = rendered(figures, files)
+    excess = len(text.encode()) - MOST_BYTES
+    if excess > 0:
+        fewer, excess = without(figures, excess)
+        if excess > 0:
+            room = sum(len(one.href or "") for one in files.values()) - excess
+            files = downloads_of(tables, max(0, room))
+        text = rendered(fewer, files)
     write_whole(target, text)
+    pages.write(campaign.path.name, environment)
     return target
+
+
+def forest_of_cells(cells: list[Cell]) -> Forest[Cell] | None:
+    """Return the picture of cells that have no message sizes; None where they do."""
+    if any(size > 0 for cell in cells for size in cell.message_sizes()):
+        return None
+    most = foremost(cells, lambda cell: cell)
+    return forest([(cell, one) for cell in most for one in cell.verdicts.values()])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
 from analysis.comparison.compare import Cell, Comparison, curve_title
 from analysis.comparison.metrics import metrics
-from analysis.comparison.ratio_curves import ratio_curve
+from analysis.comparison.ratio_curves import RatioPoint, ratio_curve
 from analysis.figures.over_size import Curve, Limit, bandwidth_figure, limit_points
 from analysis.report.ratio_figure import ratio_figure
 from analysis.tables.launch_names import cell_name
@@ -41,6 +42,22 @@ class Figure:
     def signs(self) -> int:
         """Return how long it is in the report."""
         return len(self.svg) + len(self.ratio or "")
+
+
+class RatioCurves:
+    """The ratios to the base over message size, each found once."""
+
+    def __init__(self, base: str) -> None:
+        """Begin with none."""
+        self.base = base
+        self._known: dict[tuple[str, str], list[RatioPoint]] = {}
+
+    def of(self, cell: Cell, implementation: str) -> list[RatioPoint]:
+        """Return those of a cell and an implementation."""
+        key = (cell.name, implementation)
+        if key not in self._known:
+            self._known[key] = ratio_curve(cell, implementation, self.base)
+        return self._known[key]
 
 
 @dataclass
@@ -107,25 +124,38 @@ def caption_of(cell: Cell) -> str:
     """Return how the curve of a cell is called: by the parameter that its entry names, if any."""
     entry = compared()[cell.experiment]
     if not entry.caption:
-        return curve_title(cell)
+        return marked(curve_title(cell), [cell])
     named = (entry.caption, RANGE, *entry.apart)
     words = [f"{name}={value}" for name, value in cell.parameters.items() if name not in named]
     apart = [f"{name} {value}" for name, value in entry.unusual(cell.parameters).items()]
-    return ", ".join([" ".join([str(cell.parameters[entry.caption]), *words]), *apart])
+    said = ", ".join([" ".join([str(cell.parameters[entry.caption]), *words]), *apart])
+    return marked(said, [cell])
 
 
-def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
+def marked(words: str, cells: Sequence[Cell]) -> str:
+    """Return the name of cells, which says so where one of them is oversubscribed."""
+    is_over = any(cell.oversubscribed for cell in cells)
+    return f"{words} (oversubscribed)" if is_over else words
+
+
+def cells_of_curves(comparison: Comparison, experiment: str) -> dict[str, list[Cell]]:
+    """Return an experiment's cells by the curve that they are on, if it has several sizes."""
+    by_title: dict[str, list[Cell]] = defaultdict(list)
+    for cell in comparison.experiment(experiment):
+        by_title[curve_title(cell)].append(cell)
+    return {
+        title: cells
+        for title, cells in by_title.items()
+        if len({size for cell in cells for size in cell.message_sizes() if size > 0}) > 1
+    }
+
+
+def figures_of(
+    comparison: Comparison, room: int = ROOM, ratios: RatioCurves | None = None
+) -> dict[str, Figures]:
     """Return the figures of each experiment that has any, each with its share of the room."""
-    found: dict[str, dict[str, list[Cell]]] = {}
-    for experiment in metrics():
-        by_title: dict[str, list[Cell]] = defaultdict(list)
-        for cell in comparison.experiment(experiment):
-            by_title[curve_title(cell)].append(cell)
-        found[experiment] = {
-            title: cells
-            for title, cells in by_title.items()
-            if len({size for cell in cells for size in cell.message_sizes() if size > 0}) > 1
-        }
+    ratios = ratios or RatioCurves(comparison.base)
+    found = {experiment: cells_of_curves(comparison, experiment) for experiment in metrics()}
     found = {experiment: by_title for experiment, by_title in found.items() if by_title}
     copy = copy_limit(comparison.campaign)
     nodes = {launch.record.cell: launch.record.nodes for launch in comparison.campaign.sound()}
@@ -154,7 +184,7 @@ def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
             if drawn[experiment].left:
                 drawn[experiment].left += 1
                 continue
-            one = figure_of(comparison, caption_of(cells[0]), cells, limit_of(cells))
+            one = figure_of(comparison, cells, limit_of(cells), ratios)
             if one.signs > share:
                 drawn[experiment].left += 1
                 continue
@@ -164,11 +194,8 @@ def figures_of(comparison: Comparison, room: int = ROOM) -> dict[str, Figures]:
     return drawn
 
 
-def figure_of(
-    comparison: Comparison, caption: str, cells: list[Cell], limit: Limit | None
-) -> Figure:
-    """Return the figure of cells that are one curve, and that of its ratio to the base."""
-    about = metrics()[cells[0].experiment]
+def curves_of(comparison: Comparison, cells: list[Cell]) -> list[Curve]:
+    """Return the curve of each implementation that cells are of."""
     curves = []
     for style, name in enumerate(comparison.implementations):
         estimates = sorted(
@@ -177,19 +204,42 @@ def figure_of(
         )
         if estimates:
             curves.append(Curve(name, style, estimates))
+    return curves
+
+
+def figure_of(
+    comparison: Comparison, cells: list[Cell], limit: Limit | None, ratios: RatioCurves
+) -> Figure:
+    """Return the figure of cells that are one curve, and that of its ratio to the base."""
+    about = metrics()[cells[0].experiment]
+    curves = curves_of(comparison, cells)
     others = [one for one in enumerate(comparison.implementations) if one[1] != comparison.base]
-    ratios = [
+    of_ratios = [
         (name, style, curve)
         for style, name in others
         for cell in cells
-        if (curve := ratio_curve(cell, name, comparison.base))
+        if (curve := ratios.of(cell, name))
     ]
+    caption = caption_of(cells[0])
     words = f"over message size, {caption}"
     label = str(about["label"])
     return Figure(
         caption,
         cells,
         bandwidth_figure(f"{label.capitalize()} {words}", curves, limit, about["unit"], label),
-        ratio_figure(f"Ratio {words}", ratios),
+        ratio_figure(f"Ratio {words}", of_ratios),
         limit.name if limit and limit_points(curves, limit) else None,
     )
+
+
+def without(figures: dict[str, Figures], signs: int) -> tuple[dict[str, Figures], int]:
+    """Return figures but for the last ones, so many characters fewer, and what is still too much.
+
+    An experiment's figures are left out in turn, so that each keeps its first as long as it can.
+    """
+    kept = {name: Figures(list(of.drawn), of.left) for name, of in figures.items()}
+    while signs > 0 and any(of.drawn for of in kept.values()):
+        longest = max(kept.values(), key=lambda of: len(of.drawn))
+        signs -= longest.drawn.pop().signs
+        longest.left += 1
+    return kept, signs

@@ -5,9 +5,38 @@ document.addEventListener("pointerover", event => {
   const link = cell && [cell.closest("tr"), cell.closest("tbody"), head].map(part => part?.querySelector("a.trace")).find(Boolean);
   if (!link) return;
   cell.dataset.traced = "";
-  const lines = document.querySelector(link.getAttribute("href")).innerText.split("\n").map(line => line.trim());
+  const lines = document.querySelector(link.getAttribute("href")).textContent.split("\n").map(line => line.trim());
   cell.title = [cell.title, ...lines].filter(Boolean).join("\n");
 });
+// A tap, or a click, says what is nearest: a finger is wider than a mark.
+const told = document.createElement("output");
+told.id = "told";
+document.body.append(told);
+const apart = (one, event) => {
+  const box = one.getBoundingClientRect();
+  return Math.hypot(Math.max(box.left - event.clientX, 0, event.clientX - box.right), Math.max(box.top - event.clientY, 0, event.clientY - box.bottom));
+};
+document.addEventListener("click", event => {
+  const drawing = event.target.closest("svg"), cell = event.target.closest("td[title]");
+  const near = drawing ? [...drawing.querySelectorAll("title")].map(one => one.parentNode)
+    .filter(one => one !== drawing && one.checkVisibility()).map(one => [apart(one, event), one]).sort((one, other) => one[0] - other[0])[0] : null;
+  told.textContent = near && near[0] < 30 ? near[1].querySelector("title").textContent : !drawing && cell ? cell.title : "";
+});
+document.addEventListener("keydown", event => { if (event.key === "Escape") told.textContent = ""; });
+// Where a link leads into something folded, it opens.
+const unfold = () => {
+  let place = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!place) return;
+  for (let part = place; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+  place.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+// On a narrow page, where a table's head is not shown, each cell says what it is.
+document.documentElement.classList.add("scripts");
+for (const table of document.querySelectorAll("table.rows")) {
+  const heads = [...table.tHead.rows[0].cells].map(one => [...one.childNodes].map(part => part.textContent || " ").join("").trim());
+  for (const row of table.tBodies[0].rows) for (const cell of row.cells) if (cell.tagName === "TD") cell.dataset.head = heads[cell.cellIndex];
+}
 function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -108,7 +108,8 @@ def test_tables_and_report_show_the_parts(campaign: Path) -> None:
     assert found["start_up_s"].max() == pytest.approx(1.0, rel=0.1)
     text = write_report(campaign, None, None).read_text()
     section = text.partition('<section id="start-up">')[2].partition("</section>")[0]
-    assert section.count("<tr>") == 1 + 4
+    table = section.partition('<table class="rows">')[2]
+    assert table.count("<tr>") == 1 + 4
     assert '<td class="number">1.42</td>' in section, "Table 9: MPICH with 8 processes"
 
 

@@ -139,6 +139,7 @@ def test_toggles_are_there_without_point_to_point(
     path = write_report(echoes(tmp_path / "c", nodes=1), None, None)
     page = open_page(browser, path, 360)
     assert page.locator("#point-to-point figure").count() == 0
+    page.locator("#communication summary").get_by_text("over message size, all").click()
     curves = page.locator('#communication .curve[data-name="beta-2.0"]')
     assert curves.first.is_visible()
     page.locator('#legend [data-toggle="beta-2.0"]').press("Enter")

@@ -21,12 +21,12 @@ def test_intervals_and_machines_are_words_on_the_page(
 ) -> None:
     page = open_page(browser, sample_report, 360)
     for section in ("#nas", "#linpack", "#start-up"):
-        rows = page.locator(f"{section} tbody").first.locator("tr").all()
+        rows = page.locator(f"{section} .rows tbody").first.locator("tr").all()
         assert rows
         for row in rows:
-            words = row.locator("td.number").all_inner_texts()
+            words = row.locator("td.number .within").all_inner_texts()
             within = [word for word in words if re.fullmatch(r"[\d.]+ – [\d.]+ \(75%\)", word)]
-            assert len(within) == (1 if section == "#start-up" else 2), (section, words)
+            assert len(within) == 1, (section, words)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     names = page.locator("#communication").inner_text()
     assert "IBM SP-2 MPI" in names and "Paragon" in names

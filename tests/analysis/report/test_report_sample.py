@@ -42,7 +42,8 @@ def test_navigation_leads_to_every_section(
         at_the_end = page.evaluate(
             "scrollY + innerHeight >= document.documentElement.scrollHeight - 1"
         )
-        assert abs(top) < 2 or at_the_end or place == "#answer", place
+        # The legend stays in view above it.
+        assert -2 < top < 100 or at_the_end or place == "#answer", place
     page.close()
 
 
@@ -88,6 +89,7 @@ def test_provenance_says_that_it_is_a_sample(
     sample_report: Path,  # noqa: F811
 ) -> None:
     page = open_page(browser, sample_report, 1280)
+    page.locator("#provenance summary").first.click()
     said = page.locator("#provenance").inner_text()
     assert "paths and host names replaced" in said and "of 552 launches" in said
     # Facts of several names are words, not how Python writes them.

@@ -1,10 +1,14 @@
-"""The report is one file under 5 MB, however large the campaign."""
+"""The report is under 5 MB, however large the campaign: long tables go on beside it."""
 
+import re
 from pathlib import Path
 
+import jinja2
 import pytest
 
 from analysis.report import report as report_module
+from analysis.report.differences import MOST_ROWS
+from analysis.report.more_rows import ROWS_OF_A_PAGE
 from analysis.report.report import write_report
 from records.communication import OPERATIONS
 from tests.analysis.models.test_guidelines import collective
@@ -29,17 +33,55 @@ def test_three_thousand_series_are_a_small_report(tmp_path: Path) -> None:
     text = path.read_text()
     assert path.stat().st_size < 5_000_000
     # What there was no room for is said, and where it is.
-    assert "The first 500 of 3," in text and " more figures do not fit here: " in text
-    assert 'id="trace-others"' in text
+    assert " more figures do not fit here: " in text and 'id="trace-others"' in text
+    for name, count in (("ratios-Collectives", len(operations) * cells),
+                        ("medians-Collectives", len(operations) * cells * 2)):  # fmt: skip
+        assert f"{MOST_ROWS} of {count:,} rows, those that differ most first" in text
+        assert f'href="report-{name}.html"' in text
+    # All rows are in the pages, which lead to each other and back.
+    rows, address = 0, "report-ratios-Collectives.html"
+    while address:
+        page = (folder / address).read_text()
+        found = page.count("<tr>") - 1
+        rows += found
+        assert 0 < found <= ROWS_OF_A_PAGE and 'href="report.html"' in page
+        assert "<script" not in page and "Content-Security-Policy" in page
+        after = re.findall(r'href="([^"]+)">Rows after', page)
+        address = after[0] if after else ""
+    assert rows == len(operations) * cells > ROWS_OF_A_PAGE
+    page = (folder / "report-ratios-Collectives.html").read_text()
+    assert "alltoall" in page and "round[001-002]_" in page
 
 
-def test_a_report_that_is_too_large_shows_fewer_rows(
+def test_a_short_table_has_no_page(tmp_path: Path) -> None:
+    folder = Synthetic(tmp_path / "c", TWICE, rounds=2).write()
+    assert "all rows</a>" not in write_report(folder, None, None).read_text()
+    assert [one.name for one in folder.glob("*.html")] == ["report.html"]
+
+
+def test_a_report_that_is_too_large_has_fewer_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The tables stay, then the files go; after two renderings it is as small as it gets."""
     folder = Synthetic(tmp_path / "c", TWICE, rounds=2).write()
     whole = write_report(folder, None, None).read_text()
-    most = len(whole.encode()) - 10_000
-    monkeypatch.setattr(report_module, "MOST_BYTES", most)
-    smaller = write_report(folder, None, None).read_text()
-    assert len(smaller.encode()) <= most and smaller.count("<tr>") < whole.count("<tr>")
-    assert "the file has all of them" in smaller and "the file has all of them" not in whole
+    rendered = []
+    render = jinja2.Template.render
+
+    def counted(self: jinja2.Template, *values: object, **more: object) -> str:
+        rendered.append(self.name)
+        return render(self, *values, **more)
+
+    monkeypatch.setattr(jinja2.Template, "render", counted)
+    for less, files in ((10_000, True), (len(whole), False)):
+        most = max(1, len(whole.encode()) - less)
+        monkeypatch.setattr(report_module, "MOST_BYTES", most)
+        smaller = write_report(folder, None, None).read_text()
+        assert smaller.count("<figure") < whole.count("<figure")
+        assert "more figures do not fit here" in smaller
+        assert ('class="csv"' in smaller) == files
+        rows = [len(re.findall("<tr>", re.sub("(?s)<details.*?</details>", "", text)))
+                for text in (smaller, whole)]  # fmt: skip
+        assert rows[0] == rows[1] > 20
+        assert len(smaller.encode()) <= most or not files
+    assert rendered == ["report.html"] * 4

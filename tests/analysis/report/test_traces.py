@@ -250,6 +250,7 @@ def test_hovering_says_where_a_number_is_from(
     report: Path,  # noqa: F811
 ) -> None:
     page = open_page(browser, report, 1280)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     for table in ("#answer", "#point-to-point", "#linpack"):
         cell = page.locator(f"{table} td.number").nth(2)
         cell.hover()

@@ -1,0 +1,50 @@
+"""What differs most stands first: the order of differences, and of tables that are cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.verdict import Verdict
+
+#: How many rows a table of the report has at most: the rest is on a page beside it.
+MOST_ROWS = 100
+#: A table of more rows is folded.
+MOST_OPEN = 12
+What = TypeVar("What")
+
+
+def distance(verdict: Verdict) -> float:
+    """Return how far a ratio is from 1, as a logarithm; 0 where there is none."""
+    value = verdict.ratio.value
+    return 0.0 if math.isnan(value) else abs(math.log(value))
+
+
+def difference(cell: Cell) -> tuple[bool, float]:
+    """Return how much a cell differs: what is shown is more than what is not."""
+    return max(
+        ((one.is_different, distance(one)) for one in cell.verdicts.values()),
+        default=(False, 0.0),
+    )
+
+
+def shown_differences(comparison: Comparison) -> list[tuple[Cell, Verdict]]:
+    """Return the cells with a difference that is shown, the largest first."""
+    found = [
+        (cell, verdict)
+        for cell in comparison.cells
+        for verdict in cell.verdicts.values()
+        if verdict.is_different
+    ]
+    return sorted(found, key=lambda one: -distance(one[1]))
+
+
+def foremost(
+    every: Sequence[What], cell_of: Callable[[What], Cell], most: int = MOST_ROWS
+) -> Sequence[What]:
+    """Return as much as a table has, in its order; where there is more, what differs most first."""
+    if len(every) <= most:
+        return every
+    return sorted(every, key=lambda one: difference(cell_of(one)), reverse=True)[:most]

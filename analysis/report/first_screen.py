@@ -1,0 +1,124 @@
+"""What the first screen of a report has beside its answer: two curves, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from analysis.comparison.compare import Comparison
+from analysis.comparison.image_caveats import ImageCaveat
+from analysis.comparison.metrics import metrics
+from analysis.comparison.stolen_time import stolen_time
+from analysis.figures.over_size import Curve, bandwidth_figure
+from analysis.report.size_figures import Figure, Figures, curves_of
+from analysis.tables.launch_names import cell_name
+from inference.estimates import Estimate
+from inference.intervals import CONFIDENCE, median, median_interval
+from records.experiments import compared, serves
+
+
+@dataclass(frozen=True)
+class FirstCurves:
+    """Latency and bandwidth over message size, of the same launches as `bandwidth`."""
+
+    bandwidth: Figure
+    latency: Markup
+
+
+def first_curves(
+    comparison: Comparison, figures: Mapping[str, Figures]
+) -> FirstCurves | None:  # fmt: skip
+    """Return the curves of the messages that latency is told by; None where nothing has any.
+
+    Without an echo test they are of the sweep that most implementations have, at most sizes.
+    """
+
+    def worth(figure: Figure) -> tuple[bool, bool, bool, int, int]:
+        first = figure.cells[0]
+        entry = compared()[first.experiment]
+        names = {name for cell in figure.cells for name in cell.estimates}
+        sizes = sum(len(cell.message_sizes()) for cell in figure.cells)
+        return (
+            not first.oversubscribed, not entry.unusual(first.parameters),
+            serves("latency", cell_name(first)), len(names), sizes,
+        )  # fmt: skip
+
+    found = [
+        figure
+        for experiment, of in figures.items()
+        for figure in of.drawn
+        if metrics()[experiment]["unit"] == "B/s"
+    ]
+    if not found:
+        return None
+    best = max(found, key=worth)
+    curves = [in_seconds(curve) for curve in curves_of(comparison, best.cells)]
+    latency = bandwidth_figure(
+        f"Latency over message size, {best.caption}", curves, None, "s", "latency"
+    )
+    return FirstCurves(best, latency)
+
+
+def in_seconds(curve: Curve) -> Curve:
+    """Return a curve of bandwidths as one of latencies: half a round trip of each launch, in s."""
+    estimates = []
+    for one in curve.estimates:
+        times = [one.message_bytes / bandwidth for bandwidth in one.launches]
+        estimates.append(
+            Estimate(one.message_bytes, median(times), median_interval(times), tuple(times))
+        )
+    return Curve(curve.name, curve.style, estimates)
+
+
+def fewest_launches() -> int:
+    """Return the fewest launches of which the interval of a median can cover 95%."""
+    count = 2
+    while median_interval(list(range(count))).coverage < CONFIDENCE:
+        count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class Beware:
+    """What a reader must know before the numbers: in few words, and in a sentence."""
+
+    few: str
+    sentence: str
+
+
+def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> list[Beware]:
+    """Return what a reader must know before the numbers."""
+    campaign = comparison.campaign
+    found = []
+    if not campaign.manifest.finished_utc:
+        sentence = "This campaign is not finished: what follows is of the rounds until now."
+        found.append(Beware("not finished", sentence))
+    found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]
+    over = [cell for cell in comparison.cells if cell.oversubscribed]
+    if over:
+        names = ", ".join(dict.fromkeys(cell.experiment for cell in over))
+        sentence = (
+            f"Oversubscribed: {len(over)} of {len(comparison.cells)} cells ({names}) had more "
+            "ranks than the machine has processors. Their ranks waited for processors, not only "
+            "for messages: they are marked, and in no answer."
+        )
+        cells = "1 cell" if len(over) == 1 else f"{len(over)} cells"
+        found.append(Beware(f"{cells} oversubscribed", sentence))
+    pairs = [
+        verdict.ratio.pairs
+        for group in comparison.groups
+        for verdict in group.verdicts.values()
+        if verdict.ratio.pairs
+    ]
+    if pairs and min(pairs) < fewest_launches():
+        rounds = "1 round" if min(pairs) == 1 else f"{min(pairs)} rounds"
+        sentence = (
+            f"Few rounds: some answers are of {rounds}. Below {fewest_launches()} no interval of "
+            "a median reaches 95%, and a difference must be large to be shown."
+        )
+        found.append(Beware(f"answers of {rounds}", sentence))
+    return found + [
+        Beware(f"images differ for {', '.join(one.experiments)}", one.sentence) for one in caveats
+    ]

@@ -1,0 +1,136 @@
+"""Ratios of many curves in one picture: a row for each curve, a column for each message size.
+
+Colours are those of verdicts: at a size of a cell without a shown difference there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.verdict import Verdict
+from analysis.report.differences import difference, foremost
+from analysis.report.forest import drawn, sign_of
+from analysis.report.size_figures import RatioCurves, caption_of, cells_of_curves
+from analysis.tables.units import prefixed
+
+#: With more columns than this there is no room for numbers in them, nor for all sizes above them.
+MOST_NUMBERS = 16
+#: The least factor that has the full colour.
+LEAST_FACTOR = 1.1
+
+
+@dataclass(frozen=True)
+class HeatRow:
+    """A curve, with the cells it is of, and a rectangle for each size."""
+
+    name: str
+    cells: list[Cell]
+    drawing: Markup
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The ratios of an implementation to the base; `full` is the factor of the full colour."""
+
+    implementation: str
+    sizes: Markup
+    rows: list[HeatRow]
+    full: float
+
+
+def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> list[HeatMap]:
+    """Return a picture for each implementation but the base, as long as a table is at most."""
+    of_curves = foremost(
+        list(cells_of_curves(comparison, experiment).values()),
+        lambda cells: max(cells, key=difference),
+    )
+    found = []
+    for other in comparison.implementations:
+        if other == comparison.base:
+            continue
+        rows = []
+        for cells in of_curves:
+            points = {
+                point.message_bytes: (point.ratio, cell)
+                for cell in cells
+                for point in ratios.of(cell, other)
+            }
+            if points:
+                rows.append((cells, points))
+        if not rows:
+            continue
+        sizes = sorted({size for _, points in rows for size in points})
+        farthest = max(abs(math.log(ratio)) for _, points in rows for ratio, _ in points.values())
+        full = max(math.log(LEAST_FACTOR), farthest)
+        found.append(HeatMap(
+            other,
+            sizes_of(sizes),
+            [
+                HeatRow(
+                    caption_of(cells[0]).removeprefix(f"{experiment} "), cells,
+                    row_of(other, points, sizes, full),
+                )
+                for cells, points in rows
+            ],
+            math.exp(full),
+        ))  # fmt: skip
+    return found
+
+
+def sizes_of(sizes: list[int]) -> Markup:
+    """Return the message sizes above the columns; those that a narrow page leaves out are `odd`."""
+    width = 100 / len(sizes)
+    step = -(-len(sizes) // MOST_NUMBERS)
+    narrow = max(step, -(-len(sizes) // 5))
+    words = [
+        f'<text class="{"even" if number % narrow == 0 else "odd"}" '
+        f'x="{(number + 0.5) * width:.2f}%" y="15" text-anchor="middle">'
+        f"{prefixed(size, 'B')}</text>"
+        for number, size in enumerate(sizes)
+        if number % step == 0
+    ]
+    return drawn(words, "ticks")
+
+
+def row_of(
+    other: str, points: dict[int, tuple[float, Cell]], sizes: list[int], full: float
+) -> Markup:
+    """Return a curve's rectangles."""
+    width = 100 / len(sizes)
+    return drawn(
+        [
+            rectangle(number * width, width, size, points[size][0],
+                      points[size][1].verdicts[other], full, len(sizes) <= MOST_NUMBERS)
+            for number, size in enumerate(sizes)
+            if size in points
+        ],
+        "row",
+    )  # fmt: skip
+
+
+def rectangle(
+    left: float, width: float, size: int, ratio: float, verdict: Verdict, full: float,
+    with_number: bool,
+) -> str:  # fmt: skip
+    """Return the rectangle of a size; its colour has a direction where a difference is shown."""
+    way = ("faster" if ratio > 1 else "slower") if verdict.is_different else "no"
+    share = abs(math.log(ratio)) / full
+    said = (
+        f"{verdict.implementation}, {size} bytes: ratio {ratio:.3f}; of its range of sizes: "
+        f"{verdict.words}"
+    )
+    number = (
+        f'<text class="inside" x="{left + width / 2:.2f}%" y="15" text-anchor="middle">'
+        f"{sign_of(verdict) if verdict.is_different else ''}{ratio:.2f}</text>"
+        if with_number
+        else ""
+    )
+    return (
+        f'<g class="value {way}"><title>{escape(said)}</title><rect class="heat" '
+        f'x="{left:.2f}%" width="{width:.2f}%" height="22" '
+        f'fill-opacity="{0.06 + 0.6 * share:.2f}"/>{number}</g>'
+    )
