@@ -196,7 +196,8 @@ def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
             f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
             f"measured again: {gone[0]}"
         )
-    return manifest.changed(finished_utc=None) if state.left() else manifest
+    all_done = all(state.is_done(number) for number in range(1, manifest.rounds + 1))
+    return manifest if all_done else manifest.changed(finished_utc=None)
 
 
 def measure(campaign: Path, manifest: Manifest) -> bool:

@@ -16,11 +16,13 @@ from records import launch as launches
 from records.base import CampaignError, RecordError
 from records.fold import LaunchState, State, fold
 from records.journal import (
+    FILE,
     Begun,
     Event,
     Gone,
     Intended,
     Journal,
+    JournalError,
     Lost,
     Planned,
     PlannedLaunch,
@@ -44,6 +46,7 @@ class Schedule:
         self.campaign = campaign
         self.journal = journal
         self.state = fold(entry.event for entry in journal.entries)
+        refuse_another(campaign, self.state, campaign.name)
 
     def add(self, event: Event, sync: bool = True) -> None:
         """Take in what happened, and put it into the journal; it is there when this returns.
@@ -102,6 +105,9 @@ class Schedule:
                 "no longer have; take back what was changed in them, or measure a new campaign"
             )
         new = tuple(one for one in planned if one.launch not in self.state.launches)
+        for one in new if not self.state.is_converted else ():
+            # Whatever it is, this journal has not seen it measured.
+            self._put_aside(LaunchState(one, number))
         if new or number not in self.state.rounds:
             self.add(Planned(round=number, launches=new))
         for one in self.state.open(number) if self.state.is_converted else ():
@@ -165,6 +171,18 @@ class Schedule:
         if os.path.lexists(folder):
             aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
             folder.rename(aside)
+
+
+def refuse_another(campaign: Path, state: State, name: str) -> None:
+    """Raise JournalError where the journal in a campaign's folder is of another than `name`."""
+    if state.campaign in (None, name):
+        return
+    file = campaign / FILE
+    raise JournalError(
+        f"{file} is the journal of {state.campaign}, and not of {name}; put its own back, or, if "
+        f"the folder was renamed: mv {campaign.parent.name}/{campaign.name} "
+        f"{campaign.parent.name}/{state.campaign}"
+    )
 
 
 @contextmanager

@@ -181,7 +181,8 @@ def of_round(campaign: Path, number: int, cases: list[Any], policy: Any) -> Iter
             if schedule.state.campaign is None:
                 # ReFrame was told of the campaign by hand.
                 (campaign / "launches").mkdir(exist_ok=True)
-                schedule.add(Begun(campaign=campaign.name))
+                converted = bool(launches.finished_launches(campaign))
+                schedule.add(Begun(campaign=campaign.name, converted=converted))
             schedule.settle()
             of_launches = {case: planned(case) for case in cases
                            if isinstance(case.check, RecordedCheck)}  # fmt: skip

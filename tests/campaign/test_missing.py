@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import measuring, provenance, rounds
+from campaign import measuring, missing, provenance, rounds
 from records import files, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
@@ -225,6 +225,64 @@ def test_a_campaign_from_before_there_were_journals_is_gone_on_with(root: Path) 
     assert_whole(path)
     state = schedule.state_of(path)
     assert state and state.is_converted
+
+
+def without_the_second_round(path: Path) -> None:
+    """Put back a journal from before the second round, as a backup does."""
+    lines = (path / FILE).read_bytes().splitlines(keepends=True)
+    events = [json.loads(line)["event"] for line in lines]
+    cut = next(place for place, event in enumerate(events) if event.get("round") == 2)
+    (path / FILE).write_bytes(b"".join(lines[:cut]))
+
+
+def test_a_round_that_the_journal_does_not_know_is_not_done(root: Path) -> None:
+    path = new(root)
+    assert measure(path)
+    without_the_second_round(path)
+    assert missing.done_rounds(path, read_manifest(path)) == {1}
+    assert resume(path)
+    assert_whole(path)
+    assert len((root / "starts").read_text()) == 3
+    # What stood in the launches' places is kept, though no journal knows it.
+    assert len(list((path / "launches").glob(".round002_*.attempt0/launch.json"))) == 4
+
+
+def copied_in(path: Path, root: Path) -> str:
+    """Put another campaign's journal into a campaign; return that one's name."""
+    (root / "starts").unlink()
+    time.sleep(1 - time.time() % 1)
+    other = new(root)
+    assert measure(other)
+    shutil.copy(other / FILE, path / FILE)
+    return other.name
+
+
+def test_another_campaigns_journal_is_refused(root: Path) -> None:
+    path = new(root, {"killed after": 2}, *3 * [{"killed at once": True}])
+    with pytest.raises(CampaignError):
+        measure(path)
+    other = copied_in(path, root)
+    before = (path / FILE).read_bytes()
+    sentence = f"is the journal of {other}, and not of {path.name}; put its own back"
+    with pytest.raises(JournalError, match=sentence):
+        resume(path)
+    assert (path / FILE).read_bytes() == before
+    assert any(sentence in one.sentence for one in read_campaign(path).problems)
+
+
+def test_a_campaign_whose_folder_was_renamed_is_not_gone_on_with(root: Path) -> None:
+    path = new(root, {"pass over": "beta-1.0"})
+    assert not measure(path)
+    away = path.rename(path.with_name("elsewhere"))
+    before = (away / FILE).read_bytes()
+    with pytest.raises(JournalError, match=rf"mv runs/elsewhere runs/{path.name}"):
+        resume(away)
+    assert (away / FILE).read_bytes() == before
+    said = [one.sentence for one in read_campaign(away).problems]
+    assert not any("journal" in one for one in said), "it can be read under any name"
+    away.rename(path)
+    assert resume(path)
+    assert_whole(path)
 
 
 def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:
