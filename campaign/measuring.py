@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, leftovers, provenance, request
+from campaign import choice, estimate, provenance, request
 from campaign.missing import done_rounds, has_something_left, missing_of, with_round
 from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
-from campaign.rounds import go_on_with, is_local, run_round, scheduler_of
+from campaign.rounds import end_leftovers, go_on_with, run_round, scheduler_of
 from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
@@ -182,11 +182,7 @@ def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
-            leftovers.end_all(campaign)
-            if not is_local(ROOT, manifest.site):
-                jobs = [one.job for one in held.state.launches.values() if one.in_flight]
-                scheduler = scheduler_of(ROOT, manifest.site)
-                leftovers.end_queued(campaign, scheduler, list(filter(None, jobs)))
+            end_leftovers(scheduler_of(ROOT, manifest.site), held)
             gone = held.resume()
             state = held.state
     except OSError as error:

@@ -21,9 +21,13 @@ from records.base import CampaignError
 from records.journal import Stopped, cause_of
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone
+from records.processes import known
+from records.schedule import Schedule
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
+#: ReFrame's name of the scheduler by which launches are processes of this machine.
+LOCAL = "local"
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
 
@@ -48,7 +52,7 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if scheduler == "local":
+            if scheduler == LOCAL:
                 place = "this machine"
                 held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
         except LockHeld as holder:
@@ -87,18 +91,12 @@ def run_round(
     if state:
         before = state.recorded()
     began, began_utc = time.monotonic(), folder.utc_now()
-    sessions = vain = 0
+    vain = 0
     while True:
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = run_reframe(root, campaign, manifest, number, progress)
-        sessions += 1
         with schedule.held(campaign) as held:
-            names = [one.job for one in held.state.open(number) if one.in_flight and one.job]
-            is_here = is_local(root, manifest.site)
-            jobs = [int(job) for job in names if is_here and job.isdigit()]
-            if not is_here:
-                leftovers.end_queued(campaign, scheduler_of(root, manifest.site), names)
-            if ended := leftovers.end_all(campaign, jobs):
+            if ended := end_leftovers(scheduler_of(root, manifest.site), held):
                 progress.say(f"{ended} processes were ended that ReFrame left behind")
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
@@ -148,9 +146,17 @@ def run_round(
     )
 
 
-def is_local(root: Path, site: str) -> bool:
-    """Return whether a site's launches are processes of this machine."""
-    return scheduler_of(root, site) == "local"
+def end_leftovers(scheduler: str, held: Schedule) -> int:
+    """End what a ReFrame that has died left here and in the queue; return how many ended here.
+
+    Raises CampaignError where something does not end, and OSError where the campaign cannot be
+    written.
+    """
+    jobs = [one.job for one in held.state.launches.values() if one.in_flight and one.job]
+    if scheduler == LOCAL:
+        return leftovers.end_all(held.campaign, known(jobs))
+    leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
+    return leftovers.end_all(held.campaign)
 
 
 def scheduler_of(root: Path, site: str) -> str:

@@ -46,6 +46,8 @@ class LaunchState:
     attempts: int = 0
     losses: int = 0
     job: str | None = None
+    #: The attempts that were lost before a scheduler had said that it has them.
+    unanswered: tuple[int, ...] = ()
     position: int | None = None
     outcome: Literal["sound", "suspect", "failed"] | None = None
     #: Why the last attempt was lost, or none was made.
@@ -219,6 +221,8 @@ class State:
             launch.status, launch.job = "submitted", event.job
         elif isinstance(event, Lost):
             self._need(launch, event, launch.in_flight and self._is_last(launch, event))
+            if launch.status == "intended":
+                launch.unanswered += (event.attempt,)
             launch.losses += 1
             launch.status = "missing" if launch.losses >= MOST_LOSSES else "planned"
             launch.cause = event.cause

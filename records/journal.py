@@ -28,6 +28,7 @@ from records.causes import one_line
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import ImageName, PlainName, Sha256, Utc
+from records.processes import boot_id
 from records.program_output import explain
 
 FILE = "journal.jsonl"
@@ -35,7 +36,6 @@ FILE = "journal.jsonl"
 LOCK = ".journal.lock"
 #: What stands for the digest of the line before the first one.
 NOTHING = "0" * 64
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class JournalError(CampaignError):
@@ -103,7 +103,7 @@ class Intended(Fact):
 
 
 class Submitted(Fact):
-    """The scheduler has taken an attempt; `job` is its name of it, on this machine a process."""
+    """The scheduler has taken an attempt; `job` is its name of it, here that of a process."""
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
@@ -305,14 +305,6 @@ class Journal:
             # The kernel may have dropped what it could not write: nobody knows what is there.
             self._is_broken = True
             raise
-
-
-def boot_id() -> str:
-    """Return what tells this start of this machine from every other."""
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return "0"
 
 
 @contextmanager

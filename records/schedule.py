@@ -7,6 +7,8 @@ campaign's folder was judged, and is recorded; any other attempt is lost.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +37,8 @@ from records.journal import (
     read_journal,
 )
 
+#: Hidden, so that it is no part of what is bundled.
+GIVEN_UP = ".given_up"
 #: Of an attempt whose end nobody saw.
 UNSEEN = "what measured it ended before it was recorded"
 
@@ -105,9 +109,9 @@ class Schedule:
                 "no longer have; take back what was changed in them, or measure a new campaign"
             )
         new = tuple(one for one in planned if one.launch not in self.state.launches)
-        for one in new if not self.state.is_converted else ():
+        for wanted in new if not self.state.is_converted else ():
             # Whatever it is, this journal has not seen it measured.
-            self._put_aside(LaunchState(one, number))
+            self._put_aside(LaunchState(wanted, number))
         if new or number not in self.state.rounds:
             self.add(Planned(round=number, launches=new))
         for one in self.state.open(number) if self.state.is_converted else ():
@@ -141,18 +145,56 @@ class Schedule:
         self.add(Recorded(launch=record.launch, attempt=attempt, position=record.position,
                           outcome=record.outcome), sync=False)  # fmt: skip
 
+    def job_name(self, name: str, attempt: int) -> str:
+        """Return what the scheduler is to call an attempt at a launch.
+
+        No other attempt of any campaign has it; of 15 letters, since PBS may take no more.
+        """
+        first = self.journal.entries[0]
+        whose = [self.state.campaign, first.boot, first.monotonic_s, first.utc]
+        digest = hashlib.sha256(json.dumps([*whose, name, attempt]).encode()).hexdigest()
+        return f"wy-{digest[:12]}"
+
+    def mark_of(self, name: str, attempt: int) -> Path:
+        """Return the file by which a job learns, before it starts anything, that it is too late."""
+        return self.campaign / GIVEN_UP / self.job_name(name, attempt)
+
+    def give_up_unanswered(self) -> list[str]:
+        """Have no job start any more of which the scheduler never said whether it has it.
+
+        Returns the names of all such jobs: one may have started before. Raises OSError where that
+        cannot be written.
+        """
+        names = []
+        for one in self.state.launches.values():
+            if one.status == "intended":
+                self._mark(one)
+                names.append(self.job_name(one.name, one.attempts))
+            names += [self.job_name(one.name, attempt) for attempt in one.unanswered]
+        return names
+
+    def _mark(self, one: LaunchState) -> None:
+        mark = self.mark_of(one.name, one.attempts)
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
+
     def lost(self, name: str, cause: str) -> None:
         """Say that an attempt gave nothing that could be kept; one that is whole is recorded.
 
         That one was judged, and only the journal did not take it. Raises OSError where it still
-        does not: then the launch stays where it is, for who settles it next.
+        does not: then the launch stays where it is, for who settles it next. Raises JournalError
+        for what is not in flight, which is left as it is.
         """
         one = self.state.launches[name]
-        record = self._whole(one) if one.in_flight else None
+        if not one.in_flight:
+            raise JournalError(f"{name} is {one.status}, so that no attempt at it can be lost")
+        record = self._whole(one)
         if record:
             self.add(Recorded(launch=name, attempt=one.attempts, position=record.position,
                               outcome=record.outcome))  # fmt: skip
             return
+        if one.status == "intended":
+            self._mark(one)
         self._put_aside(one)
         self.add(Lost(launch=name, attempt=one.attempts, cause=cause_of(cause)))
 

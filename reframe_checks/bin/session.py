@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import reframe.core.exceptions as errors
 from reframe.frontend.executors import TaskEventListener
@@ -19,9 +19,13 @@ from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
 from records.journal import Begun, NotStarted, PlannedLaunch, cause_of
+from records.processes import named
 from records.schedule import Schedule, held
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
+
+#: Of a submission after which nobody knows whether the scheduler has the job.
+UNANSWERED = (errors.SpawnedProcessError, errors.JobSchedulerError)
 
 
 def is_of_the_disk(error: BaseException | None) -> bool:
@@ -51,7 +55,9 @@ class Told(TaskEventListener):  # type: ignore[misc]
         """Say what the scheduler calls the launch."""
         name = self.name_of(task)
         if name and self.schedule.state.launches[name].status == "intended":
-            self.schedule.submitted(name, str(task.check.job.jobid))
+            job = task.check.job
+            is_here = job.scheduler.is_local
+            self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_failure(self, task: Any) -> None:
         """Say that a launch failed before it was judged, or that an attempt was lost."""
@@ -62,13 +68,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
         name = self.name_of(task)
         if not name:
             if is_lost and task.check.is_fixture():
-                raise errors.FailureLimitError(f"{task.check.display_name} is lost: {said}")
+                raise errors.FailureLimitError(f"{task.check.display_name} proves nothing: {said}")
             return
-        if is_lost:
+        status = self.schedule.state.launches[name].status
+        if is_lost or (status == "intended" and isinstance(task.exc_info[1], UNANSWERED)):
             if not self.schedule.state.launches[name].in_flight:
                 self.schedule.intend(name)
-            self.schedule.lost(name, said)
-            raise errors.FailureLimitError(f"{name} is lost: {said}")
+            self.lose(name, said)
         asked = Path(task.check.stagedir or "/nonexistent") / launches.ASKED
         if not self.schedule.state.launches[name].in_flight and asked.is_file():
             # It failed before it was submitted: an attempt all the same, which is kept.
@@ -77,6 +83,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.keep_failed(task, said)
         else:
             self.schedule.add(NotStarted(launch=name, why="failed", cause=said))
+
+    def lose(self, name: str, said: str) -> NoReturn:
+        """Say that an attempt was lost, unless it turns out to be recorded; end the session."""
+        self.schedule.lost(name, said)
+        is_kept = self.schedule.state.launches[name].status == "recorded"
+        what = "is recorded, and the session ends" if is_kept else "is lost"
+        raise errors.FailureLimitError(f"{name} {what}: {said}")
 
     def keep_failed(self, task: Any, sentence: str) -> None:
         """Keep what is left of a launch that ended before it could be judged.
@@ -89,8 +102,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         try:
             asked = launches.read_record(stage / launches.ASKED, launches.AskedLaunch)
         except RecordError as error:
-            self.schedule.lost(check.launch_name(), str(error))
-            raise errors.FailureLimitError(f"{check.launch_name()} is lost: {error}") from None
+            self.lose(check.launch_name(), str(error))
         record = launches.finished_launch(
             # Nobody has timed it, and a clock may have been set meanwhile.
             asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
@@ -103,8 +115,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         try:
             launches.write_launch(self.schedule.campaign, record, kept)
         except NotKept as error:
-            self.schedule.lost(asked.launch, str(error))
-            raise errors.FailureLimitError(f"{asked.launch} is lost: {error}") from None
+            self.lose(asked.launch, str(error))
         self.schedule.recorded(record)
 
     def on_task_skip(self, task: Any) -> None:

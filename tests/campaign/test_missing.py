@@ -1,6 +1,7 @@
 """A round is done when its launches are, however ReFrame ends; RESUME measures what is missing."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import measuring, missing, provenance, rounds
+from campaign import leftovers, measuring, missing, provenance, rounds
 from records import files, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
 from records.manifest import read_manifest
-from tests.campaign.played_reframe import NAMES
+from records.processes import named
+from tests.campaign.played_reframe import NAMES, planned
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
@@ -283,6 +285,50 @@ def test_a_campaign_whose_folder_was_renamed_is_not_gone_on_with(root: Path) -> 
     away.rename(path)
     assert resume(path)
     assert_whole(path)
+
+
+def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) -> None:
+    path = new(root)
+    # As a container does, whose processes do not have the job's environment.
+    left = subprocess.Popen(["env", "-i", "sleep", "600"], start_new_session=True)
+    try:
+        with schedule.held(path) as held:
+            held.plan(1, planned(1))
+            held.begin_session(1)
+            held.intend(planned(1)[0].launch)
+            held.submitted(planned(1)[0].launch, named(left.pid))
+        measuring.old_campaign(asked("--resume", path.name))
+        assert left.wait(timeout=60) == -9
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_a_job_that_came_without_an_answer_is_ended_before_its_launch_is_tried_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = root / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local\n", "scheduler: squeue\n"))
+    # The job is there until it is cancelled; whoever starts meanwhile is beside it.
+    asked_for = f'echo "$*" >>{root}/asked; [ -e {root}/cancelled ] || echo 21'
+    for name, text in (
+        ("squeue", f'case "$*" in *--name=wy-*) {asked_for} ;; esac'),
+        ("scancel", f'echo "$*" >{root}/cancelled; cp {root}/starts {root}/starts_then'),
+    ):
+        (root / name).write_text(f"#!/bin/sh\n{text}\n")
+        (root / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}:{os.environ['PATH']}")
+    monkeypatch.setattr(leftovers, "POLL_S", 0.05)
+    path = new(root, {"unanswered after": 1})
+    assert measure(path)
+    assert_whole(path)
+    assert (root / "cancelled").read_text().split()[-1] == "21"
+    assert (root / "starts_then").read_text() == "x", "nothing was started before"
+    with schedule.held(path) as held:
+        [name] = held.give_up_unanswered()
+        [(one, attempts)] = [(one, one.attempts) for one in held.state.of(None) if one.unanswered]
+        assert (one.unanswered, attempts) == ((1,), 2) and held.mark_of(one.name, 1).is_file()
+    assert all(f"--name={name} " in line for line in (root / "asked").read_text().splitlines())
 
 
 def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from records import journal
 from records.causes import LONGEST
 from records.journal import Begun, JournalError, Planned, PlannedLaunch, Resumed, Stopped
+from records.processes import boot_id
 
 
 def written(campaign: Path, count: int = 3) -> Path:
@@ -38,7 +39,7 @@ def test_what_was_written_is_read_in_order(tmp_path: Path) -> None:
     assert found is not None and [entry.seq for entry in found.entries] == [1, 2, 3, 4]
     assert found.events[1] == Stopped(cause="cause 0") and found.events[-1] == Resumed()
     times = [entry.monotonic_s for entry in found.entries]
-    assert times == sorted(times) and {entry.boot for entry in found.entries} == {journal.boot_id()}
+    assert times == sorted(times) and {entry.boot for entry in found.entries} == {boot_id()}
     assert found.size == file.stat().st_size
 
 

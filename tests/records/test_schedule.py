@@ -398,6 +398,18 @@ def test_launches_from_before_there_was_a_journal_are_taken_in(tmp_path: Path) -
         assert book.state.next_position(1) == 5
 
 
+def test_what_is_recorded_cannot_be_lost_and_stays_where_it_is(campaign: Path) -> None:
+    measured_with_a_loss(campaign)
+    name = planned(1)[0].launch
+    before = (campaign / FILE).read_bytes()
+    with schedule.held(campaign) as book:
+        with pytest.raises(JournalError, match="is recorded, so that no attempt at it can be lost"):
+            book.lost(name, "No space left on device")
+        assert book.state.launches[name].outcome == "sound"
+    assert (campaign / "launches" / name / launches.RECORD).is_file()
+    assert (campaign / FILE).read_bytes() == before
+
+
 def test_checks_that_no_longer_have_what_is_left_are_refused(campaign: Path) -> None:
     with schedule.held(campaign) as book:
         book.plan(1, planned(1))
