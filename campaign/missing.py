@@ -31,8 +31,12 @@ def has_something_left(campaign: Path, manifest: Manifest) -> bool:
         return False
     there = finished_launches(campaign)
     gone = [one for one in state.of(None) if one.status == "recorded" and one.name not in there]
-    all_done = all(state.is_done(number) for number in range(1, manifest.rounds + 1))
-    return bool(gone) or not all_done or not state.is_reported
+    return bool(gone) or is_open(state, manifest) or not state.is_reported
+
+
+def is_open(state: State, manifest: Manifest) -> bool:
+    """Return whether the journal has launches left, or lacks a round that the manifest has."""
+    return bool(state.left()) or any(one.round not in state.rounds for one in manifest.rounds_done)
 
 
 def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:

@@ -18,7 +18,8 @@ from containers import selection
 from records import files as folder
 from records import schedule
 from records.base import CampaignError
-from records.journal import Stopped, cause_of
+from records.causes import one_line
+from records.journal import Stopped
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone
 from records.processes import known
@@ -101,6 +102,12 @@ def run_round(
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
             state = held.state
+            if circuit := state.circuit():
+                held.add(Stopped(cause=circuit))
+                raise CampaignError(
+                    f"{circuit}; ReFrame's messages are in {log_of(campaign, number)}; put that "
+                    f"right and resume: {resume_command(campaign, manifest)}"
+                )
             if state.is_settled(number):
                 # ReFrame fails where it finds nothing to do, and here that is as it should be; so
                 # is a kill after the last launch.
@@ -122,11 +129,11 @@ def run_round(
             causes = [one.cause for one in state.of(number) if one.cause and one.is_left]
             sentence += f" ({causes[-1]})" if causes else ""
             if vain == MOST_IN_VAIN:
-                held.add(Stopped(cause=cause_of(sentence)))
+                held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(
                     f"{sentence}, {vain} times without having measured anything; its messages are "
                     f"in {log_of(campaign, number)}; put that right and resume: "
-                    f"{go_on_with(campaign, manifest)}"
+                    f"{resume_command(campaign, manifest)}"
                 )
         progress.say(f"{sentence}; it is started again for them")
     if not state.recorded():
@@ -164,7 +171,7 @@ def scheduler_of(root: Path, site: str) -> str:
     return str(selection.site_data(root, site)["scheduler"])
 
 
-def go_on_with(campaign: Path, manifest: Manifest) -> str:
+def resume_command(campaign: Path, manifest: Manifest) -> str:
     """Return the command by which somebody goes on with a campaign, or with the night it is of."""
     night = manifest.night
     if night is None:

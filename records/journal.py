@@ -120,6 +120,8 @@ class Recorded(Fact):
     #: In the order in which the round was measured; None of what was never judged.
     position: Positive | None
     outcome: Literal["sound", "suspect", "failed"]
+    #: Why it is not sound.
+    cause: str | None = None
 
 
 class Lost(Fact):
@@ -182,11 +184,6 @@ class Entry(Fact):
     event: Annotated[Event, Field(discriminator="kind")]
 
 
-def cause_of(text: object) -> str:
-    """Return a cause fit for a journal and a terminal: one printable line of some length."""
-    return one_line(str(text))
-
-
 @dataclass(frozen=True)
 class Content:
     """What a journal's file holds: its entries, the bytes that they take, its last line's sum."""
@@ -215,7 +212,7 @@ def content_of(data: bytes, where: object) -> Content:
         try:
             entry = Entry.model_validate_json(line)
         except ValidationError as error:
-            said = cause_of(explain(error))
+            said = one_line(explain(error))
             raise JournalError(f"{place}: the journal is damaged: {said}") from None
         if entry.seq != len(entries) + 1 or entry.before != before:
             raise JournalError(

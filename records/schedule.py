@@ -16,6 +16,7 @@ from pathlib import Path
 
 from records import launch as launches
 from records.base import CampaignError, RecordError
+from records.causes import one_line
 from records.fold import LaunchState, State, fold
 from records.journal import (
     FILE,
@@ -32,7 +33,6 @@ from records.journal import (
     Resumed,
     SessionBegan,
     Submitted,
-    cause_of,
     open_journal,
     read_journal,
 )
@@ -117,8 +117,7 @@ class Schedule:
         for one in self.state.open(number) if self.state.is_converted else ():
             record = self._whole(one) if one.attempts == 0 else None
             if record:
-                self.add(Recorded(launch=one.name, attempt=0, position=record.position,
-                                  outcome=record.outcome), sync=False)  # fmt: skip
+                self.add(recorded(record, 0), sync=False)
 
     def begin_session(self, number: int) -> None:
         """Say that this process measures a round."""
@@ -142,8 +141,7 @@ class Schedule:
         The next one's intention takes this to the disk; without it the folder speaks for itself.
         """
         attempt = self.state.launches[record.launch].attempts
-        self.add(Recorded(launch=record.launch, attempt=attempt, position=record.position,
-                          outcome=record.outcome), sync=False)  # fmt: skip
+        self.add(recorded(record, attempt), sync=False)
 
     def job_name(self, name: str, attempt: int) -> str:
         """Return what the scheduler is to call an attempt at a launch.
@@ -190,13 +188,12 @@ class Schedule:
             raise JournalError(f"{name} is {one.status}, so that no attempt at it can be lost")
         record = self._whole(one)
         if record:
-            self.add(Recorded(launch=name, attempt=one.attempts, position=record.position,
-                              outcome=record.outcome))  # fmt: skip
+            self.add(recorded(record, one.attempts))
             return
         if one.status == "intended":
             self._mark(one)
         self._put_aside(one)
-        self.add(Lost(launch=name, attempt=one.attempts, cause=cause_of(cause)))
+        self.add(Lost(launch=name, attempt=one.attempts, cause=one_line(cause)))
 
     def _whole(self, one: LaunchState) -> launches.LaunchRecord | None:
         """Return the record of a launch that is whole in the campaign's folder, if it is."""
@@ -213,6 +210,14 @@ class Schedule:
         if os.path.lexists(folder):
             aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
             folder.rename(aside)
+
+
+def recorded(record: launches.LaunchRecord, attempt: int) -> Recorded:
+    """Return what the journal says of a launch that is in the campaign's folder."""
+    return Recorded(
+        launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,
+        cause=record.sentence if record.outcome != "sound" else None,
+    )  # fmt: skip
 
 
 def refuse_another(campaign: Path, state: State, name: str) -> None:

@@ -18,7 +18,8 @@ from reframe.frontend.executors import TaskEventListener
 from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
-from records.journal import Begun, NotStarted, PlannedLaunch, cause_of
+from records.causes import one_line
+from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import named
 from records.schedule import Schedule, held
 from reframe_checks.mixins import recording
@@ -60,9 +61,15 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_failure(self, task: Any) -> None:
+        """Say what failed, and end the session where every launch fails of one cause."""
+        self.tell_failure(task)
+        if circuit := self.schedule.state.circuit():
+            raise errors.FailureLimitError(circuit)
+
+    def tell_failure(self, task: Any) -> None:
         """Say that a launch failed before it was judged, or that an attempt was lost."""
         reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
-        said = cause_of(f"{task.failed_stage}: {reason}")
+        said = one_line(f"{task.failed_stage}: {reason}")
         self.unproven[task.check.unique_name] = said
         is_lost = is_of_the_disk(task.exc_info[1])
         name = self.name_of(task)
@@ -146,7 +153,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             reason = self.unproven[first.unique_name]
             cause = f"it waits for {first.display_name}, which failed: {reason}"
         why = "failed" if failed else "skipped" if skipped else "missing"
-        event = {"launch": name, "why": why, "cause": cause_of(cause)}
+        event = {"launch": name, "why": why, "cause": one_line(cause)}
         self.schedule.add(NotStarted.model_validate(event))
 
     def nothing(self, task: Any) -> None:
@@ -158,7 +165,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
 
 def said_by(task: Any) -> str:
     """Return why a task was skipped."""
-    return cause_of(task.exc_info[1])
+    return one_line(str(task.exc_info[1]))
 
 
 def planned(case: Any) -> PlannedLaunch:

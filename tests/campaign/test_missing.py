@@ -14,7 +14,7 @@ import pytest
 
 from campaign import __main__ as campaigns
 from campaign import leftovers, measuring, missing, provenance, rounds
-from records import files, schedule
+from records import files, fold, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
@@ -141,6 +141,22 @@ def test_a_reframe_that_gets_nowhere_is_started_three_times(root: Path) -> None:
     assert "missing: it was not begun; RESUME begins it" in said
     assert resume(path)
     assert_whole(path)
+
+
+def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "MOST_ALIKE", 4)
+    path = new(root, {"outcome": "failed"})
+    sentence = "4 launches in a row have ended alike: it is made up; .* put that right and resume: "
+    with pytest.raises(CampaignError, match=sentence):
+        measure(path)
+    assert len((root / "starts").read_text()) == 1, "the second round was not begun"
+    said = [one.sentence for one in read_campaign(path).problems]
+    assert "stopped: 4 launches in a row have ended alike: it is made up" in said
+    resume(path)
+    state = schedule.state_of(path)
+    assert state and state.recorded() == ALL and state.stopped is None
 
 
 def test_a_reframe_that_is_killed_before_it_planned_is_started_again(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from records import journal
-from records.causes import LONGEST
+from records.causes import LONGEST, one_line
 from records.journal import Begun, JournalError, Planned, PlannedLaunch, Resumed, Stopped
 from records.processes import boot_id
 
@@ -196,6 +196,6 @@ def test_a_killed_writer_leaves_what_can_be_read_and_gone_on_with(tmp_path: Path
 
 
 def test_causes_are_one_printable_line_of_some_length() -> None:
-    said = journal.cause_of("\x1b[31m" + 10_000 * "a\nb " + "\ud800")
+    said = one_line("\x1b[31m" + 10_000 * "a\nb " + "\ud800")
     assert said.isprintable() and len(said) == LONGEST
     assert json.loads(json.dumps(said)) == said

@@ -189,6 +189,19 @@ def test_a_launch_that_was_recorded_after_all_is_not_said_to_be_lost(stand_in: S
     assert kinds.count("recorded") == 1 and "lost" not in kinds
 
 
+def test_a_session_ends_where_every_launch_fails_of_one_cause(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "from records import fold\nfold.MOST_ALIKE = 2\n"
+    )
+    stand_in.write("", "no port", 3)
+    outcome = stand_in.run(only=RANGES)
+    sentence = "2 launches in a row have ended alike: pingpong ended with exit code #: no port"
+    assert outcome.code != 0 and sentence in outcome.text, outcome.text
+    assert [launch["outcome"] for launch in outcome.launches] == ["failed", "failed"]
+    assert [one.status for one in state_of(stand_in).left()] == ["planned"]
+
+
 def test_a_local_job_is_known_by_its_process_and_when_it_started(stand_in: StandIn) -> None:
     assert stand_in.run().code == 0
     content = read_journal(campaign_of(stand_in))
