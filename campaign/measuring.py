@@ -23,7 +23,13 @@ from campaign.missing import (
 from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
-from campaign.rounds import end_leftovers, resume_command, run_round, scheduler_of
+from campaign.rounds import (
+    end_leftovers,
+    end_leftovers_of_the_dead,
+    resume_command,
+    run_round,
+    scheduler_of,
+)
 from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
@@ -124,6 +130,7 @@ def new_campaign(
     }
     manifest = manifest_of(facts, campaign.name)
     try:
+        end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)

@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
-from records.manifest import Manifest, RoundDone
+from records.manifest import Manifest, RoundDone, read_manifest
 from records.processes import known
 from records.schedule import Schedule
 from reframe_checks.mixins.tiers import VALIDATION
@@ -164,6 +164,56 @@ def end_leftovers(scheduler: str, held: Schedule) -> int:
         return leftovers.end_all(held.campaign, known(jobs))
     leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
     return leftovers.end_all(held.campaign)
+
+
+def end_leftovers_of_the_dead(root: Path, site: str) -> None:
+    """End what campaigns of this checkout left that were killed, as far as it is here or on a site.
+
+    Whoever asks for this holds the site, and no campaign that is being measured is touched. Raises
+    CampaignError where something does not end, and OSError where a campaign cannot be written.
+    """
+    runs = root / "runs"
+    at_work = {Path(one.works_for) for one in leftovers.processes().values() if one.works_for}
+    for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
+        try:
+            manifest = read_manifest(campaign)
+        except CampaignError:
+            continue
+        is_killed = manifest.site == site and not manifest.finished_utc
+        if not (is_killed or campaign in at_work) or not folder.belongs_to_us(campaign):
+            continue
+        with ExitStack() as stack:
+            try:
+                if manifest.site != site and not is_all_local(root, site, manifest.site):
+                    stack.enter_context(only_campaign(root, manifest.site))
+            except CampaignError:
+                # It is being measured, or its site is no longer there.
+                continue
+            if ended := leftovers.end_all(campaign) + end_in_flight(root, campaign, manifest.site):
+                print(f"{ended} process(es) were ended that runs/{campaign.name} had left here")
+
+
+def is_all_local(root: Path, *sites: str) -> bool:
+    """Return whether the launches of all these sites are processes of this machine."""
+    return all(scheduler_of(root, site) == LOCAL for site in sites)
+
+
+def end_in_flight(root: Path, campaign: Path, site: str) -> int:
+    """End what the journal of a campaign that was killed has in flight; return how many processes.
+
+    Its journal is left as it is: who goes on with the campaign settles it.
+    """
+    try:
+        state = schedule.state_of(campaign)
+        if not state or not any(one.in_flight or one.unanswered for one in state.of(None)):
+            return 0
+        held = ExitStack()
+        book = held.enter_context(schedule.held(campaign))
+    except CampaignError:
+        # It cannot be told, or somebody measures it by hand, whom no lock keeps from that.
+        return 0
+    with held:
+        return end_leftovers(scheduler_of(root, site), book)
 
 
 def scheduler_of(root: Path, site: str) -> str:

@@ -320,6 +320,49 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
         left.wait()
 
 
+def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_measured(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dead, live = new(root), root / "runs" / "live"
+    known = (root / "site_configs" / "local" / "site.yaml").read_text()
+    (root / "site_configs" / "other").mkdir()
+    (root / "site_configs" / "other" / "site.yaml").write_text(
+        known.replace("scheduler: local\n", "scheduler: squeue\n")
+    )
+    shutil.copytree(dead, live)
+    facts = {**read_manifest(dead).facts, "campaign": live.name, "site": "other"}
+    files.write_json(live / "manifest.json", facts)
+    sleeping = [
+        subprocess.Popen(["env", *words, "sleep", "600"], start_new_session=True)
+        for words in (["-i"], [f"{leftovers.MARK}={dead}"], [f"{leftovers.MARK}={live}"])
+    ]
+    try:
+        with schedule.held(dead) as held:
+            held.plan(1, planned(1))
+            held.intend(planned(1)[0].launch)
+            held.submitted(planned(1)[0].launch, named(sleeping[0].pid))
+        before = (dead / FILE).read_bytes()
+        while not {dead, live} <= {
+            Path(str(one.works_for)) for one in leftovers.processes().values()
+        }:
+            time.sleep(0.02)
+        with rounds.only_campaign(root, "other"):
+            rounds.end_leftovers_of_the_dead(root, "local")
+            assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
+            assert sleeping[2].poll() is None
+        sentence = f"2 process(es) were ended that runs/{dead.name} had left here"
+        assert sentence in capsys.readouterr().out
+        assert (dead / FILE).read_bytes() == before, "its RESUME settles it"
+        time.sleep(1 - time.time() % 1)
+        new(root)
+        assert sleeping[2].wait(timeout=60) == -9
+        assert "1 process(es) were ended that runs/live had left" in capsys.readouterr().out
+    finally:
+        for one in sleeping:
+            one.kill()
+            one.wait()
+
+
 def test_a_job_that_came_without_an_answer_is_ended_before_its_launch_is_tried_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
