@@ -244,6 +244,13 @@ class Campaigns(RuleBasedStateMachine):
             return
         for one in self.book.state.launches.values():
             assert check(one)
+            # No job of an attempt that was lost without an answer starts anything any more.
+            assert all(self.book.mark_of(one.name, number).is_file() for number in one.unanswered)
+            assert not any(
+                self.book.mark_of(one.name, number).exists()
+                for number in range(1, one.attempts + 1)
+                if number not in one.unanswered
+            )
             there = (self.campaign / "launches" / one.name / launches.RECORD).is_file()
             if one.round == self.number:
                 assert (one.status == "recorded") == there
