@@ -78,7 +78,7 @@ def test_what_has_moved_is_found(text: str) -> None:
     assert len(lacking(text)) == 1
 
 
-def tests_lacking(text: str) -> list[str]:
+def without_tests(text: str) -> list[str]:
     """Return which tests a page names and the project has not."""
     return [
         f"{path}::{name}"
@@ -89,8 +89,8 @@ def tests_lacking(text: str) -> list[str]:
 
 
 def test_each_test_that_a_page_names_is_there() -> None:
-    assert [name for page in pages() for name in tests_lacking(page.read_text())] == []
-    assert tests_lacking("`tests/test_places.py::test_no_such` `tests/no.py::test_it`") == [
+    assert [name for page in pages() for name in without_tests(page.read_text())] == []
+    assert without_tests("`tests/test_places.py::test_no_such` `tests/no.py::test_it`") == [
         "tests/test_places.py::test_no_such", "tests/no.py::test_it"
     ]  # fmt: skip
     rows = (PROJECT / "docs" / "method" / "faults.md").read_text().splitlines()
