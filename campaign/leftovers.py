@@ -11,14 +11,18 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from records.base import CampaignError
+from records.processes import started, stat_of
 
 #: How long a process that was killed may take to go.
 LONGEST_S = 30.0
+#: How often Slurm is asked whether it still has a job.
+POLL_S = 1.0
 #: How long a scheduler may take to answer, and ReFrame's names of Slurm.
 ANSWER_S = 60.0
 SLURM = ("slurm", "squeue")
@@ -26,39 +30,78 @@ SLURM = ("slurm", "squeue")
 MARK = "WYEAST_MEASURED_BY"
 
 
-def running_for(campaign: Path, sessions: Collection[int] = ()) -> set[int]:
-    """Return the processes that work for a campaign, or are of one of these sessions.
+@dataclass(frozen=True)
+class Process:
+    """One of our user's processes; `works_for` is the campaign that its environment names."""
 
-    They are our user's, and none of them has started this one.
-    """
-    mark = f"{MARK}={campaign}".encode()
-    found, parents = set(), {}
+    session: int
+    started: int
+    works_for: str | None
+
+
+def processes() -> dict[int, Process]:
+    """Return our user's processes, without this one and those that have started it."""
+    found, parents = {}, {}
     for place in Path("/proc").glob("[0-9]*"):
         # Another user's, or one that ended while we looked.
         with suppress(OSError, ValueError, IndexError):
-            stat = (place / "stat").read_text().rpartition(")")[2].split()
+            pid = int(place.name)
+            stat = stat_of(pid)
             state, parent, _, session = stat[:4]
-            parents[int(place.name)] = int(parent)
+            parents[pid] = int(parent)
             if state in "ZX" or place.stat().st_uid != os.geteuid():
                 continue
-            known = mark in (place / "environ").read_bytes().split(b"\0")
-            if known or int(session) in sessions:
-                found.add(int(place.name))
+            words = (place / "environ").read_bytes().split(b"\0")
+            marks = [os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode())]
+            found[pid] = Process(
+                int(session), started(stat), marks[0].partition("=")[2] if marks else None
+            )
     own = os.getpid()
     while own:
-        found.discard(own)
+        found.pop(own, None)
         own = parents.get(own, 0)
     return found
 
 
-def end_all(campaign: Path, sessions: Collection[int] = ()) -> int:
+def running_for(campaign: Path, sessions: Collection[int] = ()) -> set[int]:
+    """Return the processes that work for a campaign, or are of one of these sessions."""
+    return {
+        pid
+        for pid, one in processes().items()
+        if one.works_for == str(campaign) or one.session in sessions
+    }
+
+
+def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
+    """Return which of these sessions, by the start of their first process, are still a launch's.
+
+    A number that another process has since got is nobody's of ours. Raises CampaignError where the
+    first process has gone and others are there: nobody can tell whose they are.
+    """
+    here, ours = processes(), set()
+    for session, start in sessions.items():
+        members = [pid for pid, one in here.items() if one.session == session]
+        if session in here:
+            if here[session].started == start:
+                ours.add(session)
+        elif unknown := [pid for pid in members if here[pid].works_for != str(campaign)]:
+            raise CampaignError(
+                f"process {unknown[0]} may be of a launch of {campaign.name}, whose first process "
+                "has ended, and nothing is measured beside it; end it and resume"
+            )
+    return ours
+
+
+def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
     """End what still works for a campaign whose ReFrame has ended; return how many there were.
 
-    Raises CampaignError where it does not end.
+    `sessions` are those of its jobs: when the first process of each started, by its number. Raises
+    CampaignError where something does not end.
     """
+    ours = still_ours(campaign, sessions or {})
     all_of_them: set[int] = set()
     deadline = time.monotonic() + LONGEST_S
-    while left := running_for(campaign, sessions):
+    while left := running_for(campaign, ours):
         all_of_them |= left
         if time.monotonic() > deadline:
             raise CampaignError(
@@ -74,18 +117,29 @@ def end_all(campaign: Path, sessions: Collection[int] = ()) -> int:
     return len(all_of_them)
 
 
-def end_queued(campaign: Path, scheduler: str, jobs: Sequence[str]) -> None:
+def end_queued(
+    campaign: Path, scheduler: str, jobs: Sequence[str], names: Sequence[str] = ()
+) -> None:
     """Cancel the jobs of a ReFrame that has died, and wait until the scheduler has none of them.
 
-    Raises CampaignError where one stays, and where the scheduler is not one that is asked here.
+    `jobs` are the scheduler's own names, `names` those of jobs that it may have got without saying
+    so; only Slurm is asked for these. Raises CampaignError where one stays, and where the scheduler
+    is not one that is asked here.
     """
     left = list(jobs)
-    if left and scheduler in SLURM:
-        # An answer that does not come is none: what counts is what squeue says next.
-        ask(["scancel", "--quiet", f"--user={os.geteuid()}", *left])
-        deadline = time.monotonic() + LONGEST_S
-        while (left := queued(jobs)) and time.monotonic() < deadline:
-            time.sleep(1)
+    if scheduler in SLURM and (jobs or names):
+        deadline, to_cancel = time.monotonic() + LONGEST_S, list(jobs)
+        while True:
+            if to_cancel:
+                # An answer that does not come is none: what counts is what squeue says next.
+                ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
+            by_name = queued("--name", names)
+            left = [*queued("--jobs", jobs), *by_name]
+            if not left or time.monotonic() > deadline:
+                break
+            # Those that stay under their names are of a squeue that did not answer.
+            to_cancel = [job for job in by_name if job not in names]
+            time.sleep(POLL_S)
     if left:
         raise CampaignError(
             f"job {', '.join(left)} of a ReFrame that has died may still run, and nothing is "
@@ -93,11 +147,14 @@ def end_queued(campaign: Path, scheduler: str, jobs: Sequence[str]) -> None:
         )
 
 
-def queued(jobs: Sequence[str]) -> list[str]:
-    """Return which jobs Slurm still has; all of them where it does not answer."""
-    done = ask(["squeue", "--noheader", f"--jobs={','.join(jobs)}", "--format=%i"])
+def queued(by: str, wanted: Sequence[str]) -> list[str]:
+    """Return which jobs Slurm still has, found by an option of squeue's; all without an answer."""
+    if not wanted:
+        return []
+    done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"{by}={','.join(wanted)}",
+                "--format=%i"])  # fmt: skip
     if done is None or (done.returncode and "Invalid job id" not in done.stderr):
-        return list(jobs)
+        return list(wanted)
     return done.stdout.split()
 
 

@@ -12,12 +12,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, leftovers, provenance, request
-from campaign.missing import done_rounds, has_something_left, missing_of, with_round
+from campaign import choice, estimate, provenance, request
+from campaign.missing import (
+    done_rounds,
+    has_something_left,
+    is_open,
+    missing_of,
+    with_round,
+)
 from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
-from campaign.rounds import go_on_with, is_local, run_round, scheduler_of
+from campaign.rounds import (
+    end_leftovers,
+    end_leftovers_of_the_dead,
+    resume_command,
+    run_round,
+    scheduler_of,
+)
 from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
@@ -122,6 +134,7 @@ def new_campaign(
     }
     manifest = manifest_of(facts, campaign.name)
     try:
+        end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
@@ -174,10 +187,10 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 "campaign instead"
             )
     manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
-    return campaign, gone_on_with(campaign, manifest)
+    return campaign, opened_again(campaign, manifest)
 
 
-def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
+def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     """Have what is missing of a campaign measured again; return its manifest, open for that.
 
     One from before there were journals gets one: its rounds are planned anew from the checks, and
@@ -186,11 +199,7 @@ def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
-            leftovers.end_all(campaign)
-            if not is_local(ROOT, manifest.site):
-                jobs = [one.job for one in held.state.launches.values() if one.in_flight]
-                scheduler = scheduler_of(ROOT, manifest.site)
-                leftovers.end_queued(campaign, scheduler, list(filter(None, jobs)))
+            end_leftovers(scheduler_of(ROOT, manifest.site), held)
             gone = held.resume()
             state = held.state
     except OSError as error:
@@ -200,7 +209,7 @@ def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
             f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
             f"measured again: {gone[0]}"
         )
-    return manifest.changed(finished_utc=None) if state.left() else manifest
+    return manifest.changed(finished_utc=None) if is_open(state, manifest) else manifest
 
 
 def measure(campaign: Path, manifest: Manifest) -> bool:
@@ -213,7 +222,7 @@ def measure(campaign: Path, manifest: Manifest) -> bool:
     except OSError as error:
         raise CampaignError(
             f"{error.filename or campaign} cannot be written: {error.strerror or error}; fix that "
-            f"and resume: {go_on_with(campaign, manifest)}"
+            f"and resume: {resume_command(campaign, manifest)}"
         ) from None
 
 
@@ -250,7 +259,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
         others = f" ({len(missing) - MOST_NAMED} more than these)" * (len(missing) > MOST_NAMED)
         progress.say(
             f"{len(missing)} launch(es) missing{others}; measure them: "
-            f"{go_on_with(campaign, manifest)}"
+            f"{resume_command(campaign, manifest)}"
         )
     elif not manifest.finished_utc:
         manifest = manifest.changed(finished_utc=files.utc_now())

@@ -5,33 +5,48 @@ from __future__ import annotations
 from pathlib import Path
 
 from records import schedule
-from records.fold import LaunchState
+from records.fold import LaunchState, State
 from records.launch import finished_launches
 from records.manifest import Manifest, RoundDone
+
+
+def state_of(campaign: Path, manifest: Manifest) -> State | None:
+    """Return what a campaign's own journal amounts to, or None where it has none, as older ones.
+
+    Raises CampaignError for a damaged journal and for another campaign's.
+    """
+    state = schedule.state_of(campaign)
+    if state:
+        schedule.refuse_another(campaign, state, manifest.campaign)
+    return state
 
 
 def has_something_left(campaign: Path, manifest: Manifest) -> bool:
     """Return whether a campaign that is finished has launches that are gone, or lacks its report.
 
-    Raises CampaignError for a damaged journal.
+    Raises CampaignError for a journal that cannot be used.
     """
-    state = None if manifest.raw_removed_utc else schedule.state_of(campaign)
+    state = None if manifest.raw_removed_utc else state_of(campaign, manifest)
     if state is None:
         return False
     there = finished_launches(campaign)
     gone = [one for one in state.of(None) if one.status == "recorded" and one.name not in there]
-    return bool(gone or state.left()) or not state.is_reported
+    return bool(gone) or is_open(state, manifest) or not state.is_reported
+
+
+def is_open(state: State, manifest: Manifest) -> bool:
+    """Return whether the journal has launches left, or lacks a round that the manifest has."""
+    return bool(state.left()) or any(one.round not in state.rounds for one in manifest.rounds_done)
 
 
 def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:
     """Return the rounds of which nothing is left to measure, as far as the journal can tell."""
     done = {one.round for one in manifest.rounds_done}
-    state = schedule.state_of(campaign)
+    state = state_of(campaign, manifest)
     if state is None:
         return done
-    # Of a round from before there was a journal nobody knows what it was to have.
-    known = {number for number in done if number in state.rounds or not state.is_converted}
-    return {number for number in known if not state.left(number)}
+    # Of a round that the journal does not have nobody knows what it was to have.
+    return {number for number in done if state.is_done(number)}
 
 
 def with_round(manifest: Manifest, entry: RoundDone) -> Manifest:

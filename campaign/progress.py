@@ -8,9 +8,13 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
+from records.causes import one_line
+
 FINISHED = re.compile(r"^\[\s*(OK|FAIL|SKIP)\s*\] \(\s*(\d+)/(\d+)\) (.+?)(?: /[0-9a-f]{8})? @")
 REASON = re.compile(r"^==> test failed during '(\w+)'")
 SECONDS_BETWEEN_LINES = 10.0
+#: How a line of ReFrame's begins that says what a job waits for.
+WAITS = "[ WAIT     ] "
 
 
 class CampaignProgress:
@@ -40,6 +44,8 @@ class CampaignProgress:
         """Copy ReFrame's lines to the log and show how far the round is."""
         for line in lines:
             log.write(line)
+            if line.startswith(WAITS):
+                self.say(f"round {round_number}/{self.rounds}  {one_line(line[len(WAITS) :])}")
             match = FINISHED.match(line)
             if not match:
                 continue

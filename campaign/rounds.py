@@ -18,12 +18,17 @@ from containers import selection
 from records import files as folder
 from records import schedule
 from records.base import CampaignError
-from records.journal import Stopped, cause_of
+from records.causes import one_line
+from records.journal import Stopped
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
-from records.manifest import Manifest, RoundDone
+from records.manifest import Manifest, RoundDone, read_manifest
+from records.processes import known
+from records.schedule import Schedule
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
+#: ReFrame's name of the scheduler by which launches are processes of this machine.
+LOCAL = "local"
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
 
@@ -48,7 +53,7 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if scheduler == "local":
+            if scheduler == LOCAL:
                 place = "this machine"
                 held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
         except LockHeld as holder:
@@ -87,22 +92,22 @@ def run_round(
     if state:
         before = state.recorded()
     began, began_utc = time.monotonic(), folder.utc_now()
-    sessions = vain = 0
+    vain = 0
     while True:
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = run_reframe(root, campaign, manifest, number, progress)
-        sessions += 1
         with schedule.held(campaign) as held:
-            names = [one.job for one in held.state.open(number) if one.in_flight and one.job]
-            is_here = is_local(root, manifest.site)
-            jobs = [int(job) for job in names if is_here and job.isdigit()]
-            if not is_here:
-                leftovers.end_queued(campaign, scheduler_of(root, manifest.site), names)
-            if ended := leftovers.end_all(campaign, jobs):
+            if ended := end_leftovers(scheduler_of(root, manifest.site), held):
                 progress.say(f"{ended} processes were ended that ReFrame left behind")
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
             state = held.state
+            if circuit := state.circuit():
+                held.add(Stopped(cause=circuit))
+                raise CampaignError(
+                    f"{circuit}; ReFrame's messages are in {log_of(campaign, number)}; put that "
+                    f"right and resume: {resume_command(campaign, manifest)}"
+                )
             if state.is_settled(number):
                 # ReFrame fails where it finds nothing to do, and here that is as it should be; so
                 # is a kill after the last launch.
@@ -124,11 +129,11 @@ def run_round(
             causes = [one.cause for one in state.of(number) if one.cause and one.is_left]
             sentence += f" ({causes[-1]})" if causes else ""
             if vain == MOST_IN_VAIN:
-                held.add(Stopped(cause=cause_of(sentence)))
+                held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(
                     f"{sentence}, {vain} times without having measured anything; its messages are "
                     f"in {log_of(campaign, number)}; put that right and resume: "
-                    f"{go_on_with(campaign, manifest)}"
+                    f"{resume_command(campaign, manifest)}"
                 )
         progress.say(f"{sentence}; it is started again for them")
     if not state.recorded():
@@ -148,9 +153,67 @@ def run_round(
     )
 
 
-def is_local(root: Path, site: str) -> bool:
-    """Return whether a site's launches are processes of this machine."""
-    return scheduler_of(root, site) == "local"
+def end_leftovers(scheduler: str, held: Schedule) -> int:
+    """End what a ReFrame that has died left here and in the queue; return how many ended here.
+
+    Raises CampaignError where something does not end, and OSError where the campaign cannot be
+    written.
+    """
+    jobs = [one.job for one in held.state.launches.values() if one.in_flight and one.job]
+    if scheduler == LOCAL:
+        return leftovers.end_all(held.campaign, known(jobs))
+    leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
+    return leftovers.end_all(held.campaign)
+
+
+def end_leftovers_of_the_dead(root: Path, site: str) -> None:
+    """End what campaigns of this checkout left that were killed, as far as it is here or on a site.
+
+    Whoever asks for this holds the site, and no campaign that is being measured is touched. Raises
+    CampaignError where something does not end, and OSError where a campaign cannot be written.
+    """
+    runs = root / "runs"
+    at_work = {Path(one.works_for) for one in leftovers.processes().values() if one.works_for}
+    for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
+        try:
+            manifest = read_manifest(campaign)
+        except CampaignError:
+            continue
+        is_killed = manifest.site == site and not manifest.finished_utc
+        if not (is_killed or campaign in at_work) or not folder.belongs_to_us(campaign):
+            continue
+        with ExitStack() as stack:
+            try:
+                if manifest.site != site and not is_all_local(root, site, manifest.site):
+                    stack.enter_context(only_campaign(root, manifest.site))
+            except CampaignError:
+                # It is being measured, or its site is no longer there.
+                continue
+            if ended := leftovers.end_all(campaign) + end_in_flight(root, campaign, manifest.site):
+                print(f"{ended} process(es) were ended that runs/{campaign.name} had left here")
+
+
+def is_all_local(root: Path, *sites: str) -> bool:
+    """Return whether the launches of all these sites are processes of this machine."""
+    return all(scheduler_of(root, site) == LOCAL for site in sites)
+
+
+def end_in_flight(root: Path, campaign: Path, site: str) -> int:
+    """End what the journal of a campaign that was killed has in flight; return how many processes.
+
+    Its journal is left as it is: who goes on with the campaign settles it.
+    """
+    try:
+        state = schedule.state_of(campaign)
+        if not state or not any(one.in_flight or one.unanswered for one in state.of(None)):
+            return 0
+        held = ExitStack()
+        book = held.enter_context(schedule.held(campaign))
+    except CampaignError:
+        # It cannot be told, or somebody measures it by hand, whom no lock keeps from that.
+        return 0
+    with held:
+        return end_leftovers(scheduler_of(root, site), book)
 
 
 def scheduler_of(root: Path, site: str) -> str:
@@ -158,7 +221,7 @@ def scheduler_of(root: Path, site: str) -> str:
     return str(selection.site_data(root, site)["scheduler"])
 
 
-def go_on_with(campaign: Path, manifest: Manifest) -> str:
+def resume_command(campaign: Path, manifest: Manifest) -> str:
     """Return the command by which somebody goes on with a campaign, or with the night it is of."""
     night = manifest.night
     if night is None:

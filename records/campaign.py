@@ -19,7 +19,7 @@ from records.launch import Launch, read_launch
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
-from records.schedule import state_of
+from records.schedule import refuse_another, state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"
@@ -214,6 +214,8 @@ def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
     """
     try:
         state = state_of(path)
+        if state:
+            refuse_another(path, state, manifest.campaign)
     except CampaignError as error:
         return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
     if state is None:

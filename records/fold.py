@@ -6,6 +6,7 @@ same states. Nothing else decides whether a round is done, least of all how a pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -27,9 +28,12 @@ from records.journal import (
     Stopped,
     Submitted,
 )
+from records.manifest import ImageName
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
+#: So many attempts in a row that fail or are lost for one cause are no result of what is compared.
+MOST_ALIKE = 10
 Status = Literal["planned", "intended", "submitted", "recorded", "skipped", "failed", "missing"]
 #: What a session does nothing more about.
 SETTLED = ("recorded", "skipped", "failed", "missing")
@@ -46,12 +50,12 @@ class LaunchState:
     attempts: int = 0
     losses: int = 0
     job: str | None = None
+    #: The attempts that were lost before a scheduler had said that it has them.
+    unanswered: tuple[int, ...] = ()
     position: int | None = None
     outcome: Literal["sound", "suspect", "failed"] | None = None
     #: Why the last attempt was lost, or none was made.
     cause: str | None = None
-    #: The session that recorded it.
-    session: int | None = None
 
     @property
     def name(self) -> str:
@@ -74,30 +78,6 @@ class LaunchState:
         return self.status in ("intended", "submitted")
 
 
-@dataclass(frozen=True)
-class Block:
-    """A cell with all its implementations in one round: the unit of statistics."""
-
-    round: int
-    cell: str
-    launches: tuple[LaunchState, ...]
-
-    @property
-    def is_finished(self) -> bool:
-        """Return whether each launch of it is done or missing."""
-        return not any(launch.is_open for launch in self.launches)
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether each launch of it is sound."""
-        return all(launch.outcome == "sound" for launch in self.launches)
-
-    @property
-    def is_split(self) -> bool:
-        """Return whether something ended between its launches, so that not one session has all."""
-        return len({one.session for one in self.launches if one.status == "recorded"}) > 1
-
-
 @dataclass
 class State:
     """A campaign as its journal has it."""
@@ -111,6 +91,9 @@ class State:
     sessions: int = 0
     #: Why it was given up, until somebody goes on with it.
     stopped: str | None = None
+    #: The attempts at launches that failed or were lost last, one after the other, and for what.
+    alike: str | None = None
+    alike_of: tuple[ImageName, ...] = ()
     #: Whether there are tables and a report of all that was recorded.
     is_reported: bool = False
 
@@ -146,16 +129,27 @@ class State:
         """Return the place in the order of a round that the next launch has."""
         return max((one.position or 0 for one in self.of(number)), default=0) + 1
 
+    def circuit(self) -> str | None:
+        """Return for what every launch fails, if it is so often in a row; None if it is not so.
+
+        What only one of several implementations fails of is a result, and stops nothing.
+        """
+        known = {one.planned.implementation for one in self.launches.values()}
+        if len(self.alike_of) < MOST_ALIKE or len(set(self.alike_of)) < min(2, len(known)):
+            return None
+        return f"{len(self.alike_of)} launches in a row have ended alike: {self.alike}"
+
+    def _count_alike(self, launch: LaunchState, cause: str | None) -> None:
+        if cause is not None and alike(cause, launch) == self.alike:
+            self.alike_of += (launch.planned.implementation,)
+        elif cause is None:
+            self.alike, self.alike_of = None, ()
+        else:
+            self.alike, self.alike_of = alike(cause, launch), (launch.planned.implementation,)
+
     def recorded(self) -> int:
         """Return how many launches are recorded."""
         return sum(one.status == "recorded" for one in self.launches.values())
-
-    def blocks(self) -> list[Block]:
-        """Return all blocks, by round and in the order in which their first launches were drawn."""
-        found: dict[tuple[int, str], list[LaunchState]] = {}
-        for launch in self.of(None):
-            found.setdefault((launch.round, launch.planned.cell), []).append(launch)
-        return [Block(number, cell, tuple(of)) for (number, cell), of in found.items()]
 
     def apply(self, event: Event) -> None:
         """Take in what happened next; raise JournalError for what cannot have happened."""
@@ -186,7 +180,7 @@ class State:
             raise JournalError(f"the journal has {name}, which was not planned") from None
 
     def _resume(self) -> None:
-        self.stopped = None
+        self.stopped, self.alike, self.alike_of = None, None, ()
         for launch in self.launches.values():
             launch.losses = 0
             if launch.status == "missing":
@@ -206,7 +200,7 @@ class State:
         if isinstance(event, Gone):
             self._need(launch, event, launch.status == "recorded")
             launch.status, launch.cause = "planned", event.cause
-            launch.position = launch.outcome = launch.session = None
+            launch.position = launch.outcome = None
         elif isinstance(event, Intended):
             next_one = event.attempt == launch.attempts + 1
             self._need(launch, event, launch.status == "planned" and next_one)
@@ -219,16 +213,20 @@ class State:
             launch.status, launch.job = "submitted", event.job
         elif isinstance(event, Lost):
             self._need(launch, event, launch.in_flight and self._is_last(launch, event))
+            if launch.status == "intended":
+                launch.unanswered += (event.attempt,)
             launch.losses += 1
             launch.status = "missing" if launch.losses >= MOST_LOSSES else "planned"
             launch.cause = event.cause
+            self._count_alike(launch, event.cause)
         else:
             before = self.is_converted and launch.status == "planned" and launch.attempts == 0
             known = before if event.attempt == 0 else launch.in_flight
             self._need(launch, event, known and self._is_last(launch, event))
             launch.status, launch.outcome = "recorded", event.outcome
             launch.position, launch.cause = event.position, None
-            launch.session = 0 if event.attempt == 0 else self.sessions
+            if event.attempt:
+                self._count_alike(launch, event.cause)
             self.is_reported = False
 
     @staticmethod
@@ -242,6 +240,14 @@ class State:
                 f"the journal has {event.kind!r} of {launch.name}, which is {launch.status} after "
                 f"{launch.attempts} attempt(s)"
             )
+
+
+def alike(cause: str, launch: LaunchState) -> str:
+    """Return a cause without what differs between launches: their names, and numbers."""
+    planned = launch.planned
+    for name in (planned.launch, planned.cell, planned.implementation):
+        cause = cause.replace(name, "…")
+    return re.sub(r"[0-9]+(?:\.[0-9]+)?", "#", cause)
 
 
 def fold(events: Iterable[Event]) -> State:

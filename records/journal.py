@@ -28,6 +28,7 @@ from records.causes import one_line
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import ImageName, PlainName, Sha256, Utc
+from records.processes import boot_id
 from records.program_output import explain
 
 FILE = "journal.jsonl"
@@ -35,7 +36,6 @@ FILE = "journal.jsonl"
 LOCK = ".journal.lock"
 #: What stands for the digest of the line before the first one.
 NOTHING = "0" * 64
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class JournalError(CampaignError):
@@ -103,7 +103,7 @@ class Intended(Fact):
 
 
 class Submitted(Fact):
-    """The scheduler has taken an attempt; `job` is its name of it, on this machine a process."""
+    """The scheduler has taken an attempt; `job` is its name of it, here that of a process."""
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
@@ -120,6 +120,8 @@ class Recorded(Fact):
     #: In the order in which the round was measured; None of what was never judged.
     position: Positive | None
     outcome: Literal["sound", "suspect", "failed"]
+    #: Why it is not sound.
+    cause: str | None = None
 
 
 class Lost(Fact):
@@ -182,11 +184,6 @@ class Entry(Fact):
     event: Annotated[Event, Field(discriminator="kind")]
 
 
-def cause_of(text: object) -> str:
-    """Return a cause fit for a journal and a terminal: one printable line of some length."""
-    return one_line(str(text))
-
-
 @dataclass(frozen=True)
 class Content:
     """What a journal's file holds: its entries, the bytes that they take, its last line's sum."""
@@ -215,7 +212,7 @@ def content_of(data: bytes, where: object) -> Content:
         try:
             entry = Entry.model_validate_json(line)
         except ValidationError as error:
-            said = cause_of(explain(error))
+            said = one_line(explain(error))
             raise JournalError(f"{place}: the journal is damaged: {said}") from None
         if entry.seq != len(entries) + 1 or entry.before != before:
             raise JournalError(
@@ -305,14 +302,6 @@ class Journal:
             # The kernel may have dropped what it could not write: nobody knows what is there.
             self._is_broken = True
             raise
-
-
-def boot_id() -> str:
-    """Return what tells this start of this machine from every other."""
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return "0"
 
 
 @contextmanager

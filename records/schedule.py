@@ -7,6 +7,8 @@ campaign's folder was judged, and is recorded; any other attempt is lost.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,13 +16,16 @@ from pathlib import Path
 
 from records import launch as launches
 from records.base import CampaignError, RecordError
+from records.causes import one_line
 from records.fold import LaunchState, State, fold
 from records.journal import (
+    FILE,
     Begun,
     Event,
     Gone,
     Intended,
     Journal,
+    JournalError,
     Lost,
     Planned,
     PlannedLaunch,
@@ -28,11 +33,12 @@ from records.journal import (
     Resumed,
     SessionBegan,
     Submitted,
-    cause_of,
     open_journal,
     read_journal,
 )
 
+#: Hidden, so that it is no part of what is bundled.
+GIVEN_UP = ".given_up"
 #: Of an attempt whose end nobody saw.
 UNSEEN = "what measured it ended before it was recorded"
 
@@ -44,6 +50,7 @@ class Schedule:
         self.campaign = campaign
         self.journal = journal
         self.state = fold(entry.event for entry in journal.entries)
+        refuse_another(campaign, self.state, campaign.name)
 
     def add(self, event: Event, sync: bool = True) -> None:
         """Take in what happened, and put it into the journal; it is there when this returns.
@@ -102,13 +109,15 @@ class Schedule:
                 "no longer have; take back what was changed in them, or measure a new campaign"
             )
         new = tuple(one for one in planned if one.launch not in self.state.launches)
+        for wanted in new if not self.state.is_converted else ():
+            # Whatever it is, this journal has not seen it measured.
+            self._put_aside(LaunchState(wanted, number))
         if new or number not in self.state.rounds:
             self.add(Planned(round=number, launches=new))
         for one in self.state.open(number) if self.state.is_converted else ():
             record = self._whole(one) if one.attempts == 0 else None
             if record:
-                self.add(Recorded(launch=one.name, attempt=0, position=record.position,
-                                  outcome=record.outcome), sync=False)  # fmt: skip
+                self.add(recorded(record, 0), sync=False)
 
     def begin_session(self, number: int) -> None:
         """Say that this process measures a round."""
@@ -132,23 +141,59 @@ class Schedule:
         The next one's intention takes this to the disk; without it the folder speaks for itself.
         """
         attempt = self.state.launches[record.launch].attempts
-        self.add(Recorded(launch=record.launch, attempt=attempt, position=record.position,
-                          outcome=record.outcome), sync=False)  # fmt: skip
+        self.add(recorded(record, attempt), sync=False)
+
+    def job_name(self, name: str, attempt: int) -> str:
+        """Return what the scheduler is to call an attempt at a launch.
+
+        No other attempt of any campaign has it; of 15 letters, since PBS may take no more.
+        """
+        first = self.journal.entries[0]
+        whose = [self.state.campaign, first.boot, first.monotonic_s, first.utc]
+        digest = hashlib.sha256(json.dumps([*whose, name, attempt]).encode()).hexdigest()
+        return f"wy-{digest[:12]}"
+
+    def mark_of(self, name: str, attempt: int) -> Path:
+        """Return the file by which a job learns, before it starts anything, that it is too late."""
+        return self.campaign / GIVEN_UP / self.job_name(name, attempt)
+
+    def give_up_unanswered(self) -> list[str]:
+        """Have no job start any more of which the scheduler never said whether it has it.
+
+        Returns the names of all such jobs: one may have started before. Raises OSError where that
+        cannot be written.
+        """
+        names = []
+        for one in self.state.launches.values():
+            if one.status == "intended":
+                self._mark(one)
+                names.append(self.job_name(one.name, one.attempts))
+            names += [self.job_name(one.name, attempt) for attempt in one.unanswered]
+        return names
+
+    def _mark(self, one: LaunchState) -> None:
+        mark = self.mark_of(one.name, one.attempts)
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
 
     def lost(self, name: str, cause: str) -> None:
         """Say that an attempt gave nothing that could be kept; one that is whole is recorded.
 
         That one was judged, and only the journal did not take it. Raises OSError where it still
-        does not: then the launch stays where it is, for who settles it next.
+        does not: then the launch stays where it is, for who settles it next. Raises JournalError
+        for what is not in flight, which is left as it is.
         """
         one = self.state.launches[name]
-        record = self._whole(one) if one.in_flight else None
+        if not one.in_flight:
+            raise JournalError(f"{name} is {one.status}, so that no attempt at it can be lost")
+        record = self._whole(one)
         if record:
-            self.add(Recorded(launch=name, attempt=one.attempts, position=record.position,
-                              outcome=record.outcome))  # fmt: skip
+            self.add(recorded(record, one.attempts))
             return
+        if one.status == "intended":
+            self._mark(one)
         self._put_aside(one)
-        self.add(Lost(launch=name, attempt=one.attempts, cause=cause_of(cause)))
+        self.add(Lost(launch=name, attempt=one.attempts, cause=one_line(cause)))
 
     def _whole(self, one: LaunchState) -> launches.LaunchRecord | None:
         """Return the record of a launch that is whole in the campaign's folder, if it is."""
@@ -165,6 +210,26 @@ class Schedule:
         if os.path.lexists(folder):
             aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
             folder.rename(aside)
+
+
+def recorded(record: launches.LaunchRecord, attempt: int) -> Recorded:
+    """Return what the journal says of a launch that is in the campaign's folder."""
+    return Recorded(
+        launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,
+        cause=record.sentence if record.outcome != "sound" else None,
+    )  # fmt: skip
+
+
+def refuse_another(campaign: Path, state: State, name: str) -> None:
+    """Raise JournalError where the journal in a campaign's folder is of another than `name`."""
+    if state.campaign in (None, name):
+        return
+    file = campaign / FILE
+    raise JournalError(
+        f"{file} is the journal of {state.campaign}, and not of {name}; put its own back, or, if "
+        f"the folder was renamed: mv {campaign.parent.name}/{campaign.name} "
+        f"{campaign.parent.name}/{state.campaign}"
+    )
 
 
 @contextmanager

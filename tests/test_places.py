@@ -21,6 +21,8 @@ PATH = re.compile(
 )
 MODULE = re.compile(r"-m ((?:[a-z_0-9]+)(?:\.[a-z_0-9]+)*)")
 DOTTED = re.compile(rf"`((?:{'|'.join(ROOMS)})(?:\.[a-z_][a-z_0-9]*)+)(?:\.[A-Z]\w*)?[`(]")
+#: A test, or the class of a stateful one, in its file.
+TEST = re.compile(r"\b(tests/[\w/]+\.py)::(\w+)")
 #: What a site, a build or a user makes, and pages show as an example.
 MADE = re.compile(
     r"site_configs/(mycluster|mine|yours|SITE|NAME)\b|references\.proposed|images\.lock$|/tmp/|^campaign/launches|^literature/smith2030/"
@@ -74,6 +76,26 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 )  # fmt: skip
 def test_what_has_moved_is_found(text: str) -> None:
     assert len(lacking(text)) == 1
+
+
+def without_tests(text: str) -> list[str]:
+    """Return which tests a page names and the project has not."""
+    return [
+        f"{path}::{name}"
+        for path, name in TEST.findall(text)
+        if not (PROJECT / path).is_file()
+        or not re.search(rf"^(?:def|class) {name}\b", (PROJECT / path).read_text(), re.M)
+    ]
+
+
+def test_each_test_that_a_page_names_is_there() -> None:
+    assert [name for page in pages() for name in without_tests(page.read_text())] == []
+    assert without_tests("`tests/test_places.py::test_no_such` `tests/no.py::test_it`") == [
+        "tests/test_places.py::test_no_such", "tests/no.py::test_it"
+    ]  # fmt: skip
+    rows = (PROJECT / "docs" / "method" / "faults.md").read_text().splitlines()
+    rows = [row for row in rows if row.startswith("|")][2:]
+    assert len(rows) > 20 and all(TEST.search(row.rpartition(" | ")[2]) for row in rows)
 
 
 def test_the_house_is_drawn_as_it_is() -> None:

@@ -12,6 +12,8 @@ It takes a Slurm job for completed whenever squeue says nothing of it, also when
 the unfinished output would be judged, and the next launch measured beside the running one. Here a
 job has completed when Slurm has answered that it is no longer in the queue.
 
+While a job waits in Slurm's queue, what it waits for is said after a minute and now and then.
+
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
@@ -44,7 +46,7 @@ import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter
-from reframe.core.schedulers.slurm import SqueueJobScheduler
+from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli
 from reframe.frontend.executors import Runner
@@ -52,6 +54,7 @@ from reframe.frontend.loader import RegressionCheckLoader
 
 from records.acting_user import act_for, become, owner_of
 from reframe_checks.bin import session
+from reframe_checks.bin.waiting import Waiting
 from reframe_checks.mixins.recording import CAMPAIGN, ROUND
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -184,9 +187,27 @@ def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
             found = state or "PENDING"
         if found:
             job._state = found
+    speak_of(*jobs)
 
 
 unguarded_poll = SqueueJobScheduler.poll
+
+
+def poll_and_speak(scheduler: Any, *jobs: Any) -> None:
+    """Poll jobs as ReFrame does by Slurm's accounting, and say what they wait for."""
+    silent_poll(scheduler, *jobs)
+    speak_of(*jobs)
+
+
+silent_poll = SlurmJobScheduler.poll
+waiting = Waiting()
+
+
+def speak_of(*jobs: Any) -> None:
+    """Say what jobs wait for."""
+    for job in jobs:
+        if job is not None:
+            waiting.look(job)
 
 
 class SeededOrder:
@@ -283,6 +304,7 @@ def main() -> None:
     cli.Runner = CountingRunner
     reframe.core.schedulers.local.osext = WholePath
     SqueueJobScheduler.poll = poll_until_answered
+    SlurmJobScheduler.poll = poll_and_speak
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject

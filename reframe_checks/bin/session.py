@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import reframe.core.exceptions as errors
 from reframe.frontend.executors import TaskEventListener
@@ -18,10 +18,15 @@ from reframe.frontend.executors import TaskEventListener
 from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
-from records.journal import Begun, NotStarted, PlannedLaunch, cause_of
+from records.causes import one_line
+from records.journal import Begun, NotStarted, PlannedLaunch
+from records.processes import named
 from records.schedule import Schedule, held
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
+
+#: Of a submission after which nobody knows whether the scheduler has the job.
+UNANSWERED = (errors.SpawnedProcessError, errors.JobSchedulerError)
 
 
 def is_of_the_disk(error: BaseException | None) -> bool:
@@ -51,24 +56,32 @@ class Told(TaskEventListener):  # type: ignore[misc]
         """Say what the scheduler calls the launch."""
         name = self.name_of(task)
         if name and self.schedule.state.launches[name].status == "intended":
-            self.schedule.submitted(name, str(task.check.job.jobid))
+            job = task.check.job
+            is_here = job.scheduler.is_local
+            self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_failure(self, task: Any) -> None:
+        """Say what failed, and end the session where every launch fails of one cause."""
+        self.tell_failure(task)
+        if circuit := self.schedule.state.circuit():
+            raise errors.FailureLimitError(circuit)
+
+    def tell_failure(self, task: Any) -> None:
         """Say that a launch failed before it was judged, or that an attempt was lost."""
         reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
-        said = cause_of(f"{task.failed_stage}: {reason}")
+        said = one_line(f"{task.failed_stage}: {reason}")
         self.unproven[task.check.unique_name] = said
         is_lost = is_of_the_disk(task.exc_info[1])
         name = self.name_of(task)
         if not name:
             if is_lost and task.check.is_fixture():
-                raise errors.FailureLimitError(f"{task.check.display_name} is lost: {said}")
+                raise errors.FailureLimitError(f"{task.check.display_name} proves nothing: {said}")
             return
-        if is_lost:
+        status = self.schedule.state.launches[name].status
+        if is_lost or (status == "intended" and isinstance(task.exc_info[1], UNANSWERED)):
             if not self.schedule.state.launches[name].in_flight:
                 self.schedule.intend(name)
-            self.schedule.lost(name, said)
-            raise errors.FailureLimitError(f"{name} is lost: {said}")
+            self.lose(name, said)
         asked = Path(task.check.stagedir or "/nonexistent") / launches.ASKED
         if not self.schedule.state.launches[name].in_flight and asked.is_file():
             # It failed before it was submitted: an attempt all the same, which is kept.
@@ -77,6 +90,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.keep_failed(task, said)
         else:
             self.schedule.add(NotStarted(launch=name, why="failed", cause=said))
+
+    def lose(self, name: str, said: str) -> NoReturn:
+        """Say that an attempt was lost, unless it turns out to be recorded; end the session."""
+        self.schedule.lost(name, said)
+        is_kept = self.schedule.state.launches[name].status == "recorded"
+        what = "is recorded, and the session ends" if is_kept else "is lost"
+        raise errors.FailureLimitError(f"{name} {what}: {said}")
 
     def keep_failed(self, task: Any, sentence: str) -> None:
         """Keep what is left of a launch that ended before it could be judged.
@@ -89,8 +109,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         try:
             asked = launches.read_record(stage / launches.ASKED, launches.AskedLaunch)
         except RecordError as error:
-            self.schedule.lost(check.launch_name(), str(error))
-            raise errors.FailureLimitError(f"{check.launch_name()} is lost: {error}") from None
+            self.lose(check.launch_name(), str(error))
         record = launches.finished_launch(
             # Nobody has timed it, and a clock may have been set meanwhile.
             asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
@@ -103,8 +122,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         try:
             launches.write_launch(self.schedule.campaign, record, kept)
         except NotKept as error:
-            self.schedule.lost(asked.launch, str(error))
-            raise errors.FailureLimitError(f"{asked.launch} is lost: {error}") from None
+            self.lose(asked.launch, str(error))
         self.schedule.recorded(record)
 
     def on_task_skip(self, task: Any) -> None:
@@ -135,7 +153,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             reason = self.unproven[first.unique_name]
             cause = f"it waits for {first.display_name}, which failed: {reason}"
         why = "failed" if failed else "skipped" if skipped else "missing"
-        event = {"launch": name, "why": why, "cause": cause_of(cause)}
+        event = {"launch": name, "why": why, "cause": one_line(cause)}
         self.schedule.add(NotStarted.model_validate(event))
 
     def nothing(self, task: Any) -> None:
@@ -147,7 +165,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
 
 def said_by(task: Any) -> str:
     """Return why a task was skipped."""
-    return cause_of(task.exc_info[1])
+    return one_line(str(task.exc_info[1]))
 
 
 def planned(case: Any) -> PlannedLaunch:
@@ -181,7 +199,8 @@ def of_round(campaign: Path, number: int, cases: list[Any], policy: Any) -> Iter
             if schedule.state.campaign is None:
                 # ReFrame was told of the campaign by hand.
                 (campaign / "launches").mkdir(exist_ok=True)
-                schedule.add(Begun(campaign=campaign.name))
+                converted = bool(launches.finished_launches(campaign))
+                schedule.add(Begun(campaign=campaign.name, converted=converted))
             schedule.settle()
             of_launches = {case: planned(case) for case in cases
                            if isinstance(case.check, RecordedCheck)}  # fmt: skip

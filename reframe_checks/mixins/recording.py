@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,13 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         self.prerun_cmds[:0] = [f"trap 'echo $? >{EXIT_CODE}' EXIT", "trap 'exit 143' TERM"]
         launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
         for schedule in self.schedules():
-            schedule.intend(self.launch_name())
+            name = self.launch_name()
+            schedule.intend(name)
+            attempt = schedule.state.launches[name].attempts
+            # By this it is found, and by this it finds that it was given up, should it come late.
+            self.job._name = schedule.job_name(name, attempt)
+            given_up = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
+            self.prerun_cmds[:0] = [f"[ ! -e {given_up} ] || exit 1"]
 
     def cell(self) -> str:
         """Return the cell: the experiment with all parameters fixed but the implementation."""

@@ -66,6 +66,9 @@ def main(root: Path) -> int:
                 schedule.add(NotStarted(launch=one.name, why="missing", cause=cause))
                 continue
             schedule.intend(one.name)
+            if done == play.get("unanswered after"):
+                schedule.lost(one.name, "sbatch timed out")
+                return 1
             schedule.submitted(one.name, "played")
             if done == play.get("killed after"):
                 os.kill(os.getpid(), signal.SIGKILL)

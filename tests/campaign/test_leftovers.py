@@ -10,6 +10,7 @@ import pytest
 
 from campaign import leftovers
 from records.base import CampaignError
+from records.processes import known, named
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -36,13 +37,48 @@ def test_a_job_with_all_it_has_started_is_ended(tmp_path: Path) -> None:
         wait_for(other, 1)
         while b"WYEAST" in Path(f"/proc/{hidden.pid}/environ").read_bytes():
             time.sleep(0.02)
-        assert leftovers.end_all(campaign, {hidden.pid}) == 4
+        assert leftovers.end_all(campaign, known([named(hidden.pid)])) == 4
         assert job.wait() == hidden.wait() == -9 and beside.poll() is None
         assert leftovers.end_all(campaign) == 0
     finally:
         for process in (job, hidden, beside):
             process.kill()
             process.wait()
+
+
+def test_a_number_that_another_process_has_got_since_is_spared(tmp_path: Path) -> None:
+    campaign = tmp_path / "c"
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    pid, start, boot = named(stranger.pid).split(":")
+    recycled = [f"{pid}:{int(start) - 1}:{boot}", pid, f"{pid}:{start}:another-boot", "1:x:y"]
+    try:
+        for name in recycled:
+            assert leftovers.end_all(campaign, known([name])) == 0, name
+        assert stranger.poll() is None
+        assert leftovers.end_all(campaign, known([f"{pid}:{start}:{boot}"])) == 1
+    finally:
+        stranger.kill()
+        stranger.wait()
+    assert named(stranger.pid) == str(stranger.pid), "one that has gone is not told from others"
+
+
+def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measured_beside(
+    tmp_path: Path,
+) -> None:
+    script = "sleep 600 & echo $!"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True,
+                          text=True) as first:  # fmt: skip
+        assert first.stdout
+        left = int(first.stdout.readline())
+        try:
+            # Its number is kept until it is waited for.
+            name = named(first.pid)
+            first.wait()
+            with pytest.raises(CampaignError, match=f"process {left} may be of a launch of c, "):
+                leftovers.end_all(tmp_path / "c", known([name]))
+            os.kill(left, 0)
+        finally:
+            os.kill(left, 9)
 
 
 def test_a_shell_that_names_the_campaign_and_what_started_this_are_spared(tmp_path: Path) -> None:
@@ -84,6 +120,7 @@ def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, squeue: str) -> Path:
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
+    monkeypatch.setattr(leftovers, "POLL_S", 0.05)
     return cancelled
 
 
@@ -98,6 +135,30 @@ def test_a_job_that_is_left_in_the_queue_is_cancelled(
     assert cancelled.read_text().split()[-2:] == ["17", "18"]
     leftovers.end_queued(tmp_path, "squeue", [])
     assert cancelled.read_text().count("\n") == 1, "where nothing is left, nobody is asked"
+
+
+def test_a_job_that_came_without_an_answer_is_found_by_its_name_and_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is there until it is cancelled, and then for one more answer.
+    squeue = f"""case "$*" in *--name=wy-1,wy-2*) ;; *) exit 0 ;; esac
+[ -e {tmp_path}/gone ] || echo 21
+[ ! -e {tmp_path}/cancelled ] || touch {tmp_path}/gone"""
+    cancelled = slurm(tmp_path, monkeypatch, squeue)
+    monkeypatch.setattr(leftovers, "LONGEST_S", 30)
+    monkeypatch.setattr(leftovers, "POLL_S", 0)
+    leftovers.end_queued(tmp_path, "slurm", [], ["wy-1", "wy-2"])
+    assert (tmp_path / "gone").exists()
+    assert {line.split()[-1] for line in cancelled.read_text().splitlines()} == {"21"}
+
+
+def test_nothing_is_measured_while_nobody_says_whether_a_job_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = slurm(tmp_path, monkeypatch, "exit 1")
+    with pytest.raises(CampaignError, match="job wy-1 of a ReFrame that has died may still run"):
+        leftovers.end_queued(tmp_path, "slurm", [], ["wy-1"])
+    assert not cancelled.exists(), "a name is no number to cancel"
 
 
 @pytest.mark.parametrize(

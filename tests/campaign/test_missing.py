@@ -1,6 +1,7 @@
 """A round is done when its launches are, however ReFrame ends; RESUME measures what is missing."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import measuring, provenance, rounds
-from records import files, schedule
+from campaign import leftovers, measuring, missing, provenance, rounds
+from records import files, fold, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
 from records.manifest import read_manifest
-from tests.campaign.played_reframe import NAMES
+from records.processes import named
+from tests.campaign.played_reframe import NAMES, planned
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
@@ -147,6 +149,22 @@ def test_a_reframe_that_gets_nowhere_is_started_three_times(root: Path) -> None:
     assert_whole(path)
 
 
+def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "MOST_ALIKE", 4)
+    path = new(root, {"outcome": "failed"})
+    sentence = "4 launches in a row have ended alike: it is made up; .* put that right and resume: "
+    with pytest.raises(CampaignError, match=sentence):
+        measure(path)
+    assert len((root / "starts").read_text()) == 1, "the second round was not begun"
+    said = [one.sentence for one in read_campaign(path).problems]
+    assert "stopped: 4 launches in a row have ended alike: it is made up" in said
+    resume(path)
+    state = schedule.state_of(path)
+    assert state and state.recorded() == ALL and state.stopped is None
+
+
 def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -231,6 +249,151 @@ def test_a_campaign_from_before_there_were_journals_is_gone_on_with(root: Path) 
     assert_whole(path)
     state = schedule.state_of(path)
     assert state and state.is_converted
+
+
+def without_the_second_round(path: Path) -> None:
+    """Put back a journal from before the second round, as a backup does."""
+    lines = (path / FILE).read_bytes().splitlines(keepends=True)
+    events = [json.loads(line)["event"] for line in lines]
+    cut = next(place for place, event in enumerate(events) if event.get("round") == 2)
+    (path / FILE).write_bytes(b"".join(lines[:cut]))
+
+
+def test_a_round_that_the_journal_does_not_know_is_not_done(root: Path) -> None:
+    path = new(root)
+    assert measure(path)
+    without_the_second_round(path)
+    assert missing.done_rounds(path, read_manifest(path)) == {1}
+    assert resume(path)
+    assert_whole(path)
+    assert len((root / "starts").read_text()) == 3
+    # What stood in the launches' places is kept, though no journal knows it.
+    assert len(list((path / "launches").glob(".round002_*.attempt0/launch.json"))) == 4
+
+
+def copied_in(path: Path, root: Path) -> str:
+    """Put another campaign's journal into a campaign; return that one's name."""
+    (root / "starts").unlink()
+    time.sleep(1 - time.time() % 1)
+    other = new(root)
+    assert measure(other)
+    shutil.copy(other / FILE, path / FILE)
+    return other.name
+
+
+def test_another_campaigns_journal_is_refused(root: Path) -> None:
+    path = new(root, {"killed after": 2}, *3 * [{"killed at once": True}])
+    with pytest.raises(CampaignError):
+        measure(path)
+    other = copied_in(path, root)
+    before = (path / FILE).read_bytes()
+    sentence = f"is the journal of {other}, and not of {path.name}; put its own back"
+    with pytest.raises(JournalError, match=sentence):
+        resume(path)
+    assert (path / FILE).read_bytes() == before
+    assert any(sentence in one.sentence for one in read_campaign(path).problems)
+
+
+def test_a_campaign_whose_folder_was_renamed_is_not_gone_on_with(root: Path) -> None:
+    path = new(root, {"pass over": "beta-1.0"})
+    assert not measure(path)
+    away = path.rename(path.with_name("elsewhere"))
+    before = (away / FILE).read_bytes()
+    with pytest.raises(JournalError, match=rf"mv runs/elsewhere runs/{path.name}"):
+        resume(away)
+    assert (away / FILE).read_bytes() == before
+    said = [one.sentence for one in read_campaign(away).problems]
+    assert not any("journal" in one for one in said), "it can be read under any name"
+    away.rename(path)
+    assert resume(path)
+    assert_whole(path)
+
+
+def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) -> None:
+    path = new(root)
+    # As a container does, whose processes do not have the job's environment.
+    left = subprocess.Popen(["env", "-i", "sleep", "600"], start_new_session=True)
+    try:
+        with schedule.held(path) as held:
+            held.plan(1, planned(1))
+            held.begin_session(1)
+            held.intend(planned(1)[0].launch)
+            held.submitted(planned(1)[0].launch, named(left.pid))
+        measuring.old_campaign(asked("--resume", path.name))
+        assert left.wait(timeout=60) == -9
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_measured(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dead, live = new(root), root / "runs" / "live"
+    known = (root / "site_configs" / "local" / "site.yaml").read_text()
+    (root / "site_configs" / "other").mkdir()
+    (root / "site_configs" / "other" / "site.yaml").write_text(
+        known.replace("scheduler: local\n", "scheduler: squeue\n")
+    )
+    shutil.copytree(dead, live)
+    facts = {**read_manifest(dead).facts, "campaign": live.name, "site": "other"}
+    files.write_json(live / "manifest.json", facts)
+    sleeping = [
+        subprocess.Popen(["env", *words, "sleep", "600"], start_new_session=True)
+        for words in (["-i"], [f"{leftovers.MARK}={dead}"], [f"{leftovers.MARK}={live}"])
+    ]
+    try:
+        with schedule.held(dead) as held:
+            held.plan(1, planned(1))
+            held.intend(planned(1)[0].launch)
+            held.submitted(planned(1)[0].launch, named(sleeping[0].pid))
+        before = (dead / FILE).read_bytes()
+        while not {dead, live} <= {
+            Path(str(one.works_for)) for one in leftovers.processes().values()
+        }:
+            time.sleep(0.02)
+        with rounds.only_campaign(root, "other"):
+            rounds.end_leftovers_of_the_dead(root, "local")
+            assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
+            assert sleeping[2].poll() is None
+        sentence = f"2 process(es) were ended that runs/{dead.name} had left here"
+        assert sentence in capsys.readouterr().out
+        assert (dead / FILE).read_bytes() == before, "its RESUME settles it"
+        time.sleep(1 - time.time() % 1)
+        new(root)
+        assert sleeping[2].wait(timeout=60) == -9
+        assert "1 process(es) were ended that runs/live had left" in capsys.readouterr().out
+    finally:
+        for one in sleeping:
+            one.kill()
+            one.wait()
+
+
+def test_a_job_that_came_without_an_answer_is_ended_before_its_launch_is_tried_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = root / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local\n", "scheduler: squeue\n"))
+    # The job is there until it is cancelled; whoever starts meanwhile is beside it.
+    asked_for = f'echo "$*" >>{root}/asked; [ -e {root}/cancelled ] || echo 21'
+    for name, text in (
+        ("squeue", f'case "$*" in *--name=wy-*) {asked_for} ;; esac'),
+        ("scancel", f'echo "$*" >{root}/cancelled; cp {root}/starts {root}/starts_then'),
+    ):
+        (root / name).write_text(f"#!/bin/sh\n{text}\n")
+        (root / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}:{os.environ['PATH']}")
+    monkeypatch.setattr(leftovers, "POLL_S", 0.05)
+    path = new(root, {"unanswered after": 1})
+    assert measure(path)
+    assert_whole(path)
+    assert (root / "cancelled").read_text().split()[-1] == "21"
+    assert (root / "starts_then").read_text() == "x", "nothing was started before"
+    with schedule.held(path) as held:
+        [name] = held.give_up_unanswered()
+        [(one, attempts)] = [(one, one.attempts) for one in held.state.of(None) if one.unanswered]
+        assert (one.unanswered, attempts) == ((1,), 2) and held.mark_of(one.name, 1).is_file()
+    assert all(f"--name={name} " in line for line in (root / "asked").read_text().splitlines())
 
 
 def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from records import journal
-from records.causes import LONGEST
+from records.causes import LONGEST, one_line
 from records.journal import Begun, JournalError, Planned, PlannedLaunch, Resumed, Stopped
+from records.processes import boot_id
 
 
 def written(campaign: Path, count: int = 3) -> Path:
@@ -38,7 +39,7 @@ def test_what_was_written_is_read_in_order(tmp_path: Path) -> None:
     assert found is not None and [entry.seq for entry in found.entries] == [1, 2, 3, 4]
     assert found.events[1] == Stopped(cause="cause 0") and found.events[-1] == Resumed()
     times = [entry.monotonic_s for entry in found.entries]
-    assert times == sorted(times) and {entry.boot for entry in found.entries} == {journal.boot_id()}
+    assert times == sorted(times) and {entry.boot for entry in found.entries} == {boot_id()}
     assert found.size == file.stat().st_size
 
 
@@ -195,6 +196,6 @@ def test_a_killed_writer_leaves_what_can_be_read_and_gone_on_with(tmp_path: Path
 
 
 def test_causes_are_one_printable_line_of_some_length() -> None:
-    said = journal.cause_of("\x1b[31m" + 10_000 * "a\nb " + "\ud800")
+    said = one_line("\x1b[31m" + 10_000 * "a\nb " + "\ud800")
     assert said.isprintable() and len(said) == LONGEST
     assert json.loads(json.dumps(said)) == said

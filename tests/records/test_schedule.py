@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from records import launch as launches
 from records import schedule
 from records.base import CampaignError, NotKept
-from records.fold import MOST_LOSSES, LaunchState, State, fold
+from records.fold import MOST_ALIKE, MOST_LOSSES, LaunchState, State, fold
 from records.journal import (
     FILE,
     Begun,
@@ -244,6 +244,13 @@ class Campaigns(RuleBasedStateMachine):
             return
         for one in self.book.state.launches.values():
             assert check(one)
+            # No job of an attempt that was lost without an answer starts anything any more.
+            assert all(self.book.mark_of(one.name, number).is_file() for number in one.unanswered)
+            assert not any(
+                self.book.mark_of(one.name, number).exists()
+                for number in range(1, one.attempts + 1)
+                if number not in one.unanswered
+            )
             there = (self.campaign / "launches" / one.name / launches.RECORD).is_file()
             if one.round == self.number:
                 assert (one.status == "recorded") == there
@@ -320,9 +327,6 @@ def test_a_resume_measures_what_is_missing_and_goes_on_counting(campaign: Path) 
     positions = {one.name: one.position for one in state.of(1)}
     # The first one was deleted after it had been measured, so that its place is taken again.
     assert sorted(positions.values()) == [2, 3, 4, 5, 6, 7], positions  # type: ignore[type-var]
-    first, second, third = state.blocks()
-    assert first.is_split and first.is_complete and not third.is_split
-    assert second.is_finished and second.cell == "Dgemm n=1"
 
 
 def test_every_part_of_a_journal_can_be_replayed_and_gone_on_with(campaign: Path) -> None:
@@ -396,6 +400,60 @@ def test_launches_from_before_there_was_a_journal_are_taken_in(tmp_path: Path) -
         assert book.state.is_converted and len(book.state.open(1)) == 5
         assert book.state.launches[planned(1)[1].launch].status == "recorded"
         assert book.state.next_position(1) == 5
+
+
+def test_what_is_recorded_cannot_be_lost_and_stays_where_it_is(campaign: Path) -> None:
+    measured_with_a_loss(campaign)
+    name = planned(1)[0].launch
+    before = (campaign / FILE).read_bytes()
+    with schedule.held(campaign) as book:
+        with pytest.raises(JournalError, match="is recorded, so that no attempt at it can be lost"):
+            book.lost(name, "No space left on device")
+        assert book.state.launches[name].outcome == "sound"
+    assert (campaign / "launches" / name / launches.RECORD).is_file()
+    assert (campaign / FILE).read_bytes() == before
+
+
+def fail(book: Schedule, name: str, cause: str | None, is_lost: bool = False) -> None:
+    """Have an attempt at a launch end for a cause, or well."""
+    book.intend(name)
+    attempt = book.state.launches[name].attempts
+    if is_lost:
+        book.add(Lost(launch=name, attempt=attempt, cause=str(cause)))
+    else:
+        outcome = "failed" if cause else "sound"
+        event = {"launch": name, "attempt": attempt, "position": None, "outcome": outcome}
+        book.add(Recorded.model_validate({**event, "cause": cause}))
+
+
+def test_equal_causes_in_a_row_are_counted_across_implementations_and_sessions(
+    campaign: Path,
+) -> None:
+    launches_ = [one.launch for one in planned(1, 20)]
+    with schedule.held(campaign) as book:
+        book.plan(1, planned(1, 20))
+        fail(book, launches_[0], "exit code 1")
+        for number, name in enumerate(launches_[1:MOST_ALIKE]):
+            fail(book, name, f"{name}: no port after {number}.5 s", is_lost=number == 4)
+        assert book.state.circuit() is None, "one of them ended otherwise"
+    with schedule.held(campaign) as book:
+        fail(book, launches_[MOST_ALIKE], "round001_x: no port after 3 s")
+        assert book.state.circuit() is None, "the name is another's"
+        for name in launches_[MOST_ALIKE + 1 : 2 * MOST_ALIKE]:
+            fail(book, name, "round001_x: no port after 4 s")
+        sentence = f"{MOST_ALIKE} launches in a row have ended alike: round#_x: no port after # s"
+        assert book.state.circuit() == sentence
+    with schedule.held(campaign) as book:
+        assert book.state.circuit() == sentence
+        book.resume()
+        assert book.state.circuit() is None
+        for name in launches_[2 * MOST_ALIKE + 1 :: 2]:
+            fail(book, name, "exit code 1")
+        assert book.state.circuit() is None, "all of these are of one implementation"
+        fail(book, launches_[2 * MOST_ALIKE], "exit code 1")
+        assert book.state.circuit()
+        fail(book, launches_[2 * MOST_ALIKE + 2], None)
+        assert book.state.circuit() is None
 
 
 def test_checks_that_no_longer_have_what_is_left_are_refused(campaign: Path) -> None:

@@ -1,13 +1,17 @@
 """What ReFrame itself tells the journal of a round: plan, attempts, and what became of each."""
 
 import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from records import schedule
 from records.campaign import unmeasured
 from records.fold import State
-from records.journal import FILE, Planned, Recorded, read_journal
+from records.journal import FILE, Planned, Recorded, Submitted, read_journal
 from records.launch import LaunchRecord, read_record
+from records.processes import known
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -120,6 +124,92 @@ def test_what_waits_for_a_preflight_that_failed_has_failed(stand_in: StandIn) ->
     assert not state.left()
 
 
+def by_slurm(stand_in: StandIn, sbatch: str) -> list[str]:
+    """Have the site's jobs handed to an sbatch, with a second to answer; return the options."""
+    programs = {"sbatch": sbatch, "squeue": "#!/bin/sh\n", "srun": '#!/bin/sh\nexec "$@"\n'}
+    for name, text in programs.items():
+        (stand_in.root / "bin" / name).write_text(text)
+        (stand_in.root / "bin" / name).chmod(0o755)
+    path = Path(
+        stand_in.settings(lambda text: text.replace("scheduler: local", "scheduler: squeue"))
+    )
+    text = path.read_text()
+    path.write_text(text.replace('"job_submit_timeout": 120', '"job_submit_timeout": 1'))
+    assert path.read_text() != text
+    return ["-C", str(path)]
+
+
+@pytest.mark.parametrize("answer", ["exec sleep 600", "echo Socket timed out >&2; exit 1"])
+def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts_nothing(
+    stand_in: StandIn, answer: str
+) -> None:
+    late = stand_in.root / "late.sh"
+    options = by_slurm(
+        stand_in, f'#!/bin/sh\nfor script; do :; done\ncp "$script" {late}\n{answer}\n'
+    )
+    outcome = stand_in.run(*options)
+    assert outcome.code != 0 and "is lost: run: spawned process" in outcome.text, outcome.text
+    assert not list(campaign_of(stand_in).glob("launches/*"))
+    [one] = [one for one in state_of(stand_in).of(1) if one.attempts]
+    assert (one.status, one.losses, one.unanswered) == ("planned", 1, (1,))
+    with schedule.held(campaign_of(stand_in)) as held:
+        [name] = held.give_up_unanswered()
+    script = late.read_text()
+    assert f'--job-name="{name}"' in script and len(name) == 15
+    there = stand_in.root / "there"
+    there.mkdir()
+    done = subprocess.run(["bash", late], cwd=there, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and not done.stdout + done.stderr
+    assert not list(there.iterdir())
+    # The same script runs where nobody has given it up.
+    late.write_text(script.replace(name, "wy-another"))
+    subprocess.run(["bash", late], cwd=there, capture_output=True, text=True, check=False)
+    assert (there / "launch_started").is_file()
+
+
+def test_a_launch_that_was_recorded_after_all_is_not_said_to_be_lost(stand_in: StandIn) -> None:
+    # The journal's first line about a record that is kept does not get to the disk.
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "import errno\nfrom records import journal\nreal, left = journal.Journal.append, [True]\n"
+        "def append(self, event, sync=True):\n"
+        "    if event.kind == 'recorded' and left:\n"
+        "        left.clear()\n"
+        "        raise OSError(errno.ENOSPC, 'No space left on device')\n"
+        "    return real(self, event, sync)\n"
+        "journal.Journal.append = append\n"
+    )
+    outcome = stand_in.run()
+    assert outcome.code != 0 and "No space left on device" in outcome.text
+    assert "is recorded, and the session ends: " in outcome.text, outcome.text
+    assert " is lost" not in outcome.text
+    content = read_journal(campaign_of(stand_in))
+    assert content
+    kinds = [event.kind for event in content.events]
+    assert kinds.count("recorded") == 1 and "lost" not in kinds
+
+
+def test_a_session_ends_where_every_launch_fails_of_one_cause(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "from records import fold\nfold.MOST_ALIKE = 2\n"
+    )
+    stand_in.write("", "no port", 3)
+    outcome = stand_in.run(only=RANGES)
+    sentence = "2 launches in a row have ended alike: pingpong ended with exit code #: no port"
+    assert outcome.code != 0 and sentence in outcome.text, outcome.text
+    assert [launch["outcome"] for launch in outcome.launches] == ["failed", "failed"]
+    assert [one.status for one in state_of(stand_in).left()] == ["planned"]
+
+
+def test_a_local_job_is_known_by_its_process_and_when_it_started(stand_in: StandIn) -> None:
+    assert stand_in.run().code == 0
+    content = read_journal(campaign_of(stand_in))
+    assert content
+    jobs = [event.job for event in content.events if isinstance(event, Submitted)]
+    assert jobs and len(known(jobs)) == len(jobs), jobs
+
+
 def test_a_damaged_journal_measures_nothing(stand_in: StandIn) -> None:
     campaign = campaign_of(stand_in)
     campaign.mkdir(parents=True)
@@ -136,7 +226,10 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
     assert stand_in.run().code != 0
     state = state_of(stand_in)
     assert sorted(one.status for one in state.of(1)) == ["failed", "recorded"]
-    said = [one.sentence for one in unmeasured(campaign_of(stand_in), manifest(rounds=1))]
+    said = [
+        one.sentence
+        for one in unmeasured(campaign_of(stand_in), manifest(rounds=1, campaign="campaign"))
+    ]
     [waits] = [one for one in said if one.startswith("failed: it was never started: it waits for ")]
     assert "org.wyeast.mpiexec.pinned" in waits
     [kept] = campaign_of(stand_in).glob("launches/*/launch.json")

@@ -1,0 +1,110 @@
+"""Waiting in the queue speaks: after a minute, again after minutes, with the scheduler's reason."""
+
+import io
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from campaign.progress import CampaignProgress
+from reframe_checks.bin import guards, waiting
+from reframe_checks.bin.waiting import Waiting
+
+
+def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, squeue: str, sinfo: str) -> Path:
+    """Put a Slurm first on PATH that answers so; return what counts how often it was asked."""
+    asked = folder / "asked"
+    for name, answer in (("squeue", squeue), ("sinfo", sinfo)):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} >>{asked}\n{answer}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return asked
+
+
+class Job:
+    """A job of ReFrame's, as far as it is looked at."""
+
+    jobid, state = "17", "PENDING"
+
+
+class Clock:
+    """A clock that a test sets, in seconds."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("squeue", "sinfo", "said"),
+    [
+        ("PENDING|debug|Resources", "up|2|mix\nup|1|drain", "Resources"),
+        ("PENDING|debug|PartitionDown", "down|3|idle", "PartitionDown; partition debug is down"),
+        ("PENDING|debug|PartitionInactive", "inact|3|idle", "partition debug is inact"),
+        ("PENDING|debug|ReqNodeNotAvail, UnavailableNodes:n[1-3]", "up|2|drain*\nup|1|down",
+         "no node of partition debug takes jobs: 2 drain*, 1 down"),
+        ("PENDING|debug|Priority", None, "Priority"),
+    ],
+)  # fmt: skip
+def test_what_a_job_waits_for_is_said_with_what_is_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squeue: str, sinfo: str | None, said: str
+) -> None:
+    answer = "exit 1" if sinfo is None else f"cat <<'.'\n{sinfo}\n."
+    slurm(tmp_path, monkeypatch, f"echo '{squeue}'", answer)
+    assert str(waiting.wait_of("17")).endswith(said)
+
+
+def test_waiting_speaks_after_a_minute_and_again_and_never_while_the_job_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = slurm(tmp_path, monkeypatch, "echo 'PENDING|debug|Resources'", "echo 'up|1|idle'")
+    lines: list[str] = []
+    clock = Clock()
+    told = Waiting(lines.append, clock)
+    job = SimpleNamespace(jobid="17", state="PENDING")
+    for after, count in ((0, 0), (59, 0), (1, 1), (1, 1), (298, 1), (1, 2), (300, 3)):
+        clock.now += after
+        told.look(job)
+        assert len(lines) == count, (after, lines)
+    assert lines[0] == "[ WAIT     ] job 17 has waited for 1 min: Resources"
+    assert lines[2] == "[ WAIT     ] job 17 has waited for 11 min: Resources"
+    before = asked.read_text()
+    job.state = "RUNNING"
+    clock.now += 10_000
+    told.look(job)
+    told.look(SimpleNamespace(jobid="18", state="PENDING"))
+    assert len(lines) == 3 and asked.read_text() == before, "nobody is asked beside a launch"
+
+
+def test_a_slurm_that_does_not_answer_stops_no_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm(tmp_path, monkeypatch, "exec sleep 600", "exit 1")
+    monkeypatch.setattr(waiting, "PATIENCE_S", 0.1)
+    clock, lines = Clock(), list[str]()
+    told = Waiting(lines.append, clock)
+    job = SimpleNamespace(jobid="17", state=None)
+    told.look(job)
+    clock.now += 100
+    told.look(job)
+    assert lines == []
+
+
+@pytest.mark.parametrize("poll", [guards.poll_until_answered, guards.poll_and_speak])
+def test_both_ways_to_poll_slurm_look(poll: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(guards, "unguarded_poll", lambda *_: None)
+    monkeypatch.setattr(guards, "silent_poll", lambda *_: None)
+    monkeypatch.setattr(guards, "waiting", SimpleNamespace(look=seen.append))
+    job = Job()
+    poll(None, job, None)  # type: ignore[operator]
+    assert seen == [job]
+
+
+def test_the_campaign_says_what_its_job_waits_for() -> None:
+    out = io.StringIO()
+    line = f"{waiting.MARK}job 17 has waited for 1 min: Resources\n"
+    CampaignProgress(3, out).follow(2, [line], io.StringIO())
+    assert "round 2/3  job 17 has waited for 1 min: Resources\n" in out.getvalue()
