@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from campaign import leftovers
@@ -18,9 +18,11 @@ from containers import selection
 from records import files as folder
 from records import schedule
 from records.base import CampaignError
+from records.fold import LaunchState
 from records.journal import Stopped, cause_of
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone
+from reframe_checks.bin.telling import OVER, TOLD
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -75,14 +77,18 @@ def end_with_parent() -> None:
 
 
 def run_round(
-    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
-) -> RoundDone:
+    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress,
+    session: ReframeSession | None = None,
+) -> RoundDone:  # fmt: skip
     """Measure what is left of a round with ReFrame; return what became of it.
+
+    By a session that measures more rounds, or by one of its own.
 
     It is over when each of its launches is done or missing, as the journal has it, however often
     ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
     nothing, and OSError where the campaign cannot be written.
     """
+    session = session or ReframeSession(root, campaign, manifest, progress)
     before, state = 0, schedule.state_of(campaign)
     if state:
         before = state.recorded()
@@ -90,16 +96,11 @@ def run_round(
     sessions = vain = 0
     while True:
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
-        code = run_reframe(root, campaign, manifest, number, progress)
+        code = session.measure(number)
         sessions += 1
         with schedule.held(campaign) as held:
-            names = [one.job for one in held.state.open(number) if one.in_flight and one.job]
-            is_here = is_local(root, manifest.site)
-            jobs = [int(job) for job in names if is_here and job.isdigit()]
-            if not is_here:
-                leftovers.end_queued(campaign, scheduler_of(root, manifest.site), names)
-            if ended := leftovers.end_all(campaign, jobs):
-                progress.say(f"{ended} processes were ended that ReFrame left behind")
+            if not session.is_running:
+                end_what_is_left(root, campaign, manifest, held.state.open(number), progress)
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
             state = held.state
@@ -148,6 +149,20 @@ def run_round(
     )
 
 
+def end_what_is_left(
+    root: Path, campaign: Path, manifest: Manifest, launches: Sequence[LaunchState],
+    progress: CampaignProgress,
+) -> None:  # fmt: skip
+    """End what still works for a campaign whose ReFrame has ended; raises CampaignError."""
+    names = [one.job for one in launches if one.in_flight and one.job]
+    is_here = is_local(root, manifest.site)
+    jobs = [int(job) for job in names if is_here and job.isdigit()]
+    if not is_here:
+        leftovers.end_queued(campaign, scheduler_of(root, manifest.site), names)
+    if ended := leftovers.end_all(campaign, jobs):
+        progress.say(f"{ended} processes were ended that ReFrame left behind")
+
+
 def is_local(root: Path, site: str) -> bool:
     """Return whether a site's launches are processes of this machine."""
     return scheduler_of(root, site) == "local"
@@ -181,48 +196,116 @@ def log_of(campaign: Path, number: int) -> Path:
     return campaign / "reframe" / f"round{number:03d}.log"
 
 
-def run_reframe(
-    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
-) -> int:
-    """Have ReFrame measure what is left of a round; return its exit code, negative for a signal."""
-    log = log_of(campaign, number)
-    log.parent.mkdir(exist_ok=True)
-    command = [
-        str(root / "reframe_checks" / "bin" / "reframe"),
-        "-c", str(root / "reframe_checks"),
-        "-r",
-        "--exec-policy=serial",
-        "--exec-order=random",
-        f"--report-file={log.with_suffix('.json')}",
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "RFM_SYSTEM": manifest.site,
-        "RFM_COLORIZE": "no",
-        "WYEAST_TIER": manifest.tier,
-        "WYEAST_IMAGES": ",".join(manifest.images),
-        "WYEAST_CAMPAIGN": str(campaign),
-        leftovers.MARK: str(campaign),
-        "WYEAST_ROUND": str(number),
-        "WYEAST_ORDER_SEED": str(manifest.order_seed + number),
-    }
-    # What proves the programs and compares no implementations is run when it is asked for by name.
-    command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
-    if manifest.time_limit:
-        command += ["-S", f"time_limit={manifest.time_limit}"]
-    if manifest.raw_by_rank:
-        command += ["-S", "raw_by_rank=yes"]
-    with log.open("a") as messages:
-        reframe = subprocess.Popen(
-            command,
-            cwd=root,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            preexec_fn=end_with_parent,
-        )
-        assert reframe.stdout is not None
-        progress.follow(number, reframe.stdout, messages)
-        return reframe.wait()
+class ReframeSession:
+    """A process of ReFrame, by which one round is measured, or all that it is told of.
+
+    One that is told of rounds loads the checks once, and measures a cell's implementations one
+    after the other. Between two rounds it waits, and the journal is the campaign's.
+    """
+
+    def __init__(
+        self, root: Path, campaign: Path, manifest: Manifest, progress: CampaignProgress,
+        is_told: bool = False,
+    ) -> None:  # fmt: skip
+        self.root, self.campaign, self.manifest = root, campaign, manifest
+        self.progress = progress
+        self.is_told = is_told
+        self.process: subprocess.Popen[str] | None = None
+        self.tell: int | None = None
+        self.log = log_of(campaign, 1)
+
+    def __enter__(self) -> ReframeSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind and self.process:
+            self.process.terminate()
+        self.end()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the process waits for another round."""
+        return self.process is not None
+
+    def measure(self, number: int) -> int:
+        """Measure what is left of a round; return the exit code, negative for a signal.
+
+        It is 0 where the process waits for another round.
+        """
+        self.log = log_of(self.campaign, number)
+        self.log.parent.mkdir(exist_ok=True)
+        if self.process is None:
+            self.start(number)
+        else:
+            assert self.tell is not None
+            with suppress(BrokenPipeError):
+                os.write(self.tell, f"{number}\n".encode())
+        assert self.process is not None and self.process.stdout is not None
+        over = f"{OVER.format(number)}\n" if self.is_told else None
+        with self.log.open("a") as messages:
+            if self.progress.follow(number, self.process.stdout, messages, over):
+                return 0
+        return self.end()
+
+    def end(self) -> int:
+        """Have the process end; return its exit code, 0 where there is none."""
+        if self.tell is not None:
+            os.close(self.tell)
+            self.tell = None
+        if self.process is None:
+            return 0
+        process, self.process = self.process, None
+        assert process.stdout is not None
+        with self.log.open("a") as messages:
+            messages.writelines(process.stdout)
+        return process.wait()
+
+    def start(self, number: int) -> None:
+        """Start ReFrame with a round."""
+        manifest = self.manifest
+        command = [
+            str(self.root / "reframe_checks" / "bin" / "reframe"),
+            "-c", str(self.root / "reframe_checks"),
+            "-r",
+            "--exec-policy=serial",
+            "--exec-order=random",
+            f"--report-file={self.log.with_suffix('.json')}",
+        ]  # fmt: skip
+        environment = {
+            **os.environ,
+            "RFM_SYSTEM": manifest.site,
+            "RFM_COLORIZE": "no",
+            "WYEAST_TIER": manifest.tier,
+            "WYEAST_IMAGES": ",".join(manifest.images),
+            "WYEAST_CAMPAIGN": str(self.campaign),
+            leftovers.MARK: str(self.campaign),
+            "WYEAST_ROUND": str(number),
+            "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
+        }
+        # What proves the programs and compares no implementations is run when it is asked for by
+        # name.
+        command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        if manifest.time_limit:
+            command += ["-S", f"time_limit={manifest.time_limit}"]
+        if manifest.raw_by_rank:
+            command += ["-S", "raw_by_rank=yes"]
+        told: tuple[int, ...] = ()
+        if self.is_told:
+            read, self.tell = os.pipe()
+            told = (read,)
+            environment[TOLD] = str(read)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                preexec_fn=end_with_parent,
+                pass_fds=told,
+            )
+        finally:
+            for descriptor in told:
+                os.close(descriptor)

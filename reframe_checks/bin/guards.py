@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import reframe.core.exceptions as errors
 import reframe.core.pipeline
+import reframe.core.runtime as runtime
 import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
@@ -46,7 +47,8 @@ from reframe.frontend.loader import RegressionCheckLoader
 
 from records.acting_user import act_for, become, owner_of
 from reframe_checks.bin import session
-from reframe_checks.mixins.recording import CAMPAIGN, ROUND
+from reframe_checks.mixins import recording
+from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING_SELECTED = (
@@ -120,11 +122,17 @@ class CountingRunner(Runner):  # type: ignore[misc]
             super().runall(testcases, restored_cases)
             self.refuse_nothing()
             return
-        with session.of_round(Path(CAMPAIGN), ROUND, testcases, self.policy) as wanted:
+        rounds = session.Rounds(Path(CAMPAIGN), testcases, self.policy)
+        with rounds.measured(recording.current_round) as wanted:
             super().runall(wanted, restored_cases)
         # What is left of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
+        # Each by the checks that are loaded, and by what they wait for that was proven.
+        for number in session.told_rounds():
+            runtime.runtime().next_run()
+            with rounds.measured(number) as wanted:
+                self._runall(wanted)
 
     def refuse_nothing(self) -> None:
         """Raise where all that ran was skipped."""
@@ -235,6 +243,9 @@ def main() -> None:
     cli.Runner = CountingRunner
     reframe.core.schedulers.local.osext = WholePath
     SqueueJobScheduler.poll = poll_until_answered
+    # A round of a session has the folders that it has in a process of its own.
+    if CAMPAIGN:
+        runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     sys.argv[0] = "reframe"
