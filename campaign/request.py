@@ -30,6 +30,36 @@ def number_of_rounds(words: str) -> int:
     return int(words)
 
 
+def budget(words: str) -> float:
+    """Return a time in seconds, given in s, m or h; raise CampaignError for what is none."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise CampaignError(
+            f"BUDGET={words}: a budget is a time in seconds, minutes or hours, such as 900s, 15m "
+            "or 2h"
+        )
+    return seconds
+
+
+def refuse_with_budget(options: argparse.Namespace) -> None:
+    """Raise CampaignError for what has its own rounds and is given a budget as well."""
+    if options.budget is None:
+        return
+    fixed = {
+        "ROUNDS": options.rounds, "STUDY": options.study, "--like": options.like,
+        "RESUME": options.resume,
+    }  # fmt: skip
+    for name, value in fixed.items():
+        if value is not None:
+            why = (
+                "it goes on with the budget that it has"
+                if name == "RESUME"
+                else "its rounds are fixed"
+            )
+            raise CampaignError(f"BUDGET cannot be given with {name}={value}: {why}; give one")
+
+
 def refuse(root: Path, options: argparse.Namespace) -> None:
     """Raise CampaignError for a tier, a site or a pattern of checks that cannot be measured."""
     if options.tier not in TIERS:
@@ -116,8 +146,10 @@ def command_of(options: argparse.Namespace) -> str:
     """Return the command that repeats this campaign, as a person would type it in a shell."""
     # What `make run` has no words for.
     own = {"--name": options.name, "--time-limit": options.time_limit, "--seed": options.seed}
-    given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds,
-             "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
+    given = {"SITE": options.site, "TIER": options.tier,
+             "ROUNDS": None if options.budget else options.rounds,
+             "BUDGET": options.budget and f"{options.budget:g}s", "HOST_MPI": options.host_mpi,
+             "RAW_BY_RANK": int(options.raw_by_rank) or None,
              "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
     if options.resume:
         return command_line(["make", "run"], {"SITE": options.site,

@@ -182,6 +182,12 @@ class Manifest(Part):
         found = self.software.get("wyeast_commit")
         return None if found is None else str(found)
 
+    @property
+    def rounds_of_all(self) -> int:
+        """Return how many rounds measured everything, whatever had been seen before them."""
+        chosen = self.design is not None and not self.tested_once
+        return min(self.rounds, self.design.begin) if chosen and self.design else self.rounds
+
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for what it cannot have."""
         return manifest_of({**self.facts, **facts}, self.campaign)

@@ -47,7 +47,6 @@ from reframe.frontend.loader import RegressionCheckLoader
 
 from records.acting_user import act_for, become, owner_of
 from reframe_checks.bin import session
-from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,7 +122,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
             self.refuse_nothing()
             return
         rounds = session.Rounds(Path(CAMPAIGN), testcases, self.policy)
-        with rounds.measured(recording.current_round) as wanted:
+        with rounds.measured(rounds.first) as wanted:
             super().runall(wanted, restored_cases)
         # What is left of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):

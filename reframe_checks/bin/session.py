@@ -222,9 +222,11 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
     awaited = {dep for case in ordered for dep in case.deps}
     while more := {dep for case in awaited for dep in case.deps} - awaited:
         awaited |= more
-    first = [case for case in ordered if case in awaited]
     # Of what is awaited, what waits for nothing comes first.
-    first.sort(key=lambda case: len(with_what_they_wait_for(first, [case])))
+    first = sorted(
+        (case for case in ordered if case in awaited),
+        key=lambda case: len(with_what_they_wait_for(ordered, [case])),
+    )
     return first + [case for case in ordered if case not in awaited]
 
 
@@ -236,6 +238,8 @@ class Rounds:
         self.policy = policy
         #: Each test case as it ran last, or as it was loaded.
         self.latest: dict[Any, Any] = {case: case for case in cases}
+        #: The round that this process was started for.
+        self.first = recording.current_round
         self.is_first = True
         #: What of this session has gone well, and what failed or was skipped and why.
         self.proven: set[str] = set()
