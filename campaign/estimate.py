@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.precision import waves
 from records.base import CampaignError
 from records.campaign import is_imported
-from records.manifest import FILE, Manifest, read_manifest
+from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
 
 
 @dataclass(frozen=True)
@@ -86,10 +85,10 @@ def enough_for(root: Path, wanted: Work, budget_s: float) -> str:
     seconds, name = found
     blocks = int(budget_s / seconds)
     what = (
-        f"{waves.BEGIN} blocks of everything, and then of what is still open"
-        if blocks >= waves.FEWEST
+        f"{BEGIN} blocks of everything, and then of what is still open"
+        if blocks >= FEWEST
         else f"{blocks} round(s) of everything with one test at the end, and for no choice: that "
-        f"takes {duration(waves.FEWEST * seconds)}"
+        f"takes {duration(FEWEST * seconds)}"
     )
     return f"{budget_s:g} s are enough for {what}: a round took {duration(seconds)} in runs/{name}"
 
@@ -100,10 +99,10 @@ def refuse_too_little(root: Path, wanted: Work, budget_s: float) -> None:
     Where no campaign like it was measured nobody knows, and nothing is refused.
     """
     found = last_round_like(root, wanted)
-    if found and budget_s < waves.BEGIN * found[0]:
-        least = math.ceil(waves.BEGIN * found[0])
+    if found and budget_s < BEGIN * found[0]:
+        least = math.ceil(BEGIN * found[0])
         raise CampaignError(
-            f"a budget of {budget_s:g} s is too small: {waves.BEGIN} blocks of everything "
+            f"a budget of {budget_s:g} s is too small: {BEGIN} blocks of everything "
             f"take about {duration(least)}, as a round took {duration(found[0])} in runs/{found[1]}"
             f"; give BUDGET={least}s or more, or fewer CHECKS, or ROUNDS=1 without a budget"
         )

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from analysis.comparison.compare import Comparison, compare
-from analysis.precision import waves
 from campaign import choice, estimate, leftovers, provenance, request
 from campaign.missing import done_rounds, has_something_left, missing_of, with_round
 from campaign.paths import refuse_path
@@ -88,6 +86,14 @@ def expected(options: argparse.Namespace) -> str:
     return estimate.expectation(ROOT, wanted, options.rounds)
 
 
+def declared(budget_s: float, seed: int) -> Design:
+    """Return the design of a campaign with a budget."""
+    # It takes a while to load, and only a budget needs it.
+    from analysis.precision import waves
+
+    return waves.declared(budget_s, seed)
+
+
 def new_campaign(
     options: argparse.Namespace, more: Mapping[str, Any] | None = None
 ) -> tuple[Path, Manifest]:
@@ -107,7 +113,7 @@ def new_campaign(
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     seed = random.randrange(1, 10**6) if options.seed is None else options.seed
-    design = waves.declared(options.budget, seed) if options.budget else None
+    design = declared(options.budget, seed) if options.budget else None
     facts = {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,
@@ -268,6 +274,8 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
     Each decision is in the journal before its first launch. What a kill has cut is measured first.
     Returns whether all was measured and every check passed.
     """
+    from analysis.precision import waves
+
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
     progress.say(estimate.enough_for(ROOT, estimate.Work.of(manifest), design.budget_s))
@@ -312,12 +320,17 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
 
 def as_decided(manifest: Manifest, state: State) -> Manifest:
     """Return the manifest with as many rounds as the journal's waves have, and how it is tested."""
+    from analysis.precision import waves
+
     rounds = max((one.round for wave in state.waves for one in wave.rounds), default=1)
     return manifest.changed(rounds=rounds, tested_once=waves.is_uniform(state))
 
 
 def decided(campaign: Path, design: Design) -> Wave | Ended:
     """Return what a campaign with a budget measures next; raises CampaignError."""
+    from analysis.comparison.compare import Comparison, compare
+    from analysis.precision import waves
+
     content = read_journal(campaign)
     assert content is not None
 
@@ -441,12 +454,7 @@ def as_before(options: argparse.Namespace) -> None:
     if not options.like:
         return
     manifest = read_manifest(options.like)
-    if manifest.design:
-        raise CampaignError(
-            f"{options.like} measured by a budget: what it did not choose it measured less often, "
-            f"and --like repeats rounds of everything; measure one of your own: make run "
-            f"BUDGET={manifest.design.budget_s:g}s"
-        )
+    request.refuse_to_repeat(manifest)
     names = list(manifest.images)
     marked = [name for name in names if f"+{HOST}-" in name]
     if marked and not options.host_mpi:

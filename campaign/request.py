@@ -16,6 +16,7 @@ from cluster.description import ClusterError
 from containers import images, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
+from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
 
 #: The site whose jobs are submitted from within the cluster in a box.
@@ -57,7 +58,19 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
                 if name == "RESUME"
                 else "its rounds are fixed"
             )
-            raise CampaignError(f"BUDGET cannot be given with {name}={value}: {why}; give one")
+            raise CampaignError(
+                f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
+            )
+
+
+def refuse_to_repeat(manifest: Manifest) -> None:
+    """Raise CampaignError for a campaign that cannot be repeated round by round."""
+    if manifest.design:
+        raise CampaignError(
+            f"{manifest.campaign} measured by a budget: its later rounds have what it chose, and "
+            f"what is repeated has rounds of everything; measure one of your own: make run "
+            f"BUDGET={manifest.design.budget_s:g}s"
+        )
 
 
 def refuse(root: Path, options: argparse.Namespace) -> None:

@@ -26,6 +26,8 @@ from reframe_checks.bin.telling import OVER, TOLD
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
+#: So many rounds a process measures at most: what ReFrame keeps of each launch adds up.
+MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
 
@@ -211,6 +213,8 @@ class ReframeSession:
         self.progress = progress
         self.is_told = is_told
         self.process: subprocess.Popen[str] | None = None
+        #: How many rounds the process has measured.
+        self.rounds = 0
         self.tell: int | None = None
         self.log = log_of(campaign, 1)
 
@@ -234,12 +238,15 @@ class ReframeSession:
         """
         self.log = log_of(self.campaign, number)
         self.log.parent.mkdir(exist_ok=True)
+        if self.rounds >= MOST_ROUNDS:
+            self.end()
         if self.process is None:
             self.start(number)
         else:
             assert self.tell is not None
             with suppress(BrokenPipeError):
                 os.write(self.tell, f"{number}\n".encode())
+        self.rounds += 1
         assert self.process is not None and self.process.stdout is not None
         over = f"{OVER.format(number)}\n" if self.is_told else None
         with self.log.open("a") as messages:
@@ -254,7 +261,7 @@ class ReframeSession:
             self.tell = None
         if self.process is None:
             return 0
-        process, self.process = self.process, None
+        process, self.process, self.rounds = self.process, None, 0
         assert process.stdout is not None
         with self.log.open("a") as messages:
             messages.writelines(process.stdout)

@@ -88,6 +88,11 @@ class RoundDone(Part):
     reframe_exit_code: ExitCode
 
 
+#: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
+#: to be worth their price.
+BEGIN, FEWEST = 3, 5
+
+
 class Design(BaseModel):
     """How a campaign that has a budget decides what it measures, and what it claims by.
 

@@ -37,14 +37,13 @@ from records.journal import (
     WaveRound,
     WaveScore,
 )
-from records.manifest import Design
+from records.manifest import BEGIN, FEWEST, Design
 
 #: By so much a number may differ when it is replayed, as a share: its last digits alone.
 SAME = 1e-6
 Decision = Wave | Ended
-#: With so many blocks every cell begins; of so many of all a budget has to have room for looks to
-#: be worth their price; and so many seconds a wave lasts.
-BEGIN, FEWEST, WAVE_S = 3, 5, 60.0
+#: So long is a wave, unless its only check takes longer.
+WAVE_S = 60.0
 
 
 def spent_s(entries: Sequence[Entry]) -> float:

@@ -11,13 +11,13 @@ import pytest
 from analysis.comparison.compare import compare
 from analysis.precision import waves
 from campaign import __main__ as campaigns
-from campaign import estimate, measuring
+from campaign import estimate, measuring, rounds
 from campaign.request import command_of
 from records import schedule
 from records.base import CampaignError
 from records.campaign import read_campaign, unmeasured
 from records.fold import State
-from records.journal import Ended, Entry, Wave, read_journal
+from records.journal import Ended, Entry, SessionBegan, Wave, read_journal
 from records.manifest import Design, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -126,6 +126,19 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     assert all(one.agrees for one in replays(path))
 
 
+@pytest.mark.parametrize(("most", "processes"), [(200, 1), (3, 3)])
+def test_one_process_measures_many_rounds_but_not_any_number(
+    played: Path, most: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", most)
+    path = new(played, "1000s")
+    assert measure(path)
+    began = [entry.event.process for entry in entries_of(path)
+             if isinstance(entry.event, SessionBegan)]  # fmt: skip
+    assert (len(began), len(set(began))) == (LAST, processes)
+    assert all(one.agrees for one in replays(path))
+
+
 def test_a_reframe_that_dies_in_a_wave_is_started_again_for_it(played: Path) -> None:
     path = new(played, "1000s", {}, {"killed after": 0}, {}, {}, {"killed after": 1})
     assert measure(path)
@@ -143,8 +156,8 @@ def test_what_the_launches_do_not_say_is_found_by_replay(played: Path) -> None:
     )  # fmt: skip
     wave = entries[place].event
     assert isinstance(wave, Wave)
-    rounds = tuple(one.model_copy(update={"cells": (CLEAR, OPEN)}) for one in wave.rounds)
-    for change in ({"rounds": rounds}, {"spent_s": wave.spent_s + 1}, {"scores": ()}):
+    chosen = tuple(one.model_copy(update={"cells": (CLEAR, OPEN)}) for one in wave.rounds)
+    for change in ({"rounds": chosen}, {"spent_s": wave.spent_s + 1}, {"scores": ()}):
         changed = entries[place].model_copy(update={"event": wave.model_copy(update=change)})
         told = [one.agrees for one in waves.replayed(campaign, [*entries[:place], changed])]
         assert told == [True, True, False]
@@ -229,11 +242,11 @@ def test_a_budget_without_room_for_three_blocks_is_refused_where_that_is_known(
     path = new(played, "1000s")
     options = asked("--budget", "100s")
     assert "known after the first round" in measuring.expected(options)
-    rounds = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
+    done = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
               for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
     manifest = read_manifest(path)
     measuring.write_manifest(
-        path, manifest.changed(rounds=4, rounds_done=[one.facts for one in rounds])
+        path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done])
     )
     with pytest.raises(CampaignError, match=r"too small: 3 blocks of everything take about 2 min"
                        r".*give BUDGET=120s or more"):  # fmt: skip
