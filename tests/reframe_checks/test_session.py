@@ -145,22 +145,47 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
     assert record.outcome == "failed" and "org.wyeast.mpiexec.pinned" in str(record.sentence)
 
 
-def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: StandIn) -> None:
-    """The checks are loaded once; a round that is chosen has its cells alone, and no proof anew."""
+CELL = "PointToPoint pair=Send/Recv message_range=short"
+
+
+def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...]) -> Path:
+    """Make a campaign with a budget that has decided waves; return its folder."""
     campaign = campaign_of(stand_in)
-    campaign.mkdir(parents=True)
-    (campaign / "launches").mkdir()
+    (campaign / "launches").mkdir(parents=True)
     design = Design(budget_s=1e6, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
                     wave_s=1.0)  # fmt: skip
     schedule.begin(campaign, design=design)
-    every = [WaveRound(round=number, cells=None) for number in (1, 2)]
-    cell = "PointToPoint pair=Send/Recv message_range=short"
-    chosen = (WaveRound(round=3, cells=(cell,)),)
     with schedule.held(campaign) as held:
-        held.add(Wave(number=1, why="begin", rounds=tuple(every), scores=(), predicted_s=None,
-                      spent_s=0))  # fmt: skip
-        held.add(Wave(number=2, why="chosen", rounds=chosen, scores=(), predicted_s=1.0,
-                      spent_s=1.0))  # fmt: skip
+        for number, rounds in enumerate(waves, 1):
+            held.add(Wave(number=number, why="chosen", rounds=rounds, scores=(), predicted_s=None,
+                          spent_s=0))  # fmt: skip
+    return campaign
+
+
+def test_a_proof_that_failed_is_tried_again_in_the_next_round_of_a_session(
+    stand_in: StandIn,
+) -> None:
+    campaign = decide(
+        stand_in, (WaveRound(round=1, cells=None),), (WaveRound(round=2, cells=(CELL,)),)
+    )
+    script = stand_in.root / "bin" / "apptainer"
+    text = script.read_text()
+    once = '*preflight*) mkdir "$STAND_IN/once" 2>/dev/null || '
+    script.write_text(text.replace("*preflight*) ", once))
+    assert script.read_text() != text
+    done = stand_in.run(then=(2,))
+    state = state_of(stand_in)
+    assert [one.outcome for one in state.of(1)] == ["failed", None], done.text
+    assert [(one.planned.cell, one.outcome) for one in state.of(2)] == [(CELL, "sound")], done.text
+    # The proof that was tried again is no launch of the campaign.
+    assert len(list(campaign.glob("launches/*Preflight*"))) == 1
+    assert done.text.count("RUN      ] Preflight") == 2
+
+
+def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: StandIn) -> None:
+    """The checks are loaded once; a round that is chosen has its cells alone, and no proof anew."""
+    every = tuple(WaveRound(round=number, cells=None) for number in (1, 2))
+    campaign = decide(stand_in, every, (WaveRound(round=3, cells=(CELL,)),))
     names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
     stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
     stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
