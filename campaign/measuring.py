@@ -29,7 +29,7 @@ from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported, read_campaign
 from records.fold import State, fold
-from records.journal import Ended, Reported, Wave, read_journal
+from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.launch import read_records
 from records.manifest import (
     FILE,
@@ -206,6 +206,9 @@ def gone_on_with(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
+            if held.state.design:
+                # Before anything else is written: what passed until now is not of the budget.
+                held.add(Resumed())
             leftovers.end_all(campaign)
             if not is_local(ROOT, manifest.site):
                 jobs = [one.job for one in held.state.launches.values() if one.in_flight]

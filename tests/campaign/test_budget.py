@@ -2,9 +2,11 @@
 
 import itertools
 import json
+import time
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,7 @@ from analysis.precision import waves
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, rounds
 from campaign.request import command_of
+from inference.looks import AnytimeRatio
 from records import schedule
 from records.base import CampaignError
 from records.campaign import read_campaign, unmeasured
@@ -83,7 +86,12 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     assert manifest.finished_utc and manifest.rounds == LAST and not manifest.tested_once
     assert "no time that is left would decide one" in capsys.readouterr().out
     assert not unmeasured(path, manifest)
-    verdicts = {cell.name: cell.verdicts["beta-1.0"] for cell in compare(read_campaign(path)).cells}
+    comparison = compare(read_campaign(path))
+    verdicts = {cell.name: cell.verdicts["beta-1.0"] for cell in comparison.cells}
+    over = [group.verdicts["beta-1.0"] for group in comparison.groups]
+    assert over and all(isinstance(one.ratio, AnytimeRatio) for one in (*verdicts.values(), *over))
+    # Over both cells as many looks have come as the cell with the fewest blocks has.
+    assert [len(one.ratio.looks) for one in over if isinstance(one.ratio, AnytimeRatio)] == [1]
     assert verdicts[CLEAR].words == "faster" and verdicts[OPEN].words == "no difference shown"
     assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
     # Each decision is on the disk before what it decided is planned.
@@ -118,7 +126,14 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     assert cut.ended and cut.ended.why == "interrupted"
     [left_out] = [one for one in unmeasured(path, read_manifest(path)) if "budget" in one.sentence]
     assert "RESUME measures what is still open" in left_out.sentence
-    campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
+    assert any(one.in_flight for one in cut.of(None))
+    with monkeypatch.context() as patch:
+        # Nobody goes on with it for a long time, which is none of its budget.
+        late = time.monotonic() + 1e5
+        patch.setattr("records.journal.time", SimpleNamespace(monotonic=lambda: late))
+        campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
+    assert any(entry.monotonic_s == late for entry in entries_of(path))
+    assert waves.spent_s(entries_of(path)) < 1000
     assert measuring.measure(campaign, manifest)
     state = state_of(path)
     assert state.waves[: len(cut.waves)] == cut.waves, "what was decided stays decided"
