@@ -3,7 +3,6 @@ SHELL := /bin/sh
 SITE ?= local
 # quick, paper (the reports' parameters) or site (as large as the site's memory allows).
 TIER ?= quick
-ROUNDS ?= 3
 PYTHON := .wyeast/venv/bin/python
 CLUSTER := $(PYTHON) -m cluster
 # Jobs for the cluster in a box are submitted by its user, from its controller's host.
@@ -123,11 +122,12 @@ reproducibility: setup ## build images again and say whether they are the same (
 
 # What can be seen without images to be impossible is refused before they are built.
 MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,TIER) \
-    $(call option,--rounds,ROUNDS) $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
+    $(call option,--rounds,ROUNDS) $(call option,--budget,BUDGET) \
+    $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)

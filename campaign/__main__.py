@@ -1,4 +1,4 @@
-"""`python -m campaign`: measure a campaign of rounds on a site and report it."""
+"""`python -m campaign`: measure a campaign on a site and report it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,33 @@ import argparse
 import os
 import sys
 
-from campaign import estimate, measuring, request
+from campaign import measuring, request
 from campaign.rounds import only_campaign
 from containers.ending import exit_code
 from records import files
 from records.acting_user import act_for
+
+#: So often everything is measured where nobody says how often.
+ROUNDS = 3
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line, or other words that are parsed like it."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign",
-        description="Measure every cell with every implementation in several rounds, in random "
-        "order, one launch at a time; keep all in a folder of runs/ and report it.",
+        description="Measure every cell with every implementation, in rounds or for a time, in "
+        "random order, one launch at a time; keep all in a folder of runs/ and report it.",
     )
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
     parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
     parser.add_argument(
-        "--rounds", type=request.number_of_rounds, default=3, help="number of rounds (%(default)s)"
-    )
+        "--rounds", type=request.number_of_rounds,
+        help=f"number of rounds of everything ({ROUNDS})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=request.budget, metavar="TIME",
+        help="in place of rounds: a time, such as 15m, that is spent where answers are open",
+    )  # fmt: skip
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument(
         "--images", default="", help="implementations, separated by commas (default: the site's)"
@@ -60,7 +68,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--look", action="store_true",
         help="check the request, as far as that needs no image, and measure nothing",
     )  # fmt: skip
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    request.refuse_with_budget(options)
+    # A campaign with a budget has its first round, and others as it decides.
+    options.rounds = options.rounds or (1 if options.budget else ROUNDS)
+    return options
 
 
 def main() -> int:
@@ -89,7 +101,7 @@ def work(options: argparse.Namespace) -> int:
         options.site = measuring.read_manifest(options.resume).site
     with only_campaign(measuring.ROOT, options.site):
         if options.estimate:
-            print(estimate.expectation(measuring.ROOT, measuring.alike(options), options.rounds))
+            print(measuring.expected(options))
             return 0
         campaign, manifest = (measuring.old_campaign if options.resume else measuring.new_campaign)(
             options

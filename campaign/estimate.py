@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from records.base import CampaignError
 from records.campaign import is_imported
-from records.manifest import FILE, Manifest, read_manifest
+from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def last_round_like(
             other = read_manifest(path.parent)
         except (OSError, CampaignError):
             continue
-        took = [one.wall_s for one in other.rounds_done]
+        took = [one.wall_s for one in other.rounds_done if one.round <= other.rounds_of_all]
         if took and other.campaign != besides and Work.of(other) == wanted:
             return sum(took) / len(took), other.campaign
     return None
@@ -74,3 +75,34 @@ def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = Non
         f"{duration(seconds)} "
         f"in runs/{name}"
     )
+
+
+def enough_for(root: Path, wanted: Work, budget_s: float) -> str:
+    """Return a sentence on what a budget is enough for."""
+    found = last_round_like(root, wanted)
+    if not found:
+        return f"a budget of {budget_s:g} s; what that is enough for is known after the first round"
+    seconds, name = found
+    blocks = int(budget_s / seconds)
+    what = (
+        f"{BEGIN} blocks of everything, and then of what is still open"
+        if blocks >= FEWEST
+        else f"{blocks} round(s) of everything with one test at the end, and for no choice: that "
+        f"takes {duration(FEWEST * seconds)}"
+    )
+    return f"{budget_s:g} s are enough for {what}: a round took {duration(seconds)} in runs/{name}"
+
+
+def refuse_too_little(root: Path, wanted: Work, budget_s: float) -> None:
+    """Raise CampaignError for a budget that has no room for three blocks of everything.
+
+    Where no campaign like it was measured nobody knows, and nothing is refused.
+    """
+    found = last_round_like(root, wanted)
+    if found and budget_s < BEGIN * found[0]:
+        least = math.ceil(BEGIN * found[0])
+        raise CampaignError(
+            f"a budget of {budget_s:g} s is too small: {BEGIN} blocks of everything "
+            f"take about {duration(least)}, as a round took {duration(found[0])} in runs/{found[1]}"
+            f"; give BUDGET={least}s or more, or fewer CHECKS, or ROUNDS=1 without a budget"
+        )

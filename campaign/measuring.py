@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
 from campaign.rounds import (
+    ReframeSession,
     end_leftovers,
     end_leftovers_of_the_dead,
     resume_command,
@@ -38,13 +40,15 @@ from records import files, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
-from records.campaign import is_imported
-from records.journal import Reported
+from records.campaign import is_imported, read_campaign
+from records.fold import State, fold
+from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.launch import read_records
 from records.manifest import (
     FILE,
     MANIFEST_SCHEMA,
     PLAIN,
+    Design,
     Manifest,
     manifest_of,
     write_manifest,
@@ -91,6 +95,22 @@ def with_names(options: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{**vars(options), "images": ",".join(names)})
 
 
+def expected(options: argparse.Namespace) -> str:
+    """Return a sentence on how long a new campaign will take, or what its budget is enough for."""
+    wanted = alike(options)
+    if options.budget:
+        return estimate.enough_for(ROOT, wanted, options.budget)
+    return estimate.expectation(ROOT, wanted, options.rounds)
+
+
+def declared(budget_s: float, seed: int) -> Design:
+    """Return the design of a campaign with a budget."""
+    # It takes a while to load, and only a budget needs it.
+    from analysis.precision import waves
+
+    return waves.declared(budget_s, seed)
+
+
 def new_campaign(
     options: argparse.Namespace, more: Mapping[str, Any] | None = None
 ) -> tuple[Path, Manifest]:
@@ -105,8 +125,12 @@ def new_campaign(
             f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
             "-, and begin with a letter or digit"
         )
+    if options.budget:
+        estimate.refuse_too_little(ROOT, alike(options), options.budget)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
+    seed = random.randrange(1, 10**6) if options.seed is None else options.seed
+    design = declared(options.budget, seed) if options.budget else None
     facts = {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,
@@ -121,7 +145,8 @@ def new_campaign(
         **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
         "raw_by_rank": options.raw_by_rank,
-        "order_seed": random.randrange(1, 10**6) if options.seed is None else options.seed,
+        "order_seed": seed,
+        **({"design": design.model_dump()} if design else {}),
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
         "site_data": site,
@@ -138,7 +163,7 @@ def new_campaign(
         campaign.mkdir(parents=True)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
-        schedule.begin(campaign)
+        schedule.begin(campaign, design=design)
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     return campaign, manifest
@@ -199,6 +224,9 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
+            if held.state.design:
+                # Before anything else is written: what passed until now is not of the budget.
+                held.add(Resumed())
             end_leftovers(scheduler_of(ROOT, manifest.site), held)
             gone = held.resume()
             state = held.state
@@ -218,6 +246,8 @@ def measure(campaign: Path, manifest: Manifest) -> bool:
     Raises CampaignError where a round measures nothing or the campaign cannot be written.
     """
     try:
+        if manifest.design:
+            return measure_waves(campaign, manifest, manifest.design)
         return measure_rounds(campaign, manifest)
     except OSError as error:
         raise CampaignError(
@@ -252,6 +282,107 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
             others = estimate.duration(left * entry.wall_s)
             took = estimate.duration(entry.wall_s)
             progress.say(f"round {number} took {took}; {left} left, about {others}")
+    return whole(campaign, manifest, progress)
+
+
+def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
+    """Measure what a campaign with a budget decides, wave by wave, until it measures nothing more.
+
+    Each decision is in the journal before its first launch. What a kill has cut is measured first.
+    Returns whether all was measured and every check passed.
+    """
+    from analysis.precision import waves
+
+    progress = CampaignProgress(manifest.rounds)
+    progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
+    progress.say(estimate.enough_for(ROOT, estimate.Work.of(manifest), design.budget_s))
+    try:
+        with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
+            while True:
+                manifest = measure_decided(campaign, manifest, session)
+                decision = decided(campaign, design)
+                with schedule.held(campaign) as held:
+                    held.add(decision)
+                    state = held.state
+                say_decision(decision, design, progress)
+                manifest = as_decided(manifest, state)
+                write_manifest(campaign, manifest)
+                if isinstance(decision, Ended):
+                    break
+    except KeyboardInterrupt:
+        with suppress(CampaignError, OSError), schedule.held(campaign) as held:
+            spent = waves.spent_s(held.journal.entries)
+            held.add(Ended(why="interrupted", spent_s=spent, open_series=None))
+        raise
+    return whole(campaign, manifest, progress)
+
+
+def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession) -> Manifest:
+    """Measure what is left of the waves that were decided; return the manifest with their rounds.
+
+    Raises what `run_round` does.
+    """
+    state = schedule.state_of(campaign)
+    if state is None:
+        return manifest
+    manifest = as_decided(manifest, state)
+    session.progress.rounds = manifest.rounds
+    for number in [one.round for wave in state.waves for one in wave.rounds]:
+        if not state.is_settled(number):
+            entry = run_round(ROOT, campaign, manifest, number, session.progress, session)
+            manifest = with_round(manifest, entry)
+            write_manifest(campaign, manifest)
+    return manifest
+
+
+def as_decided(manifest: Manifest, state: State) -> Manifest:
+    """Return the manifest with as many rounds as the journal's waves have, and how it is tested."""
+    from analysis.precision import waves
+
+    rounds = max((one.round for wave in state.waves for one in wave.rounds), default=1)
+    return manifest.changed(rounds=rounds, tested_once=waves.is_uniform(state))
+
+
+def decided(campaign: Path, design: Design) -> Wave | Ended:
+    """Return what a campaign with a budget measures next; raises CampaignError."""
+    from analysis.comparison.compare import Comparison, compare
+    from analysis.precision import waves
+
+    content = read_journal(campaign)
+    assert content is not None
+
+    def compared() -> Comparison:
+        return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
+
+    return waves.decide(design, content.entries, compared)
+
+
+def say_decision(decision: Wave | Ended, design: Design, progress: CampaignProgress) -> None:
+    """Print what comes next, or why nothing does."""
+    spent = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
+    if isinstance(decision, Ended):
+        open_series = decision.open_series
+        why = {
+            "decided": "every series is decided",
+            "hopeless": f"{open_series} series are open, and no time that is left would decide one",
+            "budget": "what would come next does not fit into the budget"
+            + (f"; {open_series} series are open" if open_series is not None else ""),
+        }
+        progress.say(f"{why[decision.why]}; {spent}")
+        return
+    cells = {cell for one in decision.rounds for cell in one.cells or ()}
+    what = f"{len(cells)} cells" if cells else "everything"
+    if decision.why == "uniform":
+        what += " once more: the budget is too small to choose, so all is tested once, at the end"
+    took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"
+    progress.say(f"wave {decision.number}: {what}{took}; {spent}")
+
+
+def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:
+    """Say what is missing of a campaign that was measured; return whether nothing is, or failed.
+
+    With launches missing it is not finished.
+    """
     missing = missing_of(campaign)
     for one in missing[:MOST_NAMED]:
         progress.say(f"missing: {one.name}: {one.cause}")
@@ -340,6 +471,7 @@ def as_before(options: argparse.Namespace) -> None:
     if not options.like:
         return
     manifest = read_manifest(options.like)
+    request.refuse_to_repeat(manifest)
     names = list(manifest.images)
     marked = [name for name in names if f"+{HOST}-" in name]
     if marked and not options.host_mpi:
@@ -375,4 +507,8 @@ def look(options: argparse.Namespace) -> int:
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)
+    if options.budget:
+        with suppress(images.ImageError, TableError, PrefixError):
+            # As far as that can be told before images are built.
+            estimate.refuse_too_little(ROOT, alike(options), options.budget)
     return 0

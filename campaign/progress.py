@@ -40,10 +40,17 @@ class CampaignProgress:
         clear = "\r\033[K" if self.out.isatty() else ""
         print(f"{clear}[{time.monotonic() - self.began:5.0f} s] {text}", file=self.out, flush=True)
 
-    def follow(self, round_number: int, lines: Iterable[str], log: TextIO) -> None:
-        """Copy ReFrame's lines to the log and show how far the round is."""
+    def follow(
+        self, round_number: int, lines: Iterable[str], log: TextIO, over: str | None = None
+    ) -> bool:
+        """Copy ReFrame's lines to the log and show how far the round is.
+
+        Returns whether the line came that says that it is over; else there are no more lines.
+        """
         for line in lines:
             log.write(line)
+            if line == over:
+                return True
             if line.startswith(WAITS):
                 self.say(f"round {round_number}/{self.rounds}  {one_line(line[len(WAITS) :])}")
             match = FINISHED.match(line)
@@ -60,3 +67,4 @@ class CampaignProgress:
             elif time.monotonic() - self.last_line > SECONDS_BETWEEN_LINES or done == total:
                 self.last_line = time.monotonic()
                 self.say(text)
+        return False

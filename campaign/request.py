@@ -17,6 +17,7 @@ from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
+from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
 
 #: The site whose jobs are submitted from within the cluster in a box.
@@ -29,6 +30,48 @@ def number_of_rounds(words: str) -> int:
     if not re.fullmatch(r"[0-9]{1,6}", words) or int(words) < 1:
         raise CampaignError(f"ROUNDS={words}: a campaign has at least one round; give a number")
     return int(words)
+
+
+def budget(words: str) -> float:
+    """Return a time in seconds, given in s, m or h; raise CampaignError for what is none."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise CampaignError(
+            f"BUDGET={words}: a budget is a time in seconds, minutes or hours, such as 900s, 15m "
+            "or 2h"
+        )
+    return seconds
+
+
+def refuse_with_budget(options: argparse.Namespace) -> None:
+    """Raise CampaignError for what has its own rounds and is given a budget as well."""
+    if options.budget is None:
+        return
+    fixed = {
+        "ROUNDS": options.rounds, "STUDY": options.study, "--like": options.like,
+        "RESUME": options.resume,
+    }  # fmt: skip
+    for name, value in fixed.items():
+        if value is not None:
+            why = (
+                "it goes on with the budget that it has"
+                if name == "RESUME"
+                else "its rounds are fixed"
+            )
+            raise CampaignError(
+                f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
+            )
+
+
+def refuse_to_repeat(manifest: Manifest) -> None:
+    """Raise CampaignError for a campaign that cannot be repeated round by round."""
+    if manifest.design:
+        raise CampaignError(
+            f"{manifest.campaign} measured by a budget: its later rounds have what it chose, and "
+            f"what is repeated has rounds of everything; measure one of your own: make run "
+            f"BUDGET={manifest.design.budget_s:g}s"
+        )
 
 
 def refuse(root: Path, options: argparse.Namespace) -> None:
@@ -144,8 +187,10 @@ def command_of(options: argparse.Namespace) -> str:
     """Return the command that repeats this campaign, as a person would type it in a shell."""
     # What `make run` has no words for.
     own = {"--name": options.name, "--time-limit": options.time_limit, "--seed": options.seed}
-    given = {"SITE": options.site, "TIER": options.tier, "ROUNDS": options.rounds,
-             "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
+    given = {"SITE": options.site, "TIER": options.tier,
+             "ROUNDS": None if options.budget else options.rounds,
+             "BUDGET": options.budget and f"{options.budget:g}s", "HOST_MPI": options.host_mpi,
+             "RAW_BY_RANK": int(options.raw_by_rank) or None,
              "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
     if options.resume:
         return command_line(["make", "run"], {"SITE": options.site,

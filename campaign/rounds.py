@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from campaign import leftovers
@@ -24,11 +24,14 @@ from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.processes import known
 from records.schedule import Schedule
+from reframe_checks.bin.telling import OVER, TOLD
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
+#: So many rounds a process measures at most: what ReFrame keeps of each launch adds up.
+MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
 
@@ -80,14 +83,18 @@ def end_with_parent() -> None:
 
 
 def run_round(
-    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
-) -> RoundDone:
+    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress,
+    session: ReframeSession | None = None,
+) -> RoundDone:  # fmt: skip
     """Measure what is left of a round with ReFrame; return what became of it.
+
+    By a session that measures more rounds, or by one of its own.
 
     It is over when each of its launches is done or missing, as the journal has it, however often
     ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
     nothing, and OSError where the campaign cannot be written.
     """
+    session = session or ReframeSession(root, campaign, manifest, progress)
     before, state = 0, schedule.state_of(campaign)
     if state:
         before = state.recorded()
@@ -95,9 +102,13 @@ def run_round(
     vain = 0
     while True:
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
-        code = run_reframe(root, campaign, manifest, number, progress)
+        code = session.measure(number)
         with schedule.held(campaign) as held:
-            if ended := end_leftovers(scheduler_of(root, manifest.site), held):
+            # One that waits for another round has ended its launches, and is not left over.
+            ended = (
+                0 if session.is_running else end_leftovers(scheduler_of(root, manifest.site), held)
+            )
+            if ended:
                 progress.say(f"{ended} processes were ended that ReFrame left behind")
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
@@ -244,48 +255,121 @@ def log_of(campaign: Path, number: int) -> Path:
     return campaign / "reframe" / f"round{number:03d}.log"
 
 
-def run_reframe(
-    root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress
-) -> int:
-    """Have ReFrame measure what is left of a round; return its exit code, negative for a signal."""
-    log = log_of(campaign, number)
-    log.parent.mkdir(exist_ok=True)
-    command = [
-        str(root / "reframe_checks" / "bin" / "reframe"),
-        "-c", str(root / "reframe_checks"),
-        "-r",
-        "--exec-policy=serial",
-        "--exec-order=random",
-        f"--report-file={log.with_suffix('.json')}",
-    ]  # fmt: skip
-    environment = {
-        **os.environ,
-        "RFM_SYSTEM": manifest.site,
-        "RFM_COLORIZE": "no",
-        "WYEAST_TIER": manifest.tier,
-        "WYEAST_IMAGES": ",".join(manifest.images),
-        "WYEAST_CAMPAIGN": str(campaign),
-        leftovers.MARK: str(campaign),
-        "WYEAST_ROUND": str(number),
-        "WYEAST_ORDER_SEED": str(manifest.order_seed + number),
-    }
-    # What proves the programs and compares no implementations is run when it is asked for by name.
-    command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
-    if manifest.time_limit:
-        command += ["-S", f"time_limit={manifest.time_limit}"]
-    if manifest.raw_by_rank:
-        command += ["-S", "raw_by_rank=yes"]
-    with log.open("a") as messages:
-        reframe = subprocess.Popen(
-            command,
-            cwd=root,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            preexec_fn=end_with_parent,
-        )
-        assert reframe.stdout is not None
-        progress.follow(number, reframe.stdout, messages)
-        return reframe.wait()
+class ReframeSession:
+    """A process of ReFrame, by which one round is measured, or all that it is told of.
+
+    One that is told of rounds loads the checks once, and measures a cell's implementations one
+    after the other. Between two rounds it waits, and the journal is the campaign's.
+    """
+
+    def __init__(
+        self, root: Path, campaign: Path, manifest: Manifest, progress: CampaignProgress,
+        is_told: bool = False,
+    ) -> None:  # fmt: skip
+        self.root, self.campaign, self.manifest = root, campaign, manifest
+        self.progress = progress
+        self.is_told = is_told
+        self.process: subprocess.Popen[str] | None = None
+        #: How many rounds the process has measured.
+        self.rounds = 0
+        self.tell: int | None = None
+        self.log = log_of(campaign, 1)
+
+    def __enter__(self) -> ReframeSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind and self.process:
+            self.process.terminate()
+        self.end()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the process waits for another round."""
+        return self.process is not None
+
+    def measure(self, number: int) -> int:
+        """Measure what is left of a round; return the exit code, negative for a signal.
+
+        It is 0 where the process waits for another round.
+        """
+        self.log = log_of(self.campaign, number)
+        self.log.parent.mkdir(exist_ok=True)
+        if self.rounds >= MOST_ROUNDS:
+            self.end()
+        if self.process is None:
+            self.start(number)
+        else:
+            assert self.tell is not None
+            with suppress(BrokenPipeError):
+                os.write(self.tell, f"{number}\n".encode())
+        self.rounds += 1
+        assert self.process is not None and self.process.stdout is not None
+        over = f"{OVER.format(number)}\n" if self.is_told else None
+        with self.log.open("a") as messages:
+            if self.progress.follow(number, self.process.stdout, messages, over):
+                return 0
+        return self.end()
+
+    def end(self) -> int:
+        """Have the process end; return its exit code, 0 where there is none."""
+        if self.tell is not None:
+            os.close(self.tell)
+            self.tell = None
+        if self.process is None:
+            return 0
+        process, self.process, self.rounds = self.process, None, 0
+        assert process.stdout is not None
+        with self.log.open("a") as messages:
+            messages.writelines(process.stdout)
+        return process.wait()
+
+    def start(self, number: int) -> None:
+        """Start ReFrame with a round."""
+        manifest = self.manifest
+        command = [
+            str(self.root / "reframe_checks" / "bin" / "reframe"),
+            "-c", str(self.root / "reframe_checks"),
+            "-r",
+            "--exec-policy=serial",
+            "--exec-order=random",
+            f"--report-file={self.log.with_suffix('.json')}",
+        ]  # fmt: skip
+        environment = {
+            **os.environ,
+            "RFM_SYSTEM": manifest.site,
+            "RFM_COLORIZE": "no",
+            "WYEAST_TIER": manifest.tier,
+            "WYEAST_IMAGES": ",".join(manifest.images),
+            "WYEAST_CAMPAIGN": str(self.campaign),
+            leftovers.MARK: str(self.campaign),
+            "WYEAST_ROUND": str(number),
+            "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
+        }
+        # What proves the programs and compares no implementations is run when it is asked for by
+        # name.
+        command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        if manifest.time_limit:
+            command += ["-S", f"time_limit={manifest.time_limit}"]
+        if manifest.raw_by_rank:
+            command += ["-S", "raw_by_rank=yes"]
+        told: tuple[int, ...] = ()
+        if self.is_told:
+            read, self.tell = os.pipe()
+            told = (read,)
+            environment[TOLD] = str(read)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                preexec_fn=end_with_parent,
+                pass_fds=told,
+            )
+        finally:
+            for descriptor in told:
+                os.close(descriptor)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from inference.intervals import PRINTED_STEP, Interval, paired_ratio
+from inference.intervals import CONFIDENCE, PRINTED_STEP, Interval, Ratio, paired_ratio
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,65 @@ def anytime_interval(
     if low > high:
         low = high = math.sqrt(low * high)
     return Interval(low, high, 1 - level)
+
+
+@dataclass(frozen=True)
+class AnytimeRatio(Ratio):
+    """A ratio whose p values and intervals hold whenever one stops, by the looks so far.
+
+    `looks` has the share of the level of each look, and what it saw. The value is that of all
+    blocks, also of those after the last look.
+    """
+
+    looks: tuple[tuple[float, Ratio], ...] = ()
+
+    def interval_at(self, level: float) -> Interval | None:
+        """Return the interval that misses the true ratio with a chance of `level`, at most.
+
+        It is what the intervals of the looks have in common, wide enough for the value of all
+        blocks, and for what lies between intervals that have nothing in common. It leaves out 1
+        only where `p_value` is below the level.
+        """
+        low, high = 0.0, math.inf
+        with_interval = without = 1.0
+        for share, seen in self.looks:
+            interval = seen.interval_at(share * level)
+            if interval is None:
+                without = min(without, at_look(seen.p_value, share))
+            else:
+                with_interval = min(with_interval, at_look(seen.p_value, share))
+                low, high = max(low, interval.low), min(high, interval.high)
+        if without < with_interval or not self.looks:
+            return None
+        return Interval(min(low, high, self.value), max(low, high, self.value), 1 - level)
+
+
+def anytime_ratio(whole: Ratio, looks: Sequence[tuple[float, Ratio]], margin: float) -> Ratio:
+    """Return a ratio of all blocks with p values and intervals of the looks so far.
+
+    Before the first look it has none. Where the look with the smallest p value is on the other side
+    of 1 than all blocks together, nothing is claimed: its p value is 1, as that of equivalence is
+    where all blocks together are beyond the margin.
+    """
+    if not looks:
+        before = f"{whole.counted}, before the first look"
+        return replace(
+            whole, interval=None, p_value=None, equivalence_p=None, error=None, freedom=None,
+            counted=before,
+        )  # fmt: skip
+    p_value, best = min(
+        ((at_look(seen.p_value, share), seen) for share, seen in looks), key=lambda pair: pair[0]
+    )
+    if (best.value - 1) * (whole.value - 1) <= 0:
+        p_value = 1.0
+    equivalence = min(at_look(seen.equivalence_p, share) for share, seen in looks)
+    if abs(math.log(whole.value)) >= math.log1p(margin):
+        equivalence = 1.0
+    found = AnytimeRatio(
+        whole.value, None, p_value, whole.pairs, equivalence, whole.counted, whole.error,
+        whole.freedom, tuple(looks),
+    )  # fmt: skip
+    return replace(found, interval=found.interval_at(1 - CONFIDENCE))
 
 
 def at_look(p_value: float | None, share: float) -> float:

@@ -235,6 +235,13 @@ def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
             found.append(LeftOut(f"round {number}", f"missing: {sentence}"))
         elif number not in state.rounds and not manifest.finished_utc:
             found.append(LeftOut(f"round {number}", "missing: it was not begun; RESUME begins it"))
+    if (
+        state.design
+        and not manifest.finished_utc
+        and (state.ended is None or state.ended.why == "interrupted")
+    ):
+        sentence = "missing: its budget is not used up; RESUME measures what is still open"
+        found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))
     return found

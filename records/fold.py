@@ -13,6 +13,7 @@ from typing import Literal
 
 from records.journal import (
     Begun,
+    Ended,
     Event,
     Gone,
     Intended,
@@ -27,8 +28,9 @@ from records.journal import (
     SessionBegan,
     Stopped,
     Submitted,
+    Wave,
 )
-from records.manifest import ImageName
+from records.manifest import Design, ImageName
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
@@ -94,8 +96,20 @@ class State:
     #: The attempts at launches that failed or were lost last, one after the other, and for what.
     alike: str | None = None
     alike_of: tuple[ImageName, ...] = ()
+    #: Of a campaign with a budget: how it decides, its waves, and why it measures nothing more.
+    design: Design | None = None
+    waves: list[Wave] = field(default_factory=list)
+    ended: Ended | None = None
     #: Whether there are tables and a report of all that was recorded.
     is_reported: bool = False
+
+    def cells_of(self, number: int) -> tuple[str, ...] | None:
+        """Return the cells that a round was decided to have, None where it is all."""
+        for wave in self.waves:
+            for one in wave.rounds:
+                if one.round == number:
+                    return one.cells
+        return None
 
     def left(self, number: int | None = None) -> list[LaunchState]:
         """Return what a RESUME would measure, of all rounds or one, in the drawn order."""
@@ -157,6 +171,7 @@ class State:
             if self.campaign is not None:
                 raise JournalError("the journal begins twice")
             self.campaign, self.is_converted = event.campaign, event.converted
+            self.design = event.design
             return
         if self.campaign is None:
             raise JournalError("the journal does not begin with a campaign")
@@ -164,6 +179,12 @@ class State:
             self.stopped = event.cause
         elif isinstance(event, Reported):
             self.is_reported = True
+        elif isinstance(event, Wave):
+            self._begin_wave(event)
+        elif isinstance(event, Ended):
+            if self.design is None:
+                raise JournalError("the journal ends a budget that the campaign does not have")
+            self.ended = event
         elif isinstance(event, Resumed):
             self._resume()
         elif isinstance(event, SessionBegan):
@@ -179,8 +200,19 @@ class State:
         except KeyError:
             raise JournalError(f"the journal has {name}, which was not planned") from None
 
+    def _begin_wave(self, wave: Wave) -> None:
+        after = max((one.round for before in self.waves for one in before.rounds), default=0)
+        numbers = [one.round for one in wave.rounds]
+        expected = list(range(after + 1, after + 1 + len(numbers)))
+        if self.design is None or self.ended or wave.number != len(self.waves) + 1:
+            raise JournalError(f"the journal has wave {wave.number}, which cannot come here")
+        if not numbers or numbers != expected:
+            raise JournalError(f"wave {wave.number} of the journal does not go on with the rounds")
+        self.waves.append(wave)
+
     def _resume(self) -> None:
-        self.stopped, self.alike, self.alike_of = None, None, ()
+        self.stopped = self.ended = self.alike = None
+        self.alike_of = ()
         for launch in self.launches.values():
             launch.losses = 0
             if launch.status == "missing":

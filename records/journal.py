@@ -27,7 +27,7 @@ from records.base import CampaignError, Count, Positive, Seconds
 from records.causes import one_line
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
-from records.manifest import ImageName, PlainName, Sha256, Utc
+from records.manifest import Design, ImageName, PlainName, Sha256, Utc
 from records.processes import boot_id
 from records.program_output import explain
 
@@ -54,6 +54,8 @@ class Begun(Fact):
     kind: Literal["begun"] = "begun"
     campaign: PlainName
     converted: bool = False
+    #: Of a campaign with a budget.
+    design: Design | None = None
 
 
 class Resumed(Fact):
@@ -161,6 +163,54 @@ class Stopped(Fact):
     cause: str
 
 
+class WaveRound(Fact):
+    """A round of a wave; `cells` are those that it measures, None where it is all of them."""
+
+    round: Positive
+    cells: tuple[str, ...] | None
+
+
+class WaveScore(Fact):
+    """What a cell was worth when a wave was chosen: its next look's blocks, seconds, and rate.
+
+    The rate is of expected decisions in a second, by its best look to come.
+    """
+
+    cell: str
+    blocks: Positive
+    seconds: Seconds
+    rate: Annotated[float, Field(ge=0)]
+
+
+class Wave(Fact):
+    """What a campaign with a budget decided to measure next, before it does.
+
+    `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
+    budget is too small to choose.
+    """
+
+    kind: Literal["wave"] = "wave"
+    number: Positive
+    why: Literal["begin", "chosen", "uniform"]
+    rounds: tuple[WaveRound, ...]
+    scores: tuple[WaveScore, ...]
+    predicted_s: Seconds | None
+    spent_s: Seconds
+
+
+class Ended(Fact):
+    """A campaign with a budget measures nothing more, and why.
+
+    `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
+    that may decide one is over in time; `interrupted`: until somebody goes on with it.
+    """
+
+    kind: Literal["ended"] = "ended"
+    why: Literal["budget", "decided", "hopeless", "interrupted"]
+    spent_s: Seconds
+    open_series: Count | None
+
+
 class Reported(Fact):
     """Tables and report were made of all that was recorded."""
 
@@ -169,7 +219,7 @@ class Reported(Fact):
 
 Event = (
     Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
-    | Gone | Stopped | Reported
+    | Gone | Stopped | Reported | Wave | Ended
 )  # fmt: skip
 
 

@@ -88,6 +88,34 @@ class RoundDone(Part):
     reframe_exit_code: ExitCode
 
 
+#: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
+#: to be worth their price.
+BEGIN, FEWEST = 3, 5
+
+
+class Design(BaseModel):
+    """How a campaign that has a budget decides what it measures, and what it claims by.
+
+    Declared before anything is measured. Times in seconds; `margins` are by experiment: how far
+    from 1 a ratio may be to be called equivalent, as a share.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    version: Literal[1] = 1
+    budget_s: Annotated[float, Field(gt=0, le=1e9)]
+    seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
+    #: At how many complete blocks is looked, and the share of the level that each look has.
+    looks: list[Annotated[int, Field(ge=2, le=10**6)]]
+    shares: list[Annotated[float, Field(gt=0, le=1)]]
+    margins: dict[str, Annotated[float, Field(ge=0, le=100)]]
+    #: With so many blocks each check begins.
+    begin: Annotated[int, Field(ge=2, le=1000)]
+    #: Looks are worth their price from so many blocks of all on; below is one test at the end.
+    fewest: Annotated[int, Field(ge=2, le=1000)]
+    wave_s: Annotated[float, Field(gt=0, le=1e9)]
+
+
 class Night(Part):
     """What makes a campaign a night, or one that measures a part of a night again."""
 
@@ -125,6 +153,10 @@ class Manifest(Part):
     commands: list[str]
     rounds_done: list[RoundDone] = []
     night: Night | None = None
+    #: Of a campaign with a budget. `tested_once`: the budget was too small for looks, so all was
+    #: measured equally often, and is tested once at the end.
+    design: Design | None = None
+    tested_once: bool = False
     raw_removed_utc: Utc | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
@@ -154,6 +186,12 @@ class Manifest(Part):
         """Return the commit of Wyeast that it was measured by, where that is known."""
         found = self.software.get("wyeast_commit")
         return None if found is None else str(found)
+
+    @property
+    def rounds_of_all(self) -> int:
+        """Return how many rounds measured everything, whatever had been seen before them."""
+        chosen = self.design is not None and not self.tested_once
+        return min(self.rounds, self.design.begin) if chosen and self.design else self.rounds
 
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for what it cannot have."""

@@ -36,6 +36,7 @@ from records.journal import (
     open_journal,
     read_journal,
 )
+from records.manifest import Design
 
 #: Hidden, so that it is no part of what is bundled.
 GIVEN_UP = ".given_up"
@@ -243,14 +244,16 @@ def held(campaign: Path) -> Iterator[Schedule]:
         yield Schedule(campaign, journal)
 
 
-def begin(campaign: Path, is_converted: bool = False) -> None:
+def begin(campaign: Path, is_converted: bool = False, design: Design | None = None) -> None:
     """Make the journal of a campaign; `is_converted` if it has launches from before it had one.
+
+    `design` is that of a budget.
 
     Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
     """
     with held(campaign) as schedule:
         if schedule.state.campaign is None:
-            schedule.add(Begun(campaign=campaign.name, converted=is_converted))
+            schedule.add(Begun(campaign=campaign.name, converted=is_converted, design=design))
 
 
 def state_of(campaign: Path) -> State | None:

@@ -68,3 +68,26 @@ def spread(
     if not rows:
         fail(f"{found.path.name} has no sound launch of a program that times iterations")
     show(spread_table(found, rows, most), pager)
+
+
+@app.command()
+def replay(campaign: CampaignArgument) -> None:
+    """Decide anew what a campaign with a budget measured, from its launches; 1 where it differs."""
+    from analysis.precision.waves import replayed, sentence_of
+    from records.base import CampaignError
+    from records.journal import read_journal
+
+    found = campaign_of(campaign)
+    try:
+        content = read_journal(found.path)
+        if content is None:
+            fail(f"{found.path.name} has no journal, so nobody knows what it decided")
+        decisions = list(replayed(found, content.entries))
+    except CampaignError as error:
+        fail(str(error))
+    for one in decisions:
+        print(f"{sentence_of(one.recorded)}: {'agrees' if one.agrees else 'DIFFERS'}")
+        if not one.agrees:
+            print(f"  the launches give: {sentence_of(one.again)}")
+    if wrong := sum(not one.agrees for one in decisions):
+        fail(f"{wrong} of {len(decisions)} decisions are not what the launches give")

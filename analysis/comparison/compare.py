@@ -24,9 +24,11 @@ from inference.intervals import (
     stratified_ratio,
     stratum,
 )
+from inference.looks import Looks, anytime_ratio
 from records.campaign import Campaign
 from records.experiments import ExperimentEntry, compared
 from records.launch import RANGE
+from records.manifest import Manifest
 
 
 @dataclass
@@ -52,6 +54,8 @@ class Cell:
     refined: dict[str, Values] = field(default_factory=dict)
     #: The coarsest step of its values, as a share of them.
     step: float = PRINTED_STEP
+    #: How far from 1 a ratio may be to be called equivalent, as a share.
+    margin: float = 0.0
 
     def message_sizes(self) -> list[int]:
         """Return the message sizes in bytes that any implementation was measured at."""
@@ -177,10 +181,10 @@ def group_title(
     return f"{name} but the oversubscribed" if left_out else name
 
 
-def groups_of(cells: list[Cell], base: str) -> list[Group]:
+def groups_of(cells: list[Cell], base: str, looks: Looks | None = None) -> list[Group]:
     """Return the groups with one verdict over their cells for each implementation.
 
-    Of one cell it is the cell's own.
+    Of one cell it is the cell's own. `looks` are those of a campaign with a budget.
     """
     found: dict[str, list[Cell]] = defaultdict(list)
     oversubscribed = set()
@@ -194,7 +198,7 @@ def groups_of(cells: list[Cell], base: str) -> list[Group]:
     groups = []
     for name, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
-        verdicts = {other: verdict_over(members, other, base) for other in others}
+        verdicts = {other: verdict_over(members, other, base, looks) for other in others}
         left_out = {other: names for other in others if (names := unjudged_names(members, other))}
         entry = compared()[members[0].experiment]
         title = group_title(entry, name, [c.parameters for c in members], name in oversubscribed)
@@ -238,30 +242,74 @@ def unjudged_names(members: Sequence[Cell], other: str) -> list[str]:
     return [c.name for c in members if c.log_ratios.get(other) and c.name not in judged]
 
 
-def verdict_over(members: list[Cell], other: str, base: str) -> Verdict:
-    """Return the verdict over those cells of a group that can be judged."""
-    margin = metrics()[members[0].experiment]["margin"]
+def verdict_over(members: list[Cell], other: str, base: str, looks: Looks | None = None) -> Verdict:
+    """Return the verdict over those cells of a group that can be judged.
+
+    Over several checks a look has come when each of them has its blocks.
+    """
+    margin = members[0].margin
     compared = judged_cells(members, other)
     if len(compared) == 1:
         return compared[0].verdicts[other]
     step = max([cell.step for cell in compared], default=PRINTED_STEP)
-    return Verdict(
-        other, base, ratio_over(compared, other, margin, step), margin, cells=len(compared)
-    )
+    ratio = ratio_over(compared, other, margin, step)
+    if looks:
+        seen = [
+            (share, ratio_over(compared, other, margin, step, first=blocks))
+            for blocks, share in looks.reached(ratio.pairs)
+        ]
+        ratio = anytime_ratio(ratio, seen, margin)
+    return Verdict(other, base, ratio, margin, cells=len(compared))
+
+
+def ratio_of(
+    logarithms: list[float], margin: float, step: float, looks: Looks | None = None
+) -> Ratio:
+    """Return the ratio over the rounds of a cell, in the order of measuring."""
+    ratio = paired_ratio(logarithms, margin=margin, step=step)
+    if looks is None:
+        return ratio
+    seen = [
+        (share, paired_ratio(logarithms[:blocks], margin=margin, step=step))
+        for blocks, share in looks.reached(len(logarithms))
+    ]
+    return anytime_ratio(ratio, seen, margin)
+
+
+def looks_of(manifest: Manifest) -> Looks | None:
+    """Return at how many blocks a campaign with a budget looked; None of one with a single test."""
+    design = manifest.design
+    if design is None or manifest.tested_once:
+        return None
+    return Looks(tuple(design.looks), tuple(design.shares))
+
+
+def margin_in(manifest: Manifest, experiment: str) -> float:
+    """Return how far from 1 a ratio may be to be called equivalent, as a share.
+
+    A campaign with a budget has declared it.
+    """
+    declared = manifest.design.margins if manifest.design else {}
+    return float(declared.get(experiment, metrics()[experiment]["margin"]))
 
 
 def ratio_over(
-    cells: list[Cell], other: str, margin: float | None = None, step: float = PRINTED_STEP
+    cells: list[Cell],
+    other: str,
+    margin: float | None = None,
+    step: float = PRINTED_STEP,
+    first: int | None = None,
 ) -> Ratio:
     """Return the ratio of an implementation to the base over cells that both have.
 
     A check is a stratum, and weighs as its number of cells: series of one launch have its noise in
-    common, launches of different checks have not. So each check counts with the rounds that it has.
+    common, launches of different checks have not. So each check counts with the rounds that it
+    has, or with the `first` of them.
     """
     checks: dict[str, list[dict[int, float]]] = defaultdict(list)
     for cell in cells:
         checks[cell_name(cell)].append(cell.log_ratios[other])
-    strata = [stratum(over_cells(own), len(own) / len(cells)) for own in checks.values()]
+    strata = [stratum(over_cells(own)[:first], len(own) / len(cells)) for own in checks.values()]
     counts = sorted({one.count for one in strata}) or [0]
     rounds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
     return stratified_ratio(
@@ -345,12 +393,13 @@ def uncorrected(
     campaign: Campaign, data: Sequence[MeasuredCell], chosen: str, others: Collection[str]
 ) -> Comparison:
     """Return the comparison of implementations with a base, whose verdicts make no claims yet."""
-    cells = []
+    cells, looks = [], looks_of(campaign.manifest)
     for found in data:
         rounds, record = found.values, found.launch.record
         if not rounds:
             continue
-        sign, margin = direction(record.experiment), metrics()[record.experiment]["margin"]
+        sign = direction(record.experiment)
+        margin = margin_in(campaign.manifest, record.experiment)
         logarithms = {
             other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
             for other in rounds
@@ -362,7 +411,7 @@ def uncorrected(
             other: Verdict(
                 other,
                 chosen,
-                paired_ratio(list(ratios.values()), margin=margin, step=step),
+                ratio_of(list(ratios.values()), margin, step, looks),
                 margin,
                 cells=int(bool(ratios)),
                 unjudged=unjudged,
@@ -382,6 +431,7 @@ def uncorrected(
                 },
                 verdicts=verdicts,
                 step=step,
+                margin=margin,
                 log_ratios=logarithms,
                 values=rounds,
                 refined=found.refined,
@@ -397,7 +447,7 @@ def uncorrected(
         for point in points
     ]
     return Comparison(
-        campaign, chosen, implementations_of(data), cells, groups_of(cells, chosen), limited
+        campaign, chosen, implementations_of(data), cells, groups_of(cells, chosen, looks), limited
     )
 
 

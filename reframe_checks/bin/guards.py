@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 
 import reframe.core.exceptions as errors
 import reframe.core.pipeline
+import reframe.core.runtime as runtime
 import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
@@ -55,7 +56,7 @@ from reframe.frontend.loader import RegressionCheckLoader
 from records.acting_user import act_for, become, owner_of
 from reframe_checks.bin import session
 from reframe_checks.bin.waiting import Waiting
-from reframe_checks.mixins.recording import CAMPAIGN, ROUND
+from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING_SELECTED = (
@@ -145,11 +146,17 @@ class CountingRunner(Runner):  # type: ignore[misc]
             super().runall(testcases, restored_cases)
             self.refuse_nothing()
             return
-        with session.of_round(Path(CAMPAIGN), ROUND, testcases, self.policy) as wanted:
+        rounds = session.Rounds(Path(CAMPAIGN), testcases, self.policy)
+        with rounds.measured(rounds.first) as wanted:
             super().runall(wanted, restored_cases)
         # What is left of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
+        # Each by the checks that are loaded, and by what they wait for that was proven.
+        for number in session.told_rounds():
+            runtime.runtime().next_run()
+            with rounds.measured(number) as wanted:
+                self._runall(wanted)
 
     def refuse_nothing(self) -> None:
         """Raise where all that ran was skipped."""
@@ -305,6 +312,9 @@ def main() -> None:
     reframe.core.schedulers.local.osext = WholePath
     SqueueJobScheduler.poll = poll_until_answered
     SlurmJobScheduler.poll = poll_and_speak
+    # A round of a session has the folders that it has in a process of its own.
+    if CAMPAIGN:
+        runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject

@@ -7,12 +7,15 @@ campaign starts another one.
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe.core.exceptions as errors
+import reframe.frontend.dependencies as dependencies
 from reframe.frontend.executors import TaskEventListener
 
 from records import files
@@ -22,6 +25,7 @@ from records.causes import one_line
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import named
 from records.schedule import Schedule, held
+from reframe_checks.bin.telling import OVER, TOLD
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
 
@@ -41,10 +45,21 @@ def is_of_the_disk(error: BaseException | None) -> bool:
 class Told(TaskEventListener):  # type: ignore[misc]
     """Puts into the journal what becomes of the launches of a session."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, proven: set[str], unproven: dict[str, str]) -> None:
         self.schedule = schedule
-        #: What failed or was skipped in this session, by ReFrame's names, and why.
-        self.unproven: dict[str, str] = {}
+        #: What went well in this session, and what failed or was skipped and why: ReFrame's names.
+        self.proven = proven
+        self.unproven = unproven
+
+    def on_task_success(self, task: Any) -> None:
+        """Note that what waits for this need not have it run again."""
+        self.proven.add(task.check.unique_name)
+        self.unproven.pop(task.check.unique_name, None)
+
+    def is_unproven(self, task: Any, said: str) -> None:
+        """Note that what waits for this is not measured, and why."""
+        self.proven.discard(task.check.unique_name)
+        self.unproven[task.check.unique_name] = said
 
     def name_of(self, task: Any) -> str | None:
         """Return the name of a task's launch where it is still to be settled."""
@@ -70,7 +85,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         """Say that a launch failed before it was judged, or that an attempt was lost."""
         reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
         said = one_line(f"{task.failed_stage}: {reason}")
-        self.unproven[task.check.unique_name] = said
+        self.is_unproven(task, said)
         is_lost = is_of_the_disk(task.exc_info[1])
         name = self.name_of(task)
         if not name:
@@ -131,7 +146,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         What waits for a launch that failed is failed with it. What waits for anything else, such as
         an image that cannot be opened now, is missing.
         """
-        self.unproven[task.check.unique_name] = said_by(task)
+        self.is_unproven(task, said_by(task))
         name = self.name_of(task)
         if not name:
             return
@@ -160,7 +175,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         """Leave alone what says nothing of a launch."""
 
     on_task_setup = on_task_compile = on_task_exit = on_task_compile_exit = nothing
-    on_task_xfailure = on_task_xsuccess = on_task_abort = on_task_success = nothing
+    on_task_xfailure = on_task_xsuccess = on_task_abort = nothing
 
 
 def said_by(task: Any) -> str:
@@ -187,39 +202,131 @@ def with_what_they_wait_for(cases: list[Any], wanted: list[Any]) -> list[Any]:
     return [case for case in cases if case in found]
 
 
-@contextmanager
-def of_round(campaign: Path, number: int, cases: list[Any], policy: Any) -> Iterator[list[Any]]:
-    """Yield the test cases that are left of a campaign's round; tell the journal what they do.
+def told_rounds() -> Iterator[int]:
+    """Yield the rounds that the campaign tells one by one; it is told when one is over.
 
-    Those of no experiment are left as they are. Raises ReframeError where the journal cannot be
-    used, or the round has nothing left.
+    It has the journal meanwhile. There are none where nobody tells, as in a shell.
     """
-    try:
-        with held(campaign) as schedule:
-            if schedule.state.campaign is None:
-                # ReFrame was told of the campaign by hand.
-                (campaign / "launches").mkdir(exist_ok=True)
-                converted = bool(launches.finished_launches(campaign))
-                schedule.add(Begun(campaign=campaign.name, converted=converted))
-            schedule.settle()
-            of_launches = {case: planned(case) for case in cases
-                           if isinstance(case.check, RecordedCheck)}  # fmt: skip
-            schedule.plan(number, list(of_launches.values()))
-            left = {one.name for one in schedule.state.open(number)}
-            wanted = [case for case in cases if not case.check.is_fixture() and (
-                      case not in of_launches or of_launches[case].launch in left)]  # fmt: skip
-            if cases and not wanted:
-                raise CampaignError(
-                    f"every launch of round {number} is in the campaign already, so nothing was "
-                    "measured"
-                )
-            schedule.begin_session(number)
-            policy.task_listeners.append(Told(schedule))
-            recording.SCHEDULES.append(schedule)
-            try:
-                yield with_what_they_wait_for(cases, wanted)
-            finally:
-                recording.SCHEDULES.clear()
-                schedule.journal.sync()
-    except (CampaignError, OSError) as error:
-        raise errors.ReframeError(str(error)) from error
+    number = os.environ.get(TOLD)
+    if not number:
+        return
+    # No launch is to have it.
+    os.set_inheritable(int(number), False)
+    with os.fdopen(int(number)) as told:
+        while True:
+            print(OVER.format(recording.current_round), flush=True)
+            line = told.readline()
+            if not line:
+                return
+            yield int(line)
+
+
+def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
+    """Return test cases in blocks: each cell with all its implementations, one after the other.
+
+    Blocks, and implementations in each, are in an order that is drawn by seed, round and cell. What
+    others wait for stands before them, in its own blocks.
+    """
+    blocks: dict[str, list[Any]] = {}
+    for case in sorted(cases, key=lambda case: (case.check.display_name, str(case.partition))):
+        is_launch = isinstance(case.check, RecordedCheck)
+        cell = case.check.cell() if is_launch else type(case.check).__name__
+        blocks.setdefault(cell, []).append(case)
+    order = sorted(blocks)
+    random.Random(f"{seed} {number}").shuffle(order)
+    for cell, block in blocks.items():
+        random.Random(f"{seed} {number} {cell}").shuffle(block)
+    ordered = [case for cell in order for case in blocks[cell]]
+    awaited = {dep for case in ordered for dep in case.deps}
+    while more := {dep for case in awaited for dep in case.deps} - awaited:
+        awaited |= more
+    # Of what is awaited, what waits for nothing comes first.
+    first = sorted(
+        (case for case in ordered if case in awaited),
+        key=lambda case: len(with_what_they_wait_for(ordered, [case])),
+    )
+    return first + [case for case in ordered if case not in awaited]
+
+
+class Rounds:
+    """The rounds of a campaign that this process measures, by checks that were loaded once."""
+
+    def __init__(self, campaign: Path, cases: list[Any], policy: Any) -> None:
+        self.campaign = campaign
+        self.policy = policy
+        #: Each test case as it ran last, or as it was loaded.
+        self.latest: dict[Any, Any] = {case: case for case in cases}
+        #: The round that this process was started for.
+        self.first = recording.current_round
+        self.is_first = True
+        #: What of this session has gone well, and what failed or was skipped and why.
+        self.proven: set[str] = set()
+        self.unproven: dict[str, str] = {}
+
+    @contextmanager
+    def measured(self, number: int) -> Iterator[list[Any]]:
+        """Yield the test cases that are left of a round; tell the journal what they do.
+
+        Those of no experiment are left as they are. In a later round what the others wait for runs
+        only where it is not proven. Raises ReframeError where the journal cannot be used, or the
+        round has nothing left.
+        """
+        recording.current_round = number
+        try:
+            with held(self.campaign) as schedule:
+                if schedule.state.campaign is None:
+                    # ReFrame was told of the campaign by hand.
+                    (self.campaign / "launches").mkdir(exist_ok=True)
+                    converted = bool(launches.finished_launches(self.campaign))
+                    schedule.add(Begun(campaign=self.campaign.name, converted=converted))
+                schedule.settle()
+                wanted = self.left_of(schedule, number)
+                schedule.begin_session(number)
+                told = Told(schedule, self.proven, self.unproven)
+                self.policy.task_listeners.append(told)
+                recording.SCHEDULES.append(schedule)
+                try:
+                    yield wanted
+                finally:
+                    recording.SCHEDULES.clear()
+                    self.policy.task_listeners.remove(told)
+                    schedule.journal.sync()
+        except (CampaignError, OSError) as error:
+            raise errors.ReframeError(str(error)) from error
+
+    def left_of(self, schedule: Schedule, number: int) -> list[Any]:
+        """Plan a round; return the test cases that are left of it, with what they wait for."""
+        cases, by_waves = list(self.latest.values()), bool(os.environ.get(TOLD))
+        if not self.is_first:
+            cases = [case.clone() for case in cases]
+            dependencies.build_deps(cases)
+        if by_waves:
+            cases = in_blocks(cases, os.environ["WYEAST_ORDER_SEED"], number)
+        of_launches = {case: planned(case) for case in cases
+                       if isinstance(case.check, RecordedCheck)}  # fmt: skip
+        cells = schedule.state.cells_of(number)
+        if cells is not None:
+            of_launches = {case: one for case, one in of_launches.items() if one.cell in cells}
+        schedule.plan(number, list(of_launches.values()))
+        left = {one.name for one in schedule.state.open(number)}
+        wanted = [
+            case for case in cases if case in of_launches and of_launches[case].launch in left
+        ] if cells is not None else [
+            case for case in cases if not case.check.is_fixture() and (
+                case not in of_launches or of_launches[case].launch in left)]  # fmt: skip
+        if cases and not wanted:
+            raise CampaignError(
+                f"every launch of round {number} is in the campaign already, so nothing was "
+                "measured"
+            )
+        named = {case.check.unique_name for case in wanted}
+        running = [case for case in with_what_they_wait_for(cases, wanted)
+                   if case.check.unique_name in named
+                   or case.check.unique_name not in self.proven]  # fmt: skip
+        if not self.is_first:
+            # Anew, of those alone: what was proven is what it was when that was seen.
+            running = [case.clone() for case in running]
+            dependencies.build_deps(running, list(self.latest.values()))
+        self.latest.update({case: case for case in running})
+        self.is_first = False
+        return running

@@ -19,11 +19,12 @@ from records.launch import AskedLaunch
 from records.schedule import Schedule
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
-ROUND = int(os.environ.get("WYEAST_ROUND", "1"))
 NODE = "launch_node"
 STARTED = "launch_started"
 #: What says which launches of the campaign's round are left, while they are measured: one or none.
 SCHEDULES: list[Schedule] = []
+#: The round that is measured, which a session of several rounds sets anew.
+current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 ENDED = "launch_ended"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
@@ -106,14 +107,16 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def launch_name(self) -> str:
         """Return the name of the launch in the campaign."""
-        return launch.launch_name(ROUND, self.cell(), self.implementation())
+        return launch.launch_name(current_round, self.cell(), self.implementation())
 
     def schedules(self) -> list[Schedule]:
         """Return the schedule of which this launch is a part that is left; none without one.
 
         A proof of an image that is done again, since others wait for it, is no launch anew.
         """
-        return [one for one in SCHEDULES if one.state.launches[self.launch_name()].is_open]
+        name = self.launch_name()
+        return [one for one in SCHEDULES
+                if name in one.state.launches and one.state.launches[name].is_open]  # fmt: skip
 
     @sanity_function
     def launch_is_sound(self) -> object:
@@ -260,7 +263,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         """Return what is known of the launch before it starts."""
         return launch.asked_launch(
             launch=self.launch_name(),
-            round=ROUND,
+            round=current_round,
             experiment=type(self).__name__,
             parameters=self.cell_parameters(),
             cell=self.cell(),
@@ -291,7 +294,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         record = launch.finished_launch(
             self.asked(),
             **({"started_utc": folder.utc_of(span[0])} if span else {}),
-            position=schedule.state.next_position(ROUND),
+            position=schedule.state.next_position(current_round),
             ended_utc=folder.utc_of(span[1]) if span else folder.utc_now(),
             wall_s=span[1] - span[0] if span else None,
             times_s=self.other_times(),

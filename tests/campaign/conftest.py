@@ -1,11 +1,14 @@
 """What the tests of campaigns share: a machine of their own, on which nobody else measures."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from campaign import measuring, provenance
 from containers import images, trust
 from records import locks
+from tests.campaign.played_reframe import NAMES
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -35,3 +38,27 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _own_machine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither tests beside this one nor a campaign on this machine hold what it locks."""
     monkeypatch.setattr(locks, "SHARED", (shared,))
+
+
+@pytest.fixture
+def played(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a checkout whose ReFrame is played, with two images that are whole."""
+    script = checkout / "reframe_checks" / "bin" / "reframe"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(PROJECT)!r})\n"
+        "from pathlib import Path\nfrom tests.campaign.played_reframe import main\n"
+        f"sys.exit(main(Path({str(checkout)!r})))\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(measuring, "ROOT", checkout)
+    monkeypatch.setattr(measuring, "chosen", lambda options: (list(NAMES), {}))
+    monkeypatch.setattr(measuring, "load_site", lambda site: {"scheduler": "local"})
+    monkeypatch.setattr(
+        provenance, "describe_images",
+        lambda root, names, site: {name: {"sha256": "1" * 64} for name in names},
+    )  # fmt: skip
+    for fact in ("input_digests", "software"):
+        monkeypatch.setattr(provenance, fact, lambda *_: {})
+    monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
+    return checkout

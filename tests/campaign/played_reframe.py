@@ -1,46 +1,85 @@
 """A ReFrame that is played: it takes the steps of a session, and does what a test has told it.
 
 Its steps are those of reframe_checks.bin.session; what it measures is made up. A test leaves
-`plays.json` in the root: what each start of it does, by number; without one it measures all.
+`plays.json` in the root: what each start of it does, by number; without one it measures all. What
+it measures of a campaign with a budget has values: one cell's implementations differ, the other's
+never do.
 """
 
 import errno
 import json
 import os
+import random
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from records import launch as launches
 from records.base import CampaignError
 from records.journal import NotStarted, PlannedLaunch
-from records.schedule import held
+from records.schedule import Schedule, held
+from reframe_checks.bin.telling import OVER, TOLD
 from tests.whole_records import launch as whole_launch
 
 #: Of HPL, whose output has the fewest lines.
-PRINTED = """WR11C2R4 100 10 1 2 0.01 1.0e+00
+PRINTED = """WR11C2R4 100 10 1 2 0.01 {rate:.4e}
 ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= 0.005 ...... PASSED
 1 tests completed and passed residual checks,
 0 tests completed and failed residual checks,
 End of Tests.
 """
 NAMES = ("alpha-1.0", "beta-1.0")
+#: Of a campaign with a budget: by how much the second implementation is faster, and the noise.
+DIFFERENCE = {"Linpack grid=1x2 n=100": (0.5, 0.02), "Linpack grid=1x2 n=200": (0.0, 0.2)}
 
 
-def planned(number: int) -> list[PlannedLaunch]:
+def planned(number: int, schedule: Schedule) -> list[PlannedLaunch]:
     """Return the launches of a round."""
+    if schedule.state.design is None:
+        cells = {f"Dgemm n={letter}": letter for letter in "ab"}
+    else:
+        chosen = schedule.state.cells_of(number)
+        cells = {cell: cell[-3:] for cell in DIFFERENCE if chosen is None or cell in chosen}
     return [
-        PlannedLaunch(
-            launch=f"round{number:03d}_{cell}_{name}", cell=f"Dgemm n={cell}", implementation=name
-        )
-        for cell in "ab"
+        PlannedLaunch(launch=f"round{number:03d}_{letters}_{name}", cell=cell, implementation=name)
+        for cell, letters in cells.items()
         for name in NAMES
     ]
 
 
+def rate_of(cell: str, implementation: str, number: int) -> float:
+    """Return what a launch measures, in Gflop/s."""
+    if cell not in DIFFERENCE:
+        return 1.0
+    difference, noise = DIFFERENCE[cell]
+    drawn = random.Random(f"{cell} {implementation} {number}").gauss(0, noise)
+    return float(2 ** (difference * (implementation == NAMES[1]) + drawn))
+
+
+def numbers() -> Iterator[int]:
+    """Yield the rounds that are to be measured."""
+    number = int(os.environ["WYEAST_ROUND"])
+    yield number
+    if TOLD in os.environ:
+        with os.fdopen(int(os.environ[TOLD])) as told:
+            while True:
+                print(OVER.format(number), flush=True)
+                line = told.readline()
+                if not line:
+                    return
+                number = int(line)
+                yield number
+
+
 def main(root: Path) -> int:
+    """Measure what is left of rounds, as far as the play lets it; return the exit code."""
+    return max(measure(root, number) for number in numbers())
+
+
+def measure(root: Path, number: int) -> int:
     """Measure what is left of a round, as far as the play lets it; return the exit code."""
-    campaign, number = Path(os.environ["WYEAST_CAMPAIGN"]), int(os.environ["WYEAST_ROUND"])
+    campaign = Path(os.environ["WYEAST_CAMPAIGN"])
     starts, plays = root / "starts", root / "plays.json"
     count = len(starts.read_text()) if starts.exists() else 0
     starts.write_text("x" * (count + 1))
@@ -53,7 +92,7 @@ def main(root: Path) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     with held(campaign) as schedule:
         schedule.settle()
-        schedule.plan(number, planned(number))
+        schedule.plan(number, planned(number, schedule))
         left = schedule.state.open(number)
         if not left:
             raise CampaignError("every launch is in the campaign already")
@@ -76,14 +115,17 @@ def main(root: Path) -> int:
                 schedule.lost(one.name, os.strerror(errno.ENOSPC))
                 print(f"[     FAIL ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
                 return 1
+            words = one.planned.cell.split()
             record = whole_launch(
-                one.name, round=number, position=schedule.state.next_position(number),
+                experiment=words[0], parameters=dict(word.split("=") for word in words[1:]),
+                launch=one.name, round=number, position=schedule.state.next_position(number),
                 implementation=one.planned.implementation, cell=one.planned.cell,
                 outcome=play.get("outcome", "sound"),
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
             )  # fmt: skip
-            (root / "stdout").write_text(PRINTED)
+            rate = rate_of(one.planned.cell, one.planned.implementation, number)
+            (root / "stdout").write_text(PRINTED.format(rate=rate))
             launches.write_launch(campaign, record, {"stdout": root / "stdout"})
             if done == play.get("killed before it tells of"):
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from containers import images
-from records import files
+from records import files, schedule
 from records import launch as records_launch
 from records.campaign import read_campaign
+from records.fold import State
 
 pytestmark = [pytest.mark.real, pytest.mark.measures]
 PROJECT = Path(__file__).resolve().parents[2]
@@ -205,6 +206,52 @@ def working_for(campaign: Path) -> list[tuple[str, str]]:
         except OSError:
             continue  # it ended while we looked
     return found
+
+
+def waves_of(name: str) -> tuple[State, int] | None:
+    """Return the state of a campaign with a budget and its last round, if it decided any."""
+    for path in campaigns(name):
+        state = schedule.state_of(path)
+        if state and state.waves:
+            return state, state.waves[-1].rounds[-1].round
+    return None
+
+
+def test_killed_in_a_wave_a_budget_is_gone_on_with_and_can_be_replayed(name: str) -> None:
+    checks = "'PointToPoint.*=Send/Recv.*=short|SomeToSome'"
+    process = start("--budget 40s --seed 5 --name", name, f"--checks {checks}", name=name)
+    deadline = time.monotonic() + 600
+    try:
+        while time.monotonic() < deadline and process.poll() is None:
+            found = waves_of(name)
+            # In a launch of a wave that was chosen after the first one, which is not its last.
+            if found and len(found[0].waves) > 1:
+                began = [one for one in found[0].of(None) if one.round > 1]
+                if any(one.in_flight for one in began) and found[0].open(None):
+                    break
+            time.sleep(0.02)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    [path] = campaigns(name)
+    cut = schedule.state_of(path)
+    assert cut and len(cut.waves) > 1 and cut.ended is None
+    said = finished(start("--resume", path.name, name=name))
+    state, campaign = schedule.state_of(path), read_campaign(path)
+    assert state and state.ended and not state.left() and not campaign.problems, said
+    assert state.waves[: len(cut.waves)] == cut.waves
+    command = f". ./activate && exec python -m analysis replay {path.name}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=PROJECT, text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": agrees") == len(state.waves) + 1
+    # Implementations of a cell are measured one after the other.
+    for number in state.rounds:
+        of = sorted(state.of(number), key=lambda one: one.position or 0)
+        cells = [one.planned.cell for one in of]
+        # What the kill cut is measured after what it had left of its round.
+        assert number in cut.rounds or cells[::2] == cells[1::2], cells
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "virtual", "tier": "quick", "rounds": 3, "images": "", "checks": None, "seed": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "name": None,
-        "time_limit": None, "raw_by_rank": False,
+        "time_limit": None, "raw_by_rank": False, "budget": None,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 

@@ -13,41 +13,22 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import leftovers, measuring, missing, provenance, rounds
+from campaign import leftovers, measuring, missing, rounds
 from records import files, fold, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
 from records.manifest import read_manifest
 from records.processes import named
-from tests.campaign.played_reframe import NAMES, planned
+from tests.campaign.played_reframe import planned
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
 
 
 @pytest.fixture
-def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a checkout whose ReFrame is played, with two images that are whole."""
-    script = checkout / "reframe_checks" / "bin" / "reframe"
-    script.parent.mkdir(parents=True)
-    script.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(PROJECT)!r})\n"
-        "from pathlib import Path\nfrom tests.campaign.played_reframe import main\n"
-        f"sys.exit(main(Path({str(checkout)!r})))\n"
-    )
-    script.chmod(0o755)
-    monkeypatch.setattr(measuring, "ROOT", checkout)
-    monkeypatch.setattr(measuring, "chosen", lambda options: (list(NAMES), {}))
-    monkeypatch.setattr(measuring, "load_site", lambda site: {"scheduler": "local"})
-    monkeypatch.setattr(
-        provenance, "describe_images",
-        lambda root, names, site: {name: {"sha256": "1" * 64} for name in names},
-    )  # fmt: skip
-    for fact in ("input_digests", "software"):
-        monkeypatch.setattr(provenance, fact, lambda *_: {})
-    monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
-    return checkout
+def root(played: Path) -> Path:
+    return played
 
 
 def asked(*words: str) -> Namespace:

@@ -1,14 +1,16 @@
 """P values and intervals that hold whenever one stops."""
 
 import math
+from collections.abc import Sequence
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.intervals import paired_ratio
-from inference.looks import Looks, anytime_interval, anytime_p
+from inference.families import claims
+from inference.intervals import Ratio, paired_ratio
+from inference.looks import Looks, anytime_interval, anytime_p, anytime_ratio
 
 LOOKS = Looks()
 LOGARITHMS = st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), max_size=40)
@@ -79,3 +81,67 @@ def test_published_quantile_stands_behind_the_second_look() -> None:
     logarithms = (1 + deviation * shape / shape.std(ddof=1)).tolist()
     looks = Looks((5,), (0.25,))
     assert anytime_p(logarithms, 0.02, looks).difference == pytest.approx(0.04, rel=1e-3)
+
+
+MARGIN = 0.02
+
+
+def looked_at(
+    logarithms: list[float], looks: Sequence[tuple[int, float]] = tuple(LOOKS.reached(99))
+) -> Ratio:
+    """Return the ratio of a series, with the looks that it has reached."""
+    seen = [(share, paired_ratio(logarithms[:blocks], margin=MARGIN, step=1e-12))
+            for blocks, share in looks if blocks <= len(logarithms)]  # fmt: skip
+    return anytime_ratio(paired_ratio(logarithms, margin=MARGIN, step=1e-12), seen, MARGIN)
+
+
+@given(LOGARITHMS, st.floats(0.001, 0.2))
+def test_a_ratio_of_looks_claims_what_its_p_values_do_and_never_against_its_value(
+    logarithms: list[float], level: float
+) -> None:
+    ratio = looked_at(logarithms)
+    if len(logarithms) < 3:
+        assert ratio.p_value is None and ratio.interval is None and ratio.equivalence_p is None
+        return
+    p = anytime_p(logarithms, MARGIN, LOOKS, step=1e-12)
+    assert ratio.p_value is not None and ratio.equivalence_p is not None
+    assert ratio.p_value in (1.0, p.difference) and ratio.equivalence_p in (1.0, p.equivalence)
+    interval = ratio.interval_at(level)
+    if interval is None:
+        return
+    assert interval.low <= ratio.value <= interval.high
+    if not interval.low <= 1 <= interval.high and not math.isclose(ratio.p_value, level):
+        assert ratio.p_value < level
+
+
+def test_what_later_blocks_contradict_is_not_claimed() -> None:
+    clear = [0.30, 0.31, 0.30]
+    assert looked_at(clear).p_value == anytime_p(clear, MARGIN, LOOKS, step=1e-12).difference
+    turned = looked_at([*clear, -2.0, -2.1])
+    assert turned.value < 1 and turned.p_value == 1.0
+    interval = turned.interval_at(0.04)
+    assert interval and interval.low < 1 < interval.high
+    equal = [0.001, -0.001, 0.0]
+    assert looked_at(equal).equivalence_p == pytest.approx(
+        anytime_p(equal, MARGIN, LOOKS, step=1e-12).equivalence
+    )
+    assert looked_at([*equal, 0.3]).equivalence_p == 1.0
+
+
+def test_peeking_is_wrong_more_often_than_stated_and_looks_are_not() -> None:
+    """Campaigns in which nothing differs, measured on until something does, to 34 blocks."""
+    trials, series, level = 150, 4, 0.05
+    random = numpy.random.default_rng(4)
+    peeks = [(blocks, 1.0) for blocks in LOOKS.blocks]
+    wrong = {"looks": 0, "peeking": 0}
+    for _ in range(trials):
+        rows = random.normal(0, 0.1, (series, LOOKS.blocks[-1])).tolist()
+        # Stopping is by what is seen: at the first look with a claim, else at the last.
+        for name, looks in (("looks", LOOKS.reached(99)), ("peeking", peeks)):
+            wrong[name] += any(
+                any(one.is_different or one.is_equivalent
+                    for one in claims([looked_at(row[:blocks], looks) for row in rows]))
+                for blocks in LOOKS.blocks
+            )  # fmt: skip
+    error = 2 * math.sqrt(level * (1 - level) / trials)
+    assert wrong["looks"] / trials <= level + error < wrong["peeking"] / trials, wrong

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from reframe_checks.bin.telling import TOLD
 from tests.sif_files import said, write_sif
 from tests.unmeasured import unmeasured
 
@@ -185,8 +186,11 @@ class StandIn:
         lock = json.loads((self.root / "containers" / "images.lock").read_text())
         return dict(lock["images"][IMPLEMENTATION]["labels"])
 
-    def run(self, *options: str, only: str = "PointToPoint.*=Send/Recv.*=short") -> Outcome:
-        """Run the checks whose names match `only`."""
+    def run(
+        self, *options: str, only: str = "PointToPoint.*=Send/Recv.*=short",
+        then: Sequence[int] = (),
+    ) -> Outcome:  # fmt: skip
+        """Run the checks whose names match `only`, and then other rounds of them."""
         campaign = self.root / "runs" / "campaign"
         (campaign / "launches").mkdir(parents=True, exist_ok=True)
         environment = {
@@ -204,6 +208,13 @@ class StandIn:
             "WYEAST_TIER": "quick",
             **self.variables,
         }
+        told = ()
+        if then:
+            read, write = os.pipe()
+            os.write(write, "".join(f"{number}\n" for number in then).encode())
+            os.close(write)
+            told = (read,)
+            environment |= {TOLD: str(read), "WYEAST_ORDER_SEED": "1"}
         done = subprocess.run(
             [
                 self.project / "reframe_checks/bin/reframe", *check_path(only, self.project),
@@ -211,8 +222,10 @@ class StandIn:
                 "--exec-policy=serial", *options,
             ],
             env=environment, cwd=self.project, capture_output=True, text=True, timeout=600,
-            check=False,
+            check=False, pass_fds=told,
         )  # fmt: skip
+        for descriptor in told:
+            os.close(descriptor)
         kept = sorted((campaign / "launches").glob("*/launch.json"))
         return Outcome(
             done.returncode,

@@ -9,8 +9,9 @@ import pytest
 from records import schedule
 from records.campaign import unmeasured
 from records.fold import State
-from records.journal import FILE, Planned, Recorded, Submitted, read_journal
+from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
 from records.launch import LaunchRecord, read_record
+from records.manifest import Design
 from records.processes import known
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
@@ -235,3 +236,67 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
     [kept] = campaign_of(stand_in).glob("launches/*/launch.json")
     record = read_record(kept, LaunchRecord)
     assert record.outcome == "failed" and "org.wyeast.mpiexec.pinned" in str(record.sentence)
+
+
+CELL = "PointToPoint pair=Send/Recv message_range=short"
+
+
+def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...]) -> Path:
+    """Make a campaign with a budget that has decided waves; return its folder."""
+    campaign = campaign_of(stand_in)
+    (campaign / "launches").mkdir(parents=True)
+    design = Design(budget_s=1e6, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
+                    wave_s=1.0)  # fmt: skip
+    schedule.begin(campaign, design=design)
+    with schedule.held(campaign) as held:
+        for number, rounds in enumerate(waves, 1):
+            held.add(Wave(number=number, why="chosen", rounds=rounds, scores=(), predicted_s=None,
+                          spent_s=0))  # fmt: skip
+    return campaign
+
+
+def test_a_proof_that_failed_is_tried_again_in_the_next_round_of_a_session(
+    stand_in: StandIn,
+) -> None:
+    campaign = decide(
+        stand_in, (WaveRound(round=1, cells=None),), (WaveRound(round=2, cells=(CELL,)),)
+    )
+    script = stand_in.root / "bin" / "apptainer"
+    text = script.read_text()
+    once = '*preflight*) mkdir "$STAND_IN/once" 2>/dev/null || '
+    script.write_text(text.replace("*preflight*) ", once))
+    assert script.read_text() != text
+    done = stand_in.run(then=(2,))
+    state = state_of(stand_in)
+    assert [one.outcome for one in state.of(1)] == ["failed", None], done.text
+    assert [(one.planned.cell, one.outcome) for one in state.of(2)] == [(CELL, "sound")], done.text
+    # The proof that was tried again is no launch of the campaign.
+    assert len(list(campaign.glob("launches/*Preflight*"))) == 1
+    assert done.text.count("RUN      ] Preflight") == 2
+
+
+def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: StandIn) -> None:
+    """The checks are loaded once; a round that is chosen has its cells alone, and no proof anew."""
+    every = tuple(WaveRound(round=number, cells=None) for number in (1, 2))
+    campaign = decide(stand_in, every, (WaveRound(round=3, cells=(CELL,)),))
+    names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
+    stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
+    stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
+    done = stand_in.run(only="PointToPoint.*=Send/Recv.*=short", then=(2, 3))
+    state = state_of(stand_in)
+    assert not state.left(), done.text
+    assert [len(state.rounds[number]) for number in (1, 2, 3)] == [4, 4, 2], done.text
+    assert {one.outcome for one in state.of(None)} == {"sound"}, done.text
+    for number in (1, 2, 3):
+        drawn = [(one.planned.cell, one.planned.implementation) for one in state.of(number)]
+        measured = sorted(state.of(number), key=lambda one: one.position or 0)
+        assert drawn == [(one.planned.cell, one.planned.implementation) for one in measured]
+        # Blocks: a cell's implementations one after the other, and the preflights before all.
+        cells = [cell for cell, _ in drawn]
+        assert all(one == two for one, two in zip(cells[::2], cells[1::2], strict=True))
+    assert done.text.count("round 1 is over") == 1 and "round 3 is over" in done.text
+    records = {read_record(path, LaunchRecord).round
+               for path in campaign.glob("launches/*/launch.json")}  # fmt: skip
+    assert records == {1, 2, 3}
+    outputs = list((stand_in.root / "reframe").rglob("*_retry*"))
+    assert not outputs

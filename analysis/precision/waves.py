@@ -1,0 +1,294 @@
+"""What a campaign with a budget measures next: a pure function of its journal and its launches.
+
+Whoever has the same journal and the same launches gets the same waves, whether he measures, goes on
+with a campaign or replays it. All cells begin with as many blocks; then those are measured of which
+most open series are expected to be decided in a second (`inference.allocation`), until the budget
+is used up or nothing is left that can be decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from statistics import fmean, variance
+from typing import Literal
+
+from analysis.comparison.compare import Comparison, compare, family_of
+from analysis.comparison.metrics import metrics
+from analysis.tables.launch_names import cell_name
+from inference.allocation import OpenSeries, next_wave, scores
+from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR
+from inference.looks import Looks
+from records.base import CampaignError
+from records.campaign import Campaign
+from records.fold import State, fold
+from records.journal import (
+    Ended,
+    Entry,
+    Intended,
+    Recorded,
+    Resumed,
+    Submitted,
+    Wave,
+    WaveRound,
+    WaveScore,
+)
+from records.manifest import BEGIN, FEWEST, Design
+
+#: By so much a number may differ when it is replayed, as a share: its last digits alone.
+SAME = 1e-6
+Decision = Wave | Ended
+#: So long is a wave, unless its only check takes longer.
+WAVE_S = 60.0
+
+
+def spent_s(entries: Sequence[Entry]) -> float:
+    """Return the seconds that a campaign has been measured for, by the clock that nobody sets.
+
+    What passed until somebody went on with it does not count, nor does a machine's restart.
+    """
+    return math.fsum(
+        max(0.0, after.monotonic_s - before.monotonic_s)
+        for before, after in pairwise(entries)
+        if not isinstance(after.event, Resumed) and before.boot == after.boot
+    )
+
+
+def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
+    """Return how long a block of each cell takes: the mean over its blocks that are recorded.
+
+    A launch takes as long as it is in flight, and what comes between it and the next one in the
+    mean.
+    """
+    began: dict[str, float] = {}
+    took: dict[str, float] = {}
+    gaps = []
+    last: float | None = None
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, Intended):
+            began[event.launch] = entry.monotonic_s
+            if last is not None:
+                gaps.append(entry.monotonic_s - last)
+        elif isinstance(event, Recorded):
+            if event.launch in began:
+                took[event.launch] = entry.monotonic_s - began[event.launch]
+            last = entry.monotonic_s
+        elif not isinstance(event, Submitted):
+            # Between rounds a process is started, or a wave is chosen.
+            last = None
+    gap = fmean(gaps) if gaps else 0.0
+    blocks: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for name, seconds in took.items():
+        one = state.launches[name]
+        blocks[one.planned.cell][one.round] += seconds + gap
+    return {cell: fmean(of.values()) for cell, of in blocks.items()}
+
+
+def open_series(comparison: Comparison) -> list[OpenSeries]:
+    """Return the series that are neither shown to differ nor to be equivalent, and may yet be.
+
+    Oversubscribed ones are judged by nobody, and one below two blocks says nothing of its spread.
+    """
+    found = []
+    for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):
+        cells = comparison.experiment(experiment)
+        groups = [group for group in comparison.groups if group.experiment == experiment]
+        family = [one for one in family_of(cells, groups) if one.claim]
+        levels = (
+            DIFFERENCE_ERROR / max(1, sum(not one.is_different for one in family)),
+            EQUIVALENCE_ERROR
+            / max(1, sum(not (one.claim and one.claim.is_within_margin) for one in family)),
+        )
+        for cell in cells:
+            for other, verdict in sorted(cell.verdicts.items()):
+                logarithms = list(cell.log_ratios[other].values())
+                decided = verdict.unjudged or verdict.is_different or verdict.is_equivalent
+                if decided or len(logarithms) < 2:
+                    continue
+                found.append(
+                    OpenSeries(
+                        cell_name(cell), experiment, len(logarithms), fmean(logarithms),
+                        variance(logarithms), verdict.margin, *levels,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def decide(
+    design: Design, entries: Sequence[Entry], compared: Callable[[], Comparison]
+) -> Decision:
+    """Return the wave that comes next, or why none does.
+
+    `compared` gives the comparison of the launches that are recorded by then; it is asked for where
+    something is to be chosen.
+    """
+    state = fold(entry.event for entry in entries)
+    spent = spent_s(entries)
+    left = design.budget_s - spent
+    number = len(state.waves) + 1
+    after = max((one.round for wave in state.waves for one in wave.rounds), default=0)
+
+    def wave_of_all(why: str, count: int, predicted: float | None) -> Wave:
+        every = tuple(WaveRound(round=after + 1 + more, cells=None) for more in range(count))
+        return Wave.model_validate(
+            {"number": number, "why": why, "rounds": every, "scores": (), "predicted_s": predicted,
+             "spent_s": spent}
+        )  # fmt: skip
+
+    if not state.waves:
+        return wave_of_all("begin", 1, None)
+    a_round = spent / after
+    if number == 2 and is_enough(design, a_round):
+        return wave_of_all("begin", design.begin - 1, a_round * (design.begin - 1))
+    if is_uniform(state, number):
+        if a_round <= left:
+            return wave_of_all("uniform", 1, a_round)
+        return Ended(why="budget", spent_s=spent, open_series=None)
+    comparison = compared()
+    return chosen(design, open_series(comparison), block_seconds(entries, state), spent, number,
+                  after)  # fmt: skip
+
+
+def is_enough(design: Design, round_s: float) -> bool:
+    """Return whether a budget has so many blocks of all that looks are worth their price."""
+    return design.fewest * round_s <= design.budget_s
+
+
+def is_uniform(state: State, number: int | None = None) -> bool:
+    """Return whether a budget is too small for looks, so that all is measured equally often.
+
+    That is said by the second wave, before any value was looked at.
+    """
+    if len(state.waves) > 1:
+        return state.waves[1].why == "uniform"
+    return number is not None or (state.ended is not None and bool(state.waves))
+
+
+def chosen(
+    design: Design, series: Sequence[OpenSeries], seconds: dict[str, float], spent: float,
+    number: int, after: int,
+) -> Decision:  # fmt: skip
+    """Return the wave of the best checks, or why there is none."""
+    looks = Looks(tuple(design.looks), tuple(design.shares))
+    left = design.budget_s - spent
+    known = [one for one in series if seconds.get(one.check)]
+    ranked = scores(known, seconds, looks, left)
+    best = next_wave(ranked, left, design.wave_s)
+    if not best:
+        return Ended(why=why_none(known, series, seconds, looks, left), spent_s=spent,
+                     open_series=len(series))  # fmt: skip
+    most = max(score.blocks for score in best)
+    rounds = tuple(
+        WaveRound(
+            round=after + 1 + more,
+            cells=tuple(sorted(score.check for score in best if score.blocks > more)),
+        )
+        for more in range(most)
+    )
+    return Wave(
+        number=number, why="chosen", rounds=rounds,
+        scores=tuple(
+            WaveScore(cell=one.check, blocks=one.blocks, seconds=one.seconds, rate=one.rate)
+            for one in best
+        ),
+        predicted_s=math.fsum(one.seconds for one in best), spent_s=spent,
+    )  # fmt: skip
+
+
+def why_none(
+    known: Sequence[OpenSeries], series: Sequence[OpenSeries], seconds: dict[str, float],
+    looks: Looks, left: float,
+) -> Literal["budget", "decided", "hopeless"]:  # fmt: skip
+    """Return why nothing more is measured."""
+    if not series:
+        return "decided"
+    blocks: dict[str, int] = {}
+    for one in known:
+        blocks[one.check] = min(blocks.get(one.check, one.blocks), one.blocks)
+    coming = [(check, looks.coming(done)[:1], done) for check, done in blocks.items()]
+    costs = [(look[0][0] - done) * seconds[check] for check, look, done in coming if look]
+    return "budget" if costs and min(costs) > left else "hopeless"
+
+
+def part_of(campaign: Campaign, state: State) -> Campaign:
+    """Return a campaign with the launches alone that a state has recorded."""
+    launches = [
+        launch for launch in campaign.launches
+        if (one := state.launches.get(launch.record.launch)) and one.status == "recorded"
+    ]  # fmt: skip
+    return replace(campaign, launches=launches)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A decision of a journal, and what the same journal and launches give before it."""
+
+    recorded: Decision
+    again: Decision
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether they are the same, but for the last digits of numbers."""
+        return same(self.recorded.model_dump(), self.again.model_dump())
+
+
+def sentence_of(decision: Decision) -> str:
+    """Return a decision for people."""
+    if isinstance(decision, Ended):
+        return f"end after {decision.spent_s:.0f} s: {decision.why}"
+    first, last = decision.rounds[0].round, decision.rounds[-1].round
+    cells = sorted({cell for one in decision.rounds for cell in one.cells or ()})
+    which = f"round {first}" if first == last else f"rounds {first} to {last}"
+    what = ", ".join(cells) if cells else "everything"
+    return f"wave {decision.number} after {decision.spent_s:.0f} s, {which}: {what}"
+
+
+def same(one: object, two: object) -> bool:
+    """Return whether two decisions are the same, but for the last digits of numbers."""
+    if isinstance(one, float) and isinstance(two, float):
+        return math.isclose(one, two, rel_tol=SAME, abs_tol=SAME)
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(map(same, one, two))
+    return one == two
+
+
+def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]:
+    """Yield each decision of a campaign with a budget, and what replay gives.
+
+    Raises CampaignError where the campaign has none, or its manifest says otherwise than its
+    journal what was declared.
+    """
+    state = fold(entry.event for entry in entries)
+    design = state.design
+    if design is None or not state.waves:
+        raise CampaignError(f"{campaign.path.name} has no budget, so it decided nothing")
+    if campaign.manifest.design != design or campaign.manifest.tested_once != is_uniform(state):
+        raise CampaignError(
+            f"the manifest of {campaign.path.name} declares another design than its journal"
+        )
+    for place, entry in enumerate(entries):
+        event = entry.event
+        if not isinstance(event, Wave | Ended):
+            continue
+        if isinstance(event, Ended) and event.why == "interrupted":
+            continue
+        before = entries[:place]
+        part = part_of(campaign, fold(one.event for one in before))
+        yield Replayed(event, decide(design, before, partial(compare, part)))
+
+
+def declared(budget_s: float, seed: int) -> Design:
+    """Return the design of a campaign with a budget, as it is declared before it begins."""
+    looks = Looks()
+    return Design(
+        budget_s=budget_s, seed=seed, looks=list(looks.blocks), shares=list(looks.shares),
+        margins={name: float(one["margin"]) for name, one in metrics().items()},
+        begin=BEGIN, fewest=FEWEST, wave_s=WAVE_S,
+    )  # fmt: skip

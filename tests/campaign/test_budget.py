@@ -1,0 +1,272 @@
+"""A campaign with a budget measures where answers are open; its ReFrame is played."""
+
+import itertools
+import json
+import time
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.comparison.compare import compare
+from analysis.precision import waves
+from campaign import __main__ as campaigns
+from campaign import estimate, measuring, rounds
+from campaign.request import command_of
+from inference.looks import AnytimeRatio
+from records import schedule
+from records.base import CampaignError
+from records.campaign import read_campaign, unmeasured
+from records.fold import State
+from records.journal import Ended, Entry, SessionBegan, Wave, read_journal
+from records.manifest import Design, RoundDone, read_manifest
+from tests.campaign.played_reframe import DIFFERENCE
+
+CLEAR, OPEN = DIFFERENCE
+#: So that the open cell does not take long.
+LOOKS = {3: 0.4, 5: 0.25, 8: 0.15}
+LAST = max(LOOKS)
+
+
+@pytest.fixture(autouse=True)
+def _few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = waves.declared
+
+    def few(budget_s: float, seed: int) -> Design:
+        looks = {"looks": list(LOOKS), "shares": list(LOOKS.values())}
+        return declared(budget_s, seed).model_copy(update=looks)
+
+    monkeypatch.setattr(waves, "declared", few)
+
+
+def asked(*words: str) -> Namespace:
+    return campaigns.arguments(list(words))
+
+
+def new(root: Path, budget: str, *plays: dict[str, int]) -> Path:
+    (root / "plays.json").write_text(json.dumps(plays))
+    return measuring.new_campaign(asked("--budget", budget, "--seed", "3"))[0]
+
+
+def measure(path: Path) -> bool:
+    return measuring.measure(path, read_manifest(path))
+
+
+def state_of(path: Path) -> State:
+    state = schedule.state_of(path)
+    assert state is not None
+    return state
+
+
+def entries_of(path: Path) -> list[Entry]:
+    content = read_journal(path)
+    assert content is not None
+    return content.entries
+
+
+def replays(path: Path) -> list[waves.Replayed]:
+    return list(waves.replayed(read_campaign(path), entries_of(path)))
+
+
+def blocks(state: State) -> dict[str, int]:
+    cells = [one.planned.cell for one in state.of(None) if one.outcome == "sound"]
+    return {cell: cells.count(cell) // 2 for cell in DIFFERENCE}
+
+
+def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = new(played, "1000s")
+    assert measure(path)
+    state, manifest = state_of(path), read_manifest(path)
+    assert blocks(state) == {CLEAR: 3, OPEN: LAST}
+    assert state.ended and (state.ended.why, state.ended.open_series) == ("hopeless", 1)
+    assert manifest.finished_utc and manifest.rounds == LAST and not manifest.tested_once
+    assert "no time that is left would decide one" in capsys.readouterr().out
+    assert not unmeasured(path, manifest)
+    comparison = compare(read_campaign(path))
+    verdicts = {cell.name: cell.verdicts["beta-1.0"] for cell in comparison.cells}
+    over = [group.verdicts["beta-1.0"] for group in comparison.groups]
+    assert over and all(isinstance(one.ratio, AnytimeRatio) for one in (*verdicts.values(), *over))
+    # Over both cells as many looks have come as the cell with the fewest blocks has.
+    assert [len(one.ratio.looks) for one in over if isinstance(one.ratio, AnytimeRatio)] == [1]
+    assert verdicts[CLEAR].words == "faster" and verdicts[OPEN].words == "no difference shown"
+    assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
+    # Each decision is on the disk before what it decided is planned.
+    kinds = [entry.event.kind for entry in entries_of(path)]
+    assert all(
+        kinds[: place + 1].count("wave") >= 1
+        for place, kind in enumerate(kinds)
+        if kind == "planned"
+    )
+    with pytest.raises(CampaignError, match="finished; there is nothing left"):
+        reported = schedule.held(path)
+        with reported as held:
+            held.add(measuring.Reported())
+        measuring.old_campaign(asked("--resume", path.name))
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
+    played: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ReFrame is killed in a launch, and the campaign with it; somebody resumes it."""
+    path = new(played, "1000s", *[{}] * start, {"killed after": 1})
+
+    def died(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("campaign.rounds.end_what_is_left", died)
+        with pytest.raises(KeyboardInterrupt):
+            measure(path)
+    cut = state_of(path)
+    assert cut.ended and cut.ended.why == "interrupted"
+    [left_out] = [one for one in unmeasured(path, read_manifest(path)) if "budget" in one.sentence]
+    assert "RESUME measures what is still open" in left_out.sentence
+    assert any(one.in_flight for one in cut.of(None))
+    with monkeypatch.context() as patch:
+        # Nobody goes on with it for a long time, which is none of its budget.
+        late = time.monotonic() + 1e5
+        patch.setattr("records.journal.time", SimpleNamespace(monotonic=lambda: late))
+        campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
+    assert any(entry.monotonic_s == late for entry in entries_of(path))
+    assert waves.spent_s(entries_of(path)) < 1000
+    assert measuring.measure(campaign, manifest)
+    state = state_of(path)
+    assert state.waves[: len(cut.waves)] == cut.waves, "what was decided stays decided"
+    assert blocks(state) == {CLEAR: 3, OPEN: LAST} and not state.left()
+    assert all(one.agrees for one in replays(path))
+
+
+@pytest.mark.parametrize(("most", "processes"), [(200, 1), (3, 3)])
+def test_one_process_measures_many_rounds_but_not_any_number(
+    played: Path, most: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MOST_ROUNDS", most)
+    path = new(played, "1000s")
+    assert measure(path)
+    began = [entry.event.process for entry in entries_of(path)
+             if isinstance(entry.event, SessionBegan)]  # fmt: skip
+    assert (len(began), len(set(began))) == (LAST, processes)
+    assert all(one.agrees for one in replays(path))
+
+
+def test_a_reframe_that_dies_in_a_wave_is_started_again_for_it(played: Path) -> None:
+    path = new(played, "1000s", {}, {"killed after": 0}, {}, {}, {"killed after": 1})
+    assert measure(path)
+    assert blocks(state_of(path)) == {CLEAR: 3, OPEN: LAST}
+    assert all(one.agrees for one in replays(path))
+
+
+def test_what_the_launches_do_not_say_is_found_by_replay(played: Path) -> None:
+    path = new(played, "1000s")
+    measure(path)
+    campaign, entries = read_campaign(path), entries_of(path)
+    place = next(
+        place for place, entry in enumerate(entries)
+        if isinstance(entry.event, Wave) and entry.event.why == "chosen"
+    )  # fmt: skip
+    wave = entries[place].event
+    assert isinstance(wave, Wave)
+    chosen = tuple(one.model_copy(update={"cells": (CLEAR, OPEN)}) for one in wave.rounds)
+    for change in ({"rounds": chosen}, {"spent_s": wave.spent_s + 1}, {"scores": ()}):
+        changed = entries[place].model_copy(update={"event": wave.model_copy(update=change)})
+        told = [one.agrees for one in waves.replayed(campaign, [*entries[:place], changed])]
+        assert told == [True, True, False]
+    # So is a launch that says another value than it did when it was decided by.
+    of_open = [launch for launch in campaign.launches if launch.record.cell == OPEN]
+    others = [launch for launch in campaign.launches if launch.record.cell != OPEN]
+    swapped = [
+        replace(launch, record=launch.record.model_copy(update={"implementation": name}))
+        if launch.record.round == 1 else launch
+        for launch, name in zip(of_open, itertools.cycle(("beta-1.0", "alpha-1.0")), strict=False)
+    ]  # fmt: skip
+    other = replace(campaign, launches=[*others, *swapped])
+    assert not all(one.agrees for one in waves.replayed(other, entries))
+    declared = campaign.manifest.changed(tested_once=True)
+    with pytest.raises(CampaignError, match="declares another design than its journal"):
+        list(waves.replayed(replace(campaign, manifest=declared), entries))
+
+
+def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
+    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The clock is told: a round takes a quarter of the budget."""
+    monkeypatch.setattr(waves, "spent_s", lambda entries: 250.0 * sum(
+        isinstance(entry.event, Wave) for entry in entries))  # fmt: skip
+    path = new(played, "1000s")
+    assert measure(path)
+    state, manifest = state_of(path), read_manifest(path)
+    assert [wave.why for wave in state.waves] == ["begin", *["uniform"] * 3]
+    assert isinstance(state.ended, Ended) and state.ended.why == "budget"
+    assert blocks(state) == {CLEAR: 4, OPEN: 4} and manifest.tested_once
+    assert "too small to choose, so all is tested once, at the end" in capsys.readouterr().out
+    verdict = next(cell for cell in compare(read_campaign(path)).cells if cell.name == CLEAR)
+    assert verdict.verdicts["beta-1.0"].ratio.interval_at(0.05) is not None
+    assert type(verdict.verdicts["beta-1.0"].ratio).__name__ == "Ratio"
+    assert all(one.agrees for one in replays(path))
+
+
+def test_time_between_sessions_is_not_spent(played: Path) -> None:
+    path = new(played, "1000s")
+    measure(path)
+    entries = entries_of(path)
+    whole = entries[-1].monotonic_s - entries[0].monotonic_s
+    assert waves.spent_s(entries) == pytest.approx(whole)
+    with schedule.held(path) as held:
+        held.resume()
+    resumed = entries_of(path)
+    late = resumed[-1].model_copy(update={"monotonic_s": resumed[-1].monotonic_s + 1e4})
+    assert waves.spent_s([*resumed[:-1], late]) == pytest.approx(whole, abs=1.0)
+    booted = entries[-1].model_copy(update={"boot": "0", "monotonic_s": 1e9})
+    assert waves.spent_s([*entries[:-1], booted]) <= whole
+
+
+@pytest.mark.parametrize("words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan"])
+def test_what_is_no_time_is_refused(words: str) -> None:
+    with pytest.raises(CampaignError, match=f"^BUDGET={words}: a budget is a time"):
+        asked(f"--budget={words}")
+
+
+@pytest.mark.parametrize(
+    "other", ["--rounds=3", "--study=kearns2003", "--like=a", "--resume=a"]
+)  # fmt: skip
+def test_what_has_its_own_rounds_takes_no_budget(other: str) -> None:
+    with pytest.raises(CampaignError, match="BUDGET cannot be given with"):
+        asked("--budget=15m", other)
+
+
+def test_times_and_the_command_that_repeats_them() -> None:
+    assert [asked(f"--budget={words}").budget for words in ("900s", "15m", "0.25h")] == [900.0] * 3
+    assert asked().rounds == 3 and asked().budget is None
+    assert command_of(asked("--budget=15m")) == "make run SITE=local TIER=quick BUDGET=900s"
+
+
+def test_a_campaign_with_a_budget_is_not_repeated_round_by_round(played: Path) -> None:
+    path = new(played, "1000s")
+    with pytest.raises(CampaignError, match=r"measured by a budget.*make run BUDGET=1000s"):
+        measuring.as_before(asked("--like", path.name))
+
+
+def test_a_budget_without_room_for_three_blocks_is_refused_where_that_is_known(
+    played: Path,
+) -> None:
+    path = new(played, "1000s")
+    options = asked("--budget", "100s")
+    assert "known after the first round" in measuring.expected(options)
+    done = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
+              for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
+    manifest = read_manifest(path)
+    measuring.write_manifest(
+        path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done])
+    )
+    with pytest.raises(CampaignError, match=r"too small: 3 blocks of everything take about 2 min"
+                       r".*give BUDGET=120s or more"):  # fmt: skip
+        measuring.new_campaign(options)
+    assert len(list((played / "runs").iterdir())) == 1
+    wanted = estimate.Work.of(manifest)
+    assert "4 round(s) of everything with one test" in estimate.enough_for(played, wanted, 199.0)
+    assert "then of what is still open" in estimate.enough_for(played, wanted, 200.0)
