@@ -119,7 +119,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("campaign.rounds.end_what_is_left", died)
+        patch.setattr("campaign.rounds.end_leftovers", died)
         with pytest.raises(KeyboardInterrupt):
             measure(path)
     cut = state_of(path)

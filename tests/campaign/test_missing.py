@@ -296,10 +296,10 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
     left = subprocess.Popen(["env", "-i", "sleep", "600"], start_new_session=True)
     try:
         with schedule.held(path) as held:
-            held.plan(1, planned(1))
+            held.plan(1, planned(1, held))
             held.begin_session(1)
-            held.intend(planned(1)[0].launch)
-            held.submitted(planned(1)[0].launch, named(left.pid))
+            held.intend(planned(1, held)[0].launch)
+            held.submitted(planned(1, held)[0].launch, named(left.pid))
         measuring.old_campaign(asked("--resume", path.name))
         assert left.wait(timeout=60) == -9
     finally:
@@ -325,9 +325,9 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
     ]
     try:
         with schedule.held(dead) as held:
-            held.plan(1, planned(1))
-            held.intend(planned(1)[0].launch)
-            held.submitted(planned(1)[0].launch, named(sleeping[0].pid))
+            held.plan(1, planned(1, held))
+            held.intend(planned(1, held)[0].launch)
+            held.submitted(planned(1, held)[0].launch, named(sleeping[0].pid))
         before = (dead / FILE).read_bytes()
         while not {dead, live} <= {
             Path(str(one.works_for)) for one in leftovers.processes().values()
