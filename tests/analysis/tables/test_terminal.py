@@ -154,14 +154,17 @@ def made_up(names: list[str]) -> Comparison:
         def verdict(place: int) -> Any:
             ratio = 1 + (100 * number + place) / 1000
             ends = SimpleNamespace(low=ratio - 0.5, high=ratio + 20)
-            of = SimpleNamespace(value=ratio, interval=None)
-            return SimpleNamespace(ratio=of, interval=ends, words="no difference shown")
+            of = SimpleNamespace(value=ratio, interval=None, pairs=3)
+            return SimpleNamespace(ratio=of, interval=ends, words="no difference shown", base=base)
 
-        medians = {name: [SimpleNamespace(median=(100 * number + place + 100) * 1e6)]
-                   for place, name in enumerate(names)}  # fmt: skip
+        medians = {
+            name: [SimpleNamespace(median=(100 * number + place + 100) * 1e6, message_bytes=8192)]
+            for place, name in enumerate(names)
+        }
         return SimpleNamespace(
             name=f"cell{number}", series="", parameters={"pair": "Send/Recv", "sizes": number},
-            estimates=medians, verdicts={name: verdict(n) for n, name in enumerate(others, 1)},
+            experiment="PointToPoint", estimates=medians, estimate=lambda name, _: medians[name][0],
+            verdicts={name: verdict(n) for n, name in enumerate(others, 1)},
         )  # fmt: skip
 
     return cast(Comparison, SimpleNamespace(
