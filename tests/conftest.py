@@ -27,12 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def ends_with_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     """End what a real test has started and left, as one does that fails: it would starve the next.
 
-    What fixtures of a wider scope have started is there before it, and stays.
+    What fixtures of a wider scope have started is there before it, and stays. Orphans are left to
+    the lanes, which wait for them: LAM's launches would wait in vain for daemons that are zombies.
     """
     if not any(request.node.get_closest_marker(name) for name in ("real", "cluster")):
         yield
         return
-    lanes.become_subreaper()
     before = lanes.children()
     yield
-    lanes.end_what_is_left(before)
+    lanes.end_with_descendants(lanes.children() - before)

@@ -130,14 +130,32 @@ def run(command: list[str], environment: dict[str, str]) -> int:
             return process.returncode
 
 
-def children() -> set[int]:
-    """Return this process' children, of all its threads."""
+def children(process: int | str = "self") -> set[int]:
+    """Return a process' children, of all its threads; none of one that is gone."""
     found = set()
-    for path in Path("/proc/self/task").glob("*/children"):
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
         # A thread may end while we look; its children go to another one.
         with suppress(OSError):
             found |= {int(child) for child in path.read_text().split()}
     return found
+
+
+def end_with_descendants(processes: Collection[int]) -> None:
+    """End children of this process with what they have started, but for what is an orphan."""
+    for process in processes:
+        tree, held = {process}, set[int]()
+        # Held first, so that nothing is started that was not seen.
+        while new := tree - held:
+            for one in new:
+                with suppress(OSError):
+                    os.kill(one, signal.SIGSTOP)
+            held |= new
+            tree |= {child for one in new for child in children(one)}
+        for one in tree:
+            with suppress(OSError):
+                os.kill(one, signal.SIGKILL)
+        with suppress(OSError):
+            os.waitpid(process, 0)
 
 
 def end_what_is_left(stay: Collection[int] = ()) -> list[str]:

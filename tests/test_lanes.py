@@ -100,3 +100,30 @@ def test_what_ends_beside_a_lane_is_not_seen_for_ever() -> None:
         "assert lanes.run(['timeout', '300', 'sh', '-c', sys.argv[1]], dict(os.environ)) == 3\n"
     )
     subprocess.run([sys.executable, "-c", code, ORPHAN], cwd=PROJECT, check=True)
+
+
+#: A launch in the foreground of a shell, which waits for it: a test that failed leaves such.
+TREE = """
+import subprocess
+from tests import lanes
+stays = subprocess.Popen(["sleep", "600"])
+left = subprocess.Popen(["sh", "-c", "sleep 600; exit 1"])
+while not lanes.children(left.pid):
+    pass
+[below] = lanes.children(left.pid)
+lanes.end_with_descendants([left.pid])
+assert stays.poll() is None and lanes.children() == {stays.pid}
+# Whoever takes in orphans waits for it; a signal comes in its own time.
+ended = False
+while not ended:
+    try:
+        ended = open(f"/proc/{below}/stat").read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        ended = True
+stays.kill()
+stays.wait()
+"""
+
+
+def test_what_a_test_has_left_ends_with_what_it_has_started() -> None:
+    subprocess.run([sys.executable, "-c", TREE], cwd=PROJECT, check=True)
