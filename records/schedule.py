@@ -77,10 +77,14 @@ class Schedule:
     def resume(self) -> list[str]:
         """Go on with the campaign: settle it, and try again what was given up or is gone.
 
-        Returns the names of what is gone.
+        So is what the campaign was stopped for: what ended alike one after the other is no result
+        of what is compared. Returns the names of what is gone.
         """
         self.settle()
         gone = self.find_gone()
+        for name in self.state.stopped_for:
+            self._put_aside(self.state.launches[name])
+            self.add(Gone(launch=name, cause="the campaign was stopped for it, and gone on with"))
         self.add(Resumed())
         return gone
 

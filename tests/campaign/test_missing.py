@@ -131,7 +131,7 @@ def test_a_reframe_that_gets_nowhere_is_started_three_times(root: Path) -> None:
 
 
 def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(fold, "MOST_ALIKE", 4)
     path = new(root, {"outcome": "failed"})
@@ -141,9 +141,18 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     assert len((root / "starts").read_text()) == 1, "the second round was not begun"
     said = [one.sentence for one in read_campaign(path).problems]
     assert "stopped: 4 launches in a row have ended alike: it is made up" in said
-    resume(path)
+    before = {one.record.launch for one in read_campaign(path).launches}
+    assert len(before) == 4
+    assert resume(path)
+    assert_whole(path)
+    assert {one.record.outcome for one in read_campaign(path).launches} == {"sound"}
+    kept = {one.parent.name for one in (path / "launches").glob(".*.attempt1/launch.json")}
+    assert kept == {f".{name}.attempt1" for name in before}, "what had failed is kept aside"
+    said = "4 launch(es) for which the campaign had stopped are measured again"
+    assert said in capsys.readouterr().out
     state = schedule.state_of(path)
-    assert state and state.recorded() == ALL and state.stopped is None
+    assert state and state.stopped is None
+    assert not state.stopped_for, "the next RESUME leaves what is sound where it is"
 
 
 def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
