@@ -227,7 +227,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
             if held.state.design:
                 # Before anything else is written: what passed until now is not of the budget.
                 held.add(Resumed())
-            end_leftovers(scheduler_of(ROOT, manifest.site), held)
+            end_leftovers(scheduler_of(ROOT, manifest.site), held, goes_on=True)
             again = len(held.state.stopped_for)
             gone = held.resume()
             state = held.state

@@ -176,6 +176,23 @@ class Schedule:
             names += [self.job_name(one.name, attempt) for attempt in one.unanswered]
         return names
 
+    def jobs_in_flight(self) -> dict[str, str]:
+        """Return what the scheduler calls the attempts that it has taken, by our names of them."""
+        return {
+            self.job_name(one.name, one.attempts): one.job
+            for one in self.state.launches.values()
+            if one.in_flight and one.job
+        }
+
+    def give_up_in_flight(self) -> None:
+        """Have no job start any more of an attempt whose end nobody knows.
+
+        Raises OSError where that cannot be written.
+        """
+        for one in self.state.launches.values():
+            if one.in_flight:
+                self._mark(one)
+
     def _mark(self, one: LaunchState) -> None:
         mark = self.mark_of(one.name, one.attempts)
         mark.parent.mkdir(exist_ok=True)
