@@ -174,7 +174,7 @@ def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
     """
     jobs = held.jobs_in_flight()
     if scheduler == LOCAL:
-        return leftovers.end_all(held.campaign, known(jobs.values()))
+        return leftovers.end_all(held.campaign, known(list(jobs.values())))
     try:
         leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
     except leftovers.NotAsked as left:
