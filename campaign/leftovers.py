@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,14 @@ ANSWER_S = 60.0
 SLURM = ("slurm", "squeue")
 #: The variable: not the one by which somebody may name a campaign to a ReFrame of his own.
 MARK = "WYEAST_MEASURED_BY"
+
+
+class NotAsked(CampaignError):
+    """Jobs may still run on a scheduler that is not asked here; the text is a sentence."""
+
+    def __init__(self, campaign: Path, jobs: Collection[str]) -> None:
+        super().__init__(may_still_run(campaign, jobs))
+        self.jobs = ", ".join(jobs)
 
 
 @dataclass(frozen=True)
@@ -118,43 +126,47 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
 
 
 def end_queued(
-    campaign: Path, scheduler: str, jobs: Sequence[str], names: Sequence[str] = ()
+    campaign: Path, scheduler: str, jobs: Mapping[str, str], names: Iterable[str] = ()
 ) -> None:
     """Cancel the jobs of a ReFrame that has died, and wait until the scheduler has none of them.
 
-    `jobs` are the scheduler's own names, `names` those of jobs that it may have got without saying
-    so; only Slurm is asked for these. Raises CampaignError where one stays, and where the scheduler
-    is not one that is asked here.
+    `jobs` are the numbers that the scheduler gave, by the names that we gave, `names` those of jobs
+    that it may have got without saying so; only Slurm is asked for these. Raises CampaignError
+    where one stays, and NotAsked where the scheduler is not one that is asked here.
     """
-    left = list(jobs)
-    if scheduler in SLURM and (jobs or names):
-        deadline, to_cancel = time.monotonic() + LONGEST_S, list(jobs)
-        while True:
-            if to_cancel:
-                # An answer that does not come is none: what counts is what squeue says next.
-                ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
-            by_name = queued("--name", names)
-            left = [*queued("--jobs", jobs), *by_name]
-            if not left or time.monotonic() > deadline:
-                break
-            # Those that stay under their names are of a squeue that did not answer.
-            to_cancel = [job for job in by_name if job not in names]
-            time.sleep(POLL_S)
-    if left:
-        raise CampaignError(
-            f"job {', '.join(left)} of a ReFrame that has died may still run, and nothing is "
-            f"measured beside it; end it and resume: make run RESUME={campaign.name}"
-        )
+    if scheduler not in SLURM:
+        if jobs:
+            raise NotAsked(campaign, jobs.values())
+        return
+    # Only by our names: numbers begin anew, and are by now perhaps of somebody else's jobs.
+    wanted = [*jobs, *names]
+    deadline = time.monotonic() + LONGEST_S
+    while left := queued(wanted):
+        if time.monotonic() > deadline:
+            raise CampaignError(may_still_run(campaign, [jobs.get(one, one) for one in left]))
+        # Those that stay under their names are of a squeue that did not answer.
+        if to_cancel := [job for job in left if job not in wanted]:
+            # An answer that does not come is none: what counts is what squeue says next.
+            ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
+        time.sleep(POLL_S)
 
 
-def queued(by: str, wanted: Sequence[str]) -> list[str]:
-    """Return which jobs Slurm still has, found by an option of squeue's; all without an answer."""
-    if not wanted:
+def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
+    """Return why nothing is measured beside jobs of a campaign."""
+    return (
+        f"job {', '.join(jobs)} of a ReFrame that has died may still run, and nothing is "
+        f"measured beside it; end it and resume: make run RESUME={campaign.name}"
+    )
+
+
+def queued(names: Collection[str]) -> list[str]:
+    """Return the numbers of the jobs that Slurm has by these names; the names without an answer."""
+    if not names:
         return []
-    done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"{by}={','.join(wanted)}",
+    done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"--name={','.join(names)}",
                 "--format=%i"])  # fmt: skip
-    if done is None or (done.returncode and "Invalid job id" not in done.stderr):
-        return list(wanted)
+    if done is None or done.returncode:
+        return list(names)
     return done.stdout.split()
 
 

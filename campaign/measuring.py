@@ -227,11 +227,14 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
             if held.state.design:
                 # Before anything else is written: what passed until now is not of the budget.
                 held.add(Resumed())
-            end_leftovers(scheduler_of(ROOT, manifest.site), held)
+            end_leftovers(scheduler_of(ROOT, manifest.site), held, goes_on=True)
+            again = len(held.state.stopped_for)
             gone = held.resume()
             state = held.state
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
+    if again:
+        print(f"{again} launch(es) for which the campaign had stopped are measured again")
     if gone:
         print(
             f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "

@@ -41,10 +41,11 @@ class SiteIsBusy(CampaignError):
 
 
 @contextmanager
-def only_campaign(root: Path, site: str) -> Iterator[None]:
+def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[None]:
     """Hold the site for one campaign: two at once would measure each other.
 
     Where no scheduler keeps jobs apart, the whole machine is held: checkouts share its processors.
+    That is left out for whoever `has_machine` by another site.
     Raises SiteIsBusy where another campaign is measuring, and CampaignError for an unknown site.
     """
     scheduler = selection.site_data(root, site)["scheduler"]
@@ -56,7 +57,7 @@ def only_campaign(root: Path, site: str) -> Iterator[None]:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if scheduler == LOCAL:
+            if scheduler == LOCAL and not has_machine:
                 place = "this machine"
                 held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
         except LockHeld as holder:
@@ -164,16 +165,28 @@ def run_round(
     )
 
 
-def end_leftovers(scheduler: str, held: Schedule) -> int:
+def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
     """End what a ReFrame that has died left here and in the queue; return how many ended here.
 
-    Raises CampaignError where something does not end, and OSError where the campaign cannot be
-    written.
+    A job of a scheduler that is not asked here is told of where somebody `goes_on`, and starts
+    nothing if it has not begun yet; else that raises NotAsked. Raises CampaignError where
+    something does not end, and OSError where the campaign cannot be written.
     """
-    jobs = [one.job for one in held.state.launches.values() if one.in_flight and one.job]
+    jobs = held.jobs_in_flight()
     if scheduler == LOCAL:
-        return leftovers.end_all(held.campaign, known(jobs))
-    leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
+        return leftovers.end_all(held.campaign, known(list(jobs.values())))
+    try:
+        leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
+    except leftovers.NotAsked as left:
+        if not goes_on:
+            raise
+        held.give_up_in_flight()
+        print(
+            f"job {left.jobs} of {held.campaign.name}, whose ReFrame has died, may still run beside"
+            f" what is measured now: the scheduler {scheduler} is not asked here; if it has begun, "
+            "stop this, end the job and go on; if not, it will start nothing",
+            file=sys.stderr,
+        )
     return leftovers.end_all(held.campaign)
 
 
@@ -195,8 +208,10 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
             continue
         with ExitStack() as stack:
             try:
-                if manifest.site != site and not is_all_local(root, site, manifest.site):
-                    stack.enter_context(only_campaign(root, manifest.site))
+                if manifest.site != site:
+                    # Also where both are local: the lock of the machine may have been refused.
+                    has_machine = is_all_local(root, site, manifest.site)
+                    stack.enter_context(only_campaign(root, manifest.site, has_machine))
             except CampaignError:
                 # It is being measured, or its site is no longer there.
                 continue
@@ -224,7 +239,7 @@ def end_in_flight(root: Path, campaign: Path, site: str) -> int:
         # It cannot be told, or somebody measures it by hand, whom no lock keeps from that.
         return 0
     with held:
-        return end_leftovers(scheduler_of(root, site), book)
+        return end_leftovers(scheduler_of(root, site), book, goes_on=True)
 
 
 def scheduler_of(root: Path, site: str) -> str:

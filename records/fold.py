@@ -96,6 +96,9 @@ class State:
     #: The attempts at launches that failed or were lost last, one after the other, and for what.
     alike: str | None = None
     alike_of: tuple[ImageName, ...] = ()
+    alike_names: tuple[str, ...] = ()
+    #: What was recorded of those for which the campaign stopped, until it is to be measured again.
+    stopped_for: tuple[str, ...] = ()
     #: Of a campaign with a budget: how it decides, its waves, and why it measures nothing more.
     design: Design | None = None
     waves: list[Wave] = field(default_factory=list)
@@ -154,12 +157,12 @@ class State:
         return f"{len(self.alike_of)} launches in a row have ended alike: {self.alike}"
 
     def _count_alike(self, launch: LaunchState, cause: str | None) -> None:
-        if cause is not None and alike(cause, launch) == self.alike:
+        kind = None if cause is None else alike(cause, launch)
+        if kind != self.alike:
+            self.alike, self.alike_of, self.alike_names = kind, (), ()
+        if kind is not None:
             self.alike_of += (launch.planned.implementation,)
-        elif cause is None:
-            self.alike, self.alike_of = None, ()
-        else:
-            self.alike, self.alike_of = alike(cause, launch), (launch.planned.implementation,)
+            self.alike_names += (launch.name,)
 
     def recorded(self) -> int:
         """Return how many launches are recorded."""
@@ -177,6 +180,11 @@ class State:
             raise JournalError("the journal does not begin with a campaign")
         if isinstance(event, Stopped):
             self.stopped = event.cause
+            if self.circuit():
+                ended = dict.fromkeys((*self.stopped_for, *self.alike_names))
+                self.stopped_for = tuple(
+                    name for name in ended if self.launches[name].status == "recorded"
+                )
         elif isinstance(event, Reported):
             self.is_reported = True
         elif isinstance(event, Wave):
@@ -212,7 +220,7 @@ class State:
 
     def _resume(self) -> None:
         self.stopped = self.ended = self.alike = None
-        self.alike_of = ()
+        self.alike_of = self.alike_names = ()
         for launch in self.launches.values():
             launch.losses = 0
             if launch.status == "missing":
@@ -233,6 +241,7 @@ class State:
             self._need(launch, event, launch.status == "recorded")
             launch.status, launch.cause = "planned", event.cause
             launch.position = launch.outcome = None
+            self.stopped_for = tuple(name for name in self.stopped_for if name != launch.name)
         elif isinstance(event, Intended):
             next_one = event.attempt == launch.attempts + 1
             self._need(launch, event, launch.status == "planned" and next_one)

@@ -149,7 +149,10 @@ class NotStarted(Fact):
 
 
 class Gone(Fact):
-    """A launch that was recorded is no longer in the campaign's folder, and is measured again."""
+    """A launch that was recorded is measured again.
+
+    It is no longer in the campaign's folder, or was put aside there: the campaign stopped for it.
+    """
 
     kind: Literal["gone"] = "gone"
     launch: LaunchName

@@ -77,10 +77,14 @@ class Schedule:
     def resume(self) -> list[str]:
         """Go on with the campaign: settle it, and try again what was given up or is gone.
 
-        Returns the names of what is gone.
+        So is what the campaign was stopped for: what ended alike one after the other is no result
+        of what is compared. Returns the names of what is gone.
         """
         self.settle()
         gone = self.find_gone()
+        for name in self.state.stopped_for:
+            self._put_aside(self.state.launches[name])
+            self.add(Gone(launch=name, cause="the campaign was stopped for it, and gone on with"))
         self.add(Resumed())
         return gone
 
@@ -171,6 +175,23 @@ class Schedule:
                 names.append(self.job_name(one.name, one.attempts))
             names += [self.job_name(one.name, attempt) for attempt in one.unanswered]
         return names
+
+    def jobs_in_flight(self) -> dict[str, str]:
+        """Return what the scheduler calls the attempts that it has taken, by our names of them."""
+        return {
+            self.job_name(one.name, one.attempts): one.job
+            for one in self.state.launches.values()
+            if one.in_flight and one.job
+        }
+
+    def give_up_in_flight(self) -> None:
+        """Have no job start any more of an attempt whose end nobody knows.
+
+        Raises OSError where that cannot be written.
+        """
+        for one in self.state.launches.values():
+            if one.in_flight:
+                self._mark(one)
 
     def _mark(self, one: LaunchState) -> None:
         mark = self.mark_of(one.name, one.attempts)

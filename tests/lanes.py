@@ -162,15 +162,22 @@ def end_what_is_left(stay: Collection[int] = ()) -> list[str]:
     """End the processes that a lane has left, and those that these leave; return their names.
 
     A rank that looks for messages without rest would take a processor from the lanes that come.
-    Those that are to stay do.
+    Those that are to stay do, and those that we may not end.
     """
-    names = []
-    while left := children().difference(stay):
+    names, stays = [], set(stay)
+    while left := children() - stays:
         for child in left:
             with suppress(OSError):
                 state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-                names += [] if state == "Z" else [Path(f"/proc/{child}/comm").read_text().strip()]
-                os.kill(child, signal.SIGKILL)
+                if state != "Z":
+                    name = Path(f"/proc/{child}/comm").read_text().strip()
+                    try:
+                        os.kill(child, signal.SIGKILL)
+                    except PermissionError:
+                        names.append(f"{name} (process {child} may not be ended, and stays)")
+                        stays.add(child)
+                        continue
+                    names.append(name)
                 os.waitpid(child, 0)
     return names
 

@@ -77,12 +77,18 @@ assert lanes.end_what_is_left() == []
 stays = subprocess.Popen(["sleep", "600"])
 leave()
 assert lanes.end_what_is_left({stays.pid}) == ["sleep"] and stays.poll() is None
+kill = lanes.os.kill
+def refuse(*_): raise PermissionError
+lanes.os.kill = refuse
+said = f"sleep (process {stays.pid} may not be ended, and stays)"
+assert lanes.end_what_is_left() == [said] and stays.poll() is None
+lanes.os.kill = kill
 assert lanes.end_what_is_left() == ["sleep"]
 """
 
 
 def test_what_a_lane_has_left_is_ended() -> None:
-    subprocess.run([sys.executable, "-c", LEFT], cwd=PROJECT, check=True)
+    subprocess.run([sys.executable, "-c", LEFT], cwd=PROJECT, check=True, timeout=300)
 
 
 #: Leaves an orphan that ends, and itself ends when nothing of that is to be seen any more.

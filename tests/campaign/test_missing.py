@@ -131,7 +131,7 @@ def test_a_reframe_that_gets_nowhere_is_started_three_times(root: Path) -> None:
 
 
 def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(fold, "MOST_ALIKE", 4)
     path = new(root, {"outcome": "failed"})
@@ -141,9 +141,18 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     assert len((root / "starts").read_text()) == 1, "the second round was not begun"
     said = [one.sentence for one in read_campaign(path).problems]
     assert "stopped: 4 launches in a row have ended alike: it is made up" in said
-    resume(path)
+    before = {one.record.launch for one in read_campaign(path).launches}
+    assert len(before) == 4
+    assert resume(path)
+    assert_whole(path)
+    assert {one.record.outcome for one in read_campaign(path).launches} == {"sound"}
+    kept = {one.parent.name for one in (path / "launches").glob(".*.attempt1/launch.json")}
+    assert kept == {f".{name}.attempt1" for name in before}, "what had failed is kept aside"
+    said = "4 launch(es) for which the campaign had stopped are measured again"
+    assert said in capsys.readouterr().out
     state = schedule.state_of(path)
-    assert state and state.recorded() == ALL and state.stopped is None
+    assert state and state.stopped is None
+    assert not state.stopped_for, "the next RESUME leaves what is sound where it is"
 
 
 def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
@@ -375,6 +384,58 @@ def test_a_job_that_came_without_an_answer_is_ended_before_its_launch_is_tried_a
         [(one, attempts)] = [(one, one.attempts) for one in held.state.of(None) if one.unanswered]
         assert (one.unanswered, attempts) == ((1,), 2) and held.mark_of(one.name, 1).is_file()
     assert all(f"--name={name} " in line for line in (root / "asked").read_text().splitlines())
+
+
+def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machine(
+    root: Path, shared: Path
+) -> None:
+    shared.chmod(0o755)
+    live = new(root)
+    shutil.copytree(root / "site_configs" / "local", root / "site_configs" / "other")
+    facts = {**read_manifest(live).facts, "site": "other"}
+    files.write_json(live / "manifest.json", facts)
+    command = ["env", f"{leftovers.MARK}={live}", "sleep", "600"]
+    sleeping = subprocess.Popen(command, start_new_session=True)
+    try:
+        while not leftovers.running_for(live):
+            time.sleep(0.02)
+        with rounds.only_campaign(root, "other"), rounds.only_campaign(root, "local"):
+            rounds.end_leftovers_of_the_dead(root, "local")
+            assert sleeping.poll() is None
+        with rounds.only_campaign(root, "local"):
+            rounds.end_leftovers_of_the_dead(root, "local")
+        assert sleeping.wait(timeout=60) == -9
+    finally:
+        sleeping.kill()
+        sleeping.wait()
+
+
+def test_a_job_that_nobody_can_ask_about_is_told_of_and_blocks_nothing(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = root / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local\n", "scheduler: pbs\n"))
+    dead = new(root)
+    with schedule.held(dead) as held:
+        held.plan(1, planned(1, held))
+        name = planned(1, held)[0].launch
+        held.intend(name)
+        held.submitted(name, "18")
+        mark = held.mark_of(name, 1)
+        with pytest.raises(CampaignError, match="job 18 of a ReFrame that has died may still run"):
+            rounds.end_leftovers("pbs", held)
+        assert not mark.exists()
+    sentence = f"job 18 of {dead.name}, whose ReFrame has died, may still run beside what is "
+    capsys.readouterr()
+    rounds.end_leftovers_of_the_dead(root, "local")
+    assert sentence in capsys.readouterr().err
+    assert mark.is_file(), "a job that has not begun yet starts nothing"
+    mark.unlink()
+    assert resume(dead)
+    assert sentence in capsys.readouterr().err and mark.is_file()
+    assert_whole(dead)
+    rounds.end_leftovers_of_the_dead(root, "local")
+    assert sentence not in capsys.readouterr().err
 
 
 def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:
