@@ -15,8 +15,9 @@ class Headline:
     """In how many series an implementation is what against the base.
 
     A series is a cell that a round has of both; groups are in none of the counts. `unjudged` ones,
-    which are oversubscribed, are not among the `series`. `margins` are those of the equivalent
-    ones, as shares. `outlook` is None where nothing can be said of any open series.
+    which are oversubscribed, are not among the `series`, nor are those `without_pairs`, of which
+    no round has both. `margins` are those of the equivalent ones, as shares. `outlook` is None
+    where nothing can be said of any open series.
     """
 
     implementation: str
@@ -28,11 +29,22 @@ class Headline:
     margins: tuple[float, ...]
     open: int
     unjudged: int
+    without_pairs: int
     outlook: OpenCells | None
 
     @property
     def sentence(self) -> str:
         """Return it in words."""
+        left_out = "".join(
+            f"; {count} {why}"
+            for count, why in (
+                (self.unjudged, "not judged (oversubscribed)"),
+                (self.without_pairs, "measured in no round together with the base"),
+            )
+            if count
+        )
+        if not self.series:
+            return f"Nothing is known of {self.implementation} against {self.base}{left_out}."
         said = (
             f"{self.implementation} is faster than {self.base} in {self.faster} of {self.series} "
             f"series, slower in {self.slower}"
@@ -43,9 +55,7 @@ class Headline:
         said += f"; {self.open} open" if self.open else ""
         if self.open and self.outlook:
             said += f": {', '.join(in_words(self.outlook))}"
-        if self.unjudged:
-            said += f"; {self.unjudged} not judged (oversubscribed)"
-        return f"{said}."
+        return f"{said}{left_out}."
 
 
 def in_words(outlook: OpenCells) -> list[str]:
@@ -70,7 +80,7 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
     for name in comparison.implementations:
         verdicts = [cell.verdicts[name] for cell in comparison.cells if name in cell.verdicts]
         judged = [one for one in verdicts if not one.unjudged and one.ratio.pairs]
-        if not judged:
+        if not verdicts:
             continue
         different = [one for one in judged if one.is_different]
         equivalent = [one for one in judged if one.is_equivalent]
@@ -87,6 +97,7 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
                 margins=tuple(sorted({one.margin for one in equivalent})),
                 open=sum(map(is_open, judged)),
                 unjudged=sum(bool(one.unjudged) for one in verdicts),
+                without_pairs=sum(not one.unjudged and not one.ratio.pairs for one in verdicts),
                 outlook=outlook if outlook.soon or outlook.unlikely else None,
             )
         )

@@ -1,6 +1,7 @@
 """Ratios of many curves in one picture: a row for each curve, a column for each message size.
 
-Colours are those of verdicts: at a size of a cell without a shown difference there is none.
+Colours and signs are those of verdicts: at a size of a cell without a shown difference there is
+none, nor at one whose ratio points the other way than the difference that is shown.
 """
 
 from __future__ import annotations
@@ -34,20 +35,22 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The ratios of an implementation to the base; `full` is the factor of the full colour."""
+    """The ratios of an implementation to the base; `full` is the factor of the full colour.
+
+    `left` is how many curves have no row, those that differ least.
+    """
 
     implementation: str
     sizes: Markup
     rows: list[HeatRow]
     full: float
+    left: int
 
 
 def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> list[HeatMap]:
     """Return a picture for each implementation but the base, as long as a table is at most."""
-    of_curves = foremost(
-        list(cells_of_curves(comparison, experiment).values()),
-        lambda cells: max(cells, key=difference),
-    )
+    every = list(cells_of_curves(comparison, experiment).values())
+    of_curves = foremost(every, lambda cells: max(cells, key=difference))
     found = []
     for other in comparison.implementations:
         if other == comparison.base:
@@ -77,6 +80,7 @@ def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> l
                 for cells, points in rows
             ],
             math.exp(full),
+            len(every) - len(of_curves),
         ))  # fmt: skip
     return found
 
@@ -116,8 +120,13 @@ def rectangle(
     left: float, width: float, size: int, ratio: float, verdict: Verdict, full: float,
     with_number: bool,
 ) -> str:  # fmt: skip
-    """Return the rectangle of a size; its colour has a direction where a difference is shown."""
-    way = ("faster" if ratio > 1 else "slower") if verdict.is_different else "no"
+    """Return the rectangle of a size, which has colour and sign where a difference is shown.
+
+    Of the whole range one is shown, and not of each size: where the ratio at a size points the
+    other way, nothing is shown there.
+    """
+    is_shown = verdict.is_different and math.log(ratio) * math.log(verdict.ratio.value) > 0
+    way = ("faster" if ratio > 1 else "slower") if is_shown else "no"
     share = abs(math.log(ratio)) / full
     said = (
         f"{verdict.implementation}, {size} bytes: ratio {ratio:.3f}; of its range of sizes: "
@@ -125,7 +134,7 @@ def rectangle(
     )
     number = (
         f'<text class="inside" x="{left + width / 2:.2f}%" y="15" text-anchor="middle">'
-        f"{sign_of(verdict) if verdict.is_different else ''}{ratio:.2f}</text>"
+        f"{sign_of(verdict) if is_shown else ''}{ratio:.2f}</text>"
         if with_number
         else ""
     )

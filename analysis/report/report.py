@@ -228,5 +228,5 @@ def forest_of_cells(cells: list[Cell]) -> Forest[Cell] | None:
     """Return the picture of cells that have no message sizes; None where they do."""
     if any(size > 0 for cell in cells for size in cell.message_sizes()):
         return None
-    most = foremost(cells, lambda cell: cell)
-    return forest([(cell, one) for cell in most for one in cell.verdicts.values()])
+    every = [(cell, one) for cell in cells for one in cell.verdicts.values()]
+    return forest(foremost(every, lambda row: row[0]))

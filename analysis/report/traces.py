@@ -36,11 +36,15 @@ class Traces(TraceList):
         parts = (f"{name.replace('_', ' ')}: {words}" for name, words in PARTS.items())
         return self.cell(cell, *parts, "2003: Kearns 2003, Table 9")
 
-    def group(self, group: Group) -> str:
-        """Return the id of the entry for the ratios over a group of cells."""
-        return self.cells(
-            group.name, group.cells, "over a group, in each round the mean of its cells' logarithms"
-        )
+    def group(self, group: Group, implementation: str = "") -> str:
+        """Return the id of the entry for the ratios over a group of cells.
+
+        Of an implementation they are those that its verdict is over, where that is not all.
+        """
+        cells = group.judged(implementation) if implementation else group.cells
+        title = group.name if len(cells) == len(group.cells) else f"{group.name}, {implementation}"
+        formula = "over a group, in each round the mean of its cells' logarithms"
+        return self.cells(title, cells or group.cells, formula)
 
     def cells(self, title: str, cells: list[Cell], *formulas: str) -> str:
         """Return the id of the entry for numbers of several cells of an experiment."""

@@ -158,3 +158,20 @@ def test_the_headline_stands_at_the_top_of_the_report(tmp_path: Path) -> None:
     alone = Synthetic(tmp_path / "alone", {"alpha-1.0": TWICE["alpha-1.0"]}, pairs=["Send/Recv"])
     page = write_report(alone.write(), None, tmp_path / "a.html").read_text()
     assert " is faster than " not in page
+
+
+def test_where_nothing_could_be_judged_the_answer_says_why(tmp_path: Path) -> None:
+    path = Synthetic(tmp_path / "campaign", TWICE, pairs=["Send/Recv"]).write()
+    for file in path.glob("launches/*/launch.json"):
+        file.write_text(json.dumps({**json.loads(file.read_text()), "oversubscribed": True}))
+    comparison = compare(read_campaign(path))
+    [one] = headlines(comparison)
+    assert one.series == 0 < one.unjudged
+    assert one.sentence == (
+        f"Nothing is known of beta-2.0 against alpha-1.0; {one.unjudged} not judged "
+        "(oversubscribed)."
+    )
+    assert ending(comparison)[0] == one.sentence
+    page = write_report(path, None, tmp_path / "r.html").read_text()
+    assert one.sentence in page and "fewer than two implementations" not in page
+    assert "No group could be judged" in page

@@ -115,15 +115,33 @@ def test_differences_are_the_largest_first(sample: Comparison) -> None:
 
 
 def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
+    """Colour and sign say what is shown, of every size that points the same way."""
     ratios = RatioCurves(sample.base)
-    for experiment, way in (("PointToPoint", "no"), ("Collectives", "faster")):
-        [picture] = heat_maps(sample, experiment, ratios)
-        for row in picture.rows:
-            points = [p for cell in row.cells for p in ratios.of(cell, picture.implementation)]
-            assert row.drawing.count("<rect") == len(points) > 2
-            assert set(re.findall(r'class="value (\w+)"', row.drawing)) == {way}
-            for point in points:
-                assert f", {point.message_bytes} bytes: ratio {point.ratio:.3f};" in row.drawing
+    seen = set()
+    for experiment in dict.fromkeys(cell.experiment for cell in sample.cells):
+        for picture in heat_maps(sample, experiment, ratios):
+            for row in picture.rows:
+                points = {
+                    point.message_bytes: (point.ratio, cell.verdicts[picture.implementation])
+                    for cell in row.cells
+                    for point in ratios.of(cell, picture.implementation)
+                }
+                drawn = re.findall(
+                    r'class="value (\w+)"><title>[^<]*?, (\d+) bytes: ratio ([\d.]+);[^<]*</title>'
+                    r"<rect[^>]*>(?:<text[^>]*>(\D?)[\d.]+</text>)?",
+                    row.drawing,
+                )
+                assert len(drawn) == len(points) > 2
+                for way, size, number, sign in drawn:
+                    ratio, verdict = points[int(size)]
+                    assert number == f"{ratio:.3f}"
+                    if verdict.is_different and (ratio > 1) == (verdict.ratio.value > 1):
+                        assert way == verdict.words.split()[0]
+                        assert sign in ("", sign_of(verdict))
+                    else:
+                        assert (way, sign) == ("no", "")
+                    seen.add((way, verdict.is_different, sign != ""))
+    assert {("faster", True, True), ("no", True, False), ("no", False, False)} <= seen
     assert heat_maps(sample, "Linpack", ratios) == []
 
 

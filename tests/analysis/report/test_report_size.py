@@ -85,3 +85,16 @@ def test_a_report_that_is_too_large_has_fewer_figures(
         assert rows[0] == rows[1] > 20
         assert len(smaller.encode()) <= most or not files
     assert rendered == ["report.html"] * 4
+
+
+def test_rows_that_have_no_place_are_on_pages_with_their_verdicts(tmp_path: Path) -> None:
+    """Of an experiment without message sizes, whose rows have verdicts and medians."""
+    truths = {f"mpi{number}-1.0": TWICE["alpha-1.0"] for number in range(52)}
+    path = write_report(Synthetic(tmp_path / "c", truths, pairs=[], rounds=2).write(), None, None)
+    text = path.read_text()
+    assert f"{MOST_ROWS} of 104 rows, those that differ most first: all" in text
+    assert f"{MOST_ROWS} of 102 comparisons, those that differ most first" in text
+    for name in ("ratios-Linpack", "medians-Linpack"):
+        assert f'href="report-{name}.html"' in text
+        assert (path.parent / f"report-{name}.html").is_file()
+    assert "no difference shown" in (path.parent / "report-ratios-Linpack.html").read_text()
