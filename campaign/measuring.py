@@ -330,8 +330,10 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
         return manifest
     manifest = as_decided(manifest, state)
     session.progress.rounds = manifest.rounds
+    entered = {one.round for one in manifest.rounds_done}
     for number in [one.round for wave in state.waves for one in wave.rounds]:
-        if not state.is_settled(number):
+        # One that a kill left without its entry has it made, so that what failed in it counts.
+        if not state.is_settled(number) or number not in entered:
             entry = run_round(ROOT, campaign, manifest, number, session.progress, session)
             manifest = with_round(manifest, entry)
             write_manifest(campaign, manifest)

@@ -20,6 +20,7 @@ from records import schedule
 from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
+from records.launch import read_records
 from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.processes import known
@@ -100,8 +101,10 @@ def run_round(
     if state:
         before = state.recorded()
     began, began_utc = time.monotonic(), folder.utc_now()
-    vain = 0
-    while True:
+    code = vain = 0
+    # Of a round that is settled only the entry may be missing, and ReFrame has nothing to do.
+    is_settled = state is not None and state.is_settled(number)
+    while not is_settled:
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = session.measure(number)
         with schedule.held(campaign) as held:
@@ -148,16 +151,21 @@ def run_round(
                     f"{resume_command(campaign, manifest)}"
                 )
         progress.say(f"{sentence}; it is started again for them")
+    assert state is not None
     if not state.recorded():
         causes = [f" ({one.cause})" for one in state.of(number) if one.cause]
         raise CampaignError(
             f"round {number} measured nothing{''.join(causes[:1])}; ReFrame's messages are in "
             f"{log_of(campaign, number)}"
         )
+    wall_s = time.monotonic() - began
+    if is_settled:
+        # At least as long as its launches, which is all that is known of it.
+        wall_s = sum(one.wall_s or 0.0 for one in read_records(campaign) if one.round == number)
     return RoundDone(
         round=number,
         started_utc=began_utc,
-        wall_s=time.monotonic() - began,
+        wall_s=wall_s,
         launches=state.recorded() - before,
         load_average=os.getloadavg()[0],
         # Also of what failed before a RESUME, which this ReFrame did not measure.

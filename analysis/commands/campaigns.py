@@ -28,10 +28,10 @@ BaseOption = Annotated[
 PagerOption = Annotated[bool, typer.Option(help="page output that is longer than the screen")]
 
 
-def fail(sentence: str) -> NoReturn:
-    """Print a sentence and end with 1."""
+def fail(sentence: str, code: int = 1) -> NoReturn:
+    """Print a sentence and end with a code."""
     print(f"analysis: {sentence}", file=sys.stderr)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
 
 
 def folder_of(name: str) -> Path:

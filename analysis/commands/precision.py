@@ -72,7 +72,10 @@ def spread(
 
 @app.command()
 def replay(campaign: CampaignArgument) -> None:
-    """Decide anew what a campaign with a budget measured, from its launches; 1 where it differs."""
+    """Decide anew what a campaign with a budget measured, from its launches.
+
+    Ends with 1 where it differs, with 2 where launches were measured again since.
+    """
     from analysis.precision.waves import replayed, sentence_of
     from records.base import CampaignError
     from records.journal import read_journal
@@ -86,8 +89,20 @@ def replay(campaign: CampaignArgument) -> None:
     except CampaignError as error:
         fail(str(error))
     for one in decisions:
-        print(f"{sentence_of(one.recorded)}: {'agrees' if one.agrees else 'DIFFERS'}")
-        if not one.agrees:
+        if one.agrees:
+            word = "agrees"
+        elif one.replaced:
+            word = f"cannot be replayed: {one.replaced} was measured again later"
+        else:
+            word = "DIFFERS"
+        print(f"{sentence_of(one.recorded)}: {word}")
+        if word == "DIFFERS":
             print(f"  the launches give: {sentence_of(one.again)}")
-    if wrong := sum(not one.agrees for one in decisions):
+    if wrong := sum(not one.agrees and not one.replaced for one in decisions):
         fail(f"{wrong} of {len(decisions)} decisions are not what the launches give")
+    if unknown := sum(not one.agrees for one in decisions):
+        fail(
+            f"{unknown} of {len(decisions)} decisions cannot be replayed, since launches that they "
+            "rested on were measured again",
+            code=2,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -137,19 +137,36 @@ class Comparison:
         return [cell for cell in self.cells if cell.experiment == name]
 
 
-def log_ratios(of: Values, base: Values, sign: int) -> dict[int, float]:
+def log_ratios(
+    of: Values, base: Values, sign: int, finished: Mapping[int, str] | None = None
+) -> dict[int, float]:
     """Return each paired round's logarithm of the ratio, averaged over the sizes both have.
 
-    The values are at sizes that were asked for: over sizes that a result chose (`--refine`) each
-    round's average would be of other ones.
+    They are in the order of rounds, or in that in which these were `finished`. The values are at
+    sizes that were asked for: over sizes that a result chose (`--refine`) each round's average
+    would be of other ones.
     """
     ratios = {}
-    for number in sorted(of.keys() & base.keys()):
+    order = finished or {}
+    for number in sorted(of.keys() & base.keys(), key=lambda one: (order.get(one, ""), one)):
         sizes = sorted(of[number].keys() & base[number].keys())
         if sizes:
             logs = [sign * math.log(of[number][size] / base[number][size]) for size in sizes]
             ratios[number] = sum(logs) / len(logs)
     return ratios
+
+
+def finished_utc(campaign: Campaign) -> dict[str, dict[int, str]]:
+    """Return when the last launch of each block ended, by cell and round.
+
+    Looks are at the first blocks in this order: a block that was filled later, as by a RESUME, does
+    not change what was seen before it.
+    """
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for launch in campaign.launches:
+        rounds, number = found[launch.record.cell], launch.record.round
+        rounds[number] = max(rounds.get(number, ""), launch.record.ended_utc)
+    return found
 
 
 def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
@@ -160,7 +177,8 @@ def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     if not of_cells:
         return []
     rounds = set.intersection(*(set(ratios) for ratios in of_cells))
-    return [sum(ratios[n] for ratios in of_cells) / len(of_cells) for n in sorted(rounds)]
+    # In the order that the series of a launch have in common.
+    return [sum(of[n] for of in of_cells) / len(of_cells) for n in of_cells[0] if n in rounds]
 
 
 OVERSUBSCRIBED = "oversubscribed"
@@ -394,14 +412,16 @@ def uncorrected(
 ) -> Comparison:
     """Return the comparison of implementations with a base, whose verdicts make no claims yet."""
     cells, looks = [], looks_of(campaign.manifest)
+    finished = finished_utc(campaign) if looks else {}
     for found in data:
         rounds, record = found.values, found.launch.record
         if not rounds:
             continue
         sign = direction(record.experiment)
         margin = margin_in(campaign.manifest, record.experiment)
+        order = finished.get(record.cell)
         logarithms = {
-            other: log_ratios(rounds[other], rounds.get(chosen, {}), sign)
+            other: log_ratios(rounds[other], rounds.get(chosen, {}), sign, order)
             for other in rounds
             if other != chosen and other in others
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -29,9 +29,11 @@ from records.fold import State, fold
 from records.journal import (
     Ended,
     Entry,
+    Gone,
     Intended,
     Recorded,
     Resumed,
+    SessionBegan,
     Submitted,
     Wave,
     WaveRound,
@@ -62,14 +64,18 @@ def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
     """Return how long a block of each cell takes: the mean over its blocks that are recorded.
 
     A launch takes as long as it is in flight, and what comes between it and the next one in the
-    mean.
+    mean. One in flight while somebody went on with the campaign has no duration, and a cell without
+    any takes as long as the others do in the mean.
     """
     began: dict[str, float] = {}
     took: dict[str, float] = {}
     gaps = []
     last: float | None = None
+    boot = None
     for entry in entries:
         event = entry.event
+        if isinstance(event, Resumed | SessionBegan) or entry.boot != boot:
+            began, last, boot = {}, None, entry.boot
         if isinstance(event, Intended):
             began[event.launch] = entry.monotonic_s
             if last is not None:
@@ -86,13 +92,46 @@ def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
     for name, seconds in took.items():
         one = state.launches[name]
         blocks[one.planned.cell][one.round] += seconds + gap
-    return {cell: fmean(of.values()) for cell, of in blocks.items()}
+    known = {cell: fmean(of.values()) for cell, of in blocks.items()}
+    if not known:
+        return {}
+    cells = dict.fromkeys(one.planned.cell for one in state.of(None))
+    return {cell: known.get(cell, fmean(known.values())) for cell in cells}
 
 
-def open_series(comparison: Comparison) -> list[OpenSeries]:
+def without_blocks(state: State, base: str) -> set[tuple[str, str]]:
+    """Return the cells and implementations to which the last wave that had them brought nothing.
+
+    No round of it has sound launches of the base and of the implementation: what fails time and
+    again would take all that is left of a budget.
+    """
+    found = set()
+    last: dict[str, Wave] = {}
+    for wave in state.waves:
+        last |= {cell: wave for one in wave.rounds for cell in one.cells or ()}
+    for cell, wave in last.items():
+        numbers = [one.round for one in wave.rounds if cell in (one.cells or ())]
+        if not all(state.is_settled(number) for number in numbers):
+            continue
+        sound: dict[str, set[int]] = defaultdict(set)
+        names = set()
+        for number in numbers:
+            for one in state.of(number):
+                if one.planned.cell == cell:
+                    names.add(one.planned.implementation)
+                    if one.outcome == "sound":
+                        sound[one.planned.implementation].add(number)
+        found |= {(cell, name) for name in names if not sound[name] & sound[base]}
+    return found
+
+
+def open_series(
+    comparison: Comparison, leave_out: Collection[tuple[str, str]] = ()
+) -> list[OpenSeries]:
     """Return the series that are neither shown to differ nor to be equivalent, and may yet be.
 
     Oversubscribed ones are judged by nobody, and one below two blocks says nothing of its spread.
+    `leave_out` are cells and implementations.
     """
     found = []
     for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):
@@ -108,7 +147,7 @@ def open_series(comparison: Comparison) -> list[OpenSeries]:
             for other, verdict in sorted(cell.verdicts.items()):
                 logarithms = list(cell.log_ratios[other].values())
                 decided = verdict.unjudged or verdict.is_different or verdict.is_equivalent
-                if decided or len(logarithms) < 2:
+                if decided or len(logarithms) < 2 or (cell_name(cell), other) in leave_out:
                     continue
                 found.append(
                     OpenSeries(
@@ -150,8 +189,9 @@ def decide(
             return wave_of_all("uniform", 1, a_round)
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
-    return chosen(design, open_series(comparison), block_seconds(entries, state), spent, number,
-                  after)  # fmt: skip
+    series = open_series(comparison, without_blocks(state, comparison.base))
+    return chosen(design, series, block_seconds(entries, state), spent, number, after,
+                  len(open_series(comparison)))  # fmt: skip
 
 
 def is_enough(design: Design, round_s: float) -> bool:
@@ -166,22 +206,28 @@ def is_uniform(state: State, number: int | None = None) -> bool:
     """
     if len(state.waves) > 1:
         return state.waves[1].why == "uniform"
-    return number is not None or (state.ended is not None and bool(state.waves))
+    if number is not None:
+        return True
+    has_ended = state.ended is not None and state.ended.why != "interrupted"
+    return has_ended and bool(state.waves)
 
 
 def chosen(
     design: Design, series: Sequence[OpenSeries], seconds: dict[str, float], spent: float,
-    number: int, after: int,
+    number: int, after: int, count: int,
 ) -> Decision:  # fmt: skip
-    """Return the wave of the best checks, or why there is none."""
+    """Return the wave of the best checks, or why there is none.
+
+    `count` is how many series are open, also of those that are not measured any more.
+    """
     looks = Looks(tuple(design.looks), tuple(design.shares))
     left = design.budget_s - spent
     known = [one for one in series if seconds.get(one.check)]
     ranked = scores(known, seconds, looks, left)
     best = next_wave(ranked, left, design.wave_s)
     if not best:
-        return Ended(why=why_none(known, series, seconds, looks, left), spent_s=spent,
-                     open_series=len(series))  # fmt: skip
+        return Ended(why=why_none(known, count, seconds, looks, left), spent_s=spent,
+                     open_series=count)  # fmt: skip
     most = max(score.blocks for score in best)
     rounds = tuple(
         WaveRound(
@@ -201,11 +247,10 @@ def chosen(
 
 
 def why_none(
-    known: Sequence[OpenSeries], series: Sequence[OpenSeries], seconds: dict[str, float],
-    looks: Looks, left: float,
+    known: Sequence[OpenSeries], count: int, seconds: dict[str, float], looks: Looks, left: float
 ) -> Literal["budget", "decided", "hopeless"]:  # fmt: skip
     """Return why nothing more is measured."""
-    if not series:
+    if not count:
         return "decided"
     blocks: dict[str, int] = {}
     for one in known:
@@ -226,10 +271,15 @@ def part_of(campaign: Campaign, state: State) -> Campaign:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A decision of a journal, and what the same journal and launches give before it."""
+    """A decision of a journal, and what the same journal and launches give before it.
+
+    `replaced` is a launch that it was decided by and that is no longer there, since it was measured
+    again: what it gave is not known any more.
+    """
 
     recorded: Decision
     again: Decision
+    replaced: str | None = None
 
     @property
     def agrees(self) -> bool:
@@ -280,8 +330,13 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
         if isinstance(event, Ended) and event.why == "interrupted":
             continue
         before = entries[:place]
-        part = part_of(campaign, fold(one.event for one in before))
-        yield Replayed(event, decide(design, before, partial(compare, part)))
+        then = fold(one.event for one in before)
+        gone = [one.event.launch for one in entries[place:] if isinstance(one.event, Gone)]
+        replaced = [
+            name for name in gone if (had := then.launches.get(name)) and had.status == "recorded"
+        ]
+        again = decide(design, before, partial(compare, part_of(campaign, then)))
+        yield Replayed(event, again, replaced[0] if replaced else None)
 
 
 def declared(budget_s: float, seed: int) -> Design:

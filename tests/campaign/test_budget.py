@@ -20,8 +20,18 @@ from records import schedule
 from records.base import CampaignError
 from records.campaign import read_campaign, unmeasured
 from records.fold import State
-from records.journal import Ended, Entry, SessionBegan, Wave, read_journal
-from records.manifest import Design, RoundDone, read_manifest
+from records.journal import (
+    Ended,
+    Entry,
+    Gone,
+    Intended,
+    Recorded,
+    Resumed,
+    SessionBegan,
+    Wave,
+    read_journal,
+)
+from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
 CLEAR, OPEN = DIFFERENCE
@@ -127,6 +137,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     [left_out] = [one for one in unmeasured(path, read_manifest(path)) if "budget" in one.sentence]
     assert "RESUME measures what is still open" in left_out.sentence
     assert any(one.in_flight for one in cut.of(None))
+    assert all(one.agrees for one in replays(path))
     with monkeypatch.context() as patch:
         # Nobody goes on with it for a long time, which is none of its budget.
         late = time.monotonic() + 1e5
@@ -159,6 +170,64 @@ def test_a_reframe_that_dies_in_a_wave_is_started_again_for_it(played: Path) -> 
     assert measure(path)
     assert blocks(state_of(path)) == {CLEAR: 3, OPEN: LAST}
     assert all(one.agrees for one in replays(path))
+
+
+def test_a_cell_that_fails_from_some_block_on_does_not_take_the_budget(played: Path) -> None:
+    path = new(played, "1000s", {}, {}, {}, *[{"outcome": "failed"}] * 20)
+    assert not measure(path)
+    state = state_of(path)
+    assert state.ended and (state.ended.why, state.ended.open_series) == ("hopeless", 1)
+    assert [wave.why for wave in state.waves] == ["begin", "begin", "chosen"]
+    assert all(one.agrees for one in replays(path))
+
+
+def test_what_failed_in_a_round_counts_though_a_kill_left_it_without_entry(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(played, "1000s", {"outcome": "failed"})
+    written = measuring.write_manifest
+
+    def died(campaign: Path, manifest: Manifest) -> None:
+        if manifest.rounds_done:
+            raise KeyboardInterrupt
+        written(campaign, manifest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "write_manifest", died)
+        with pytest.raises(KeyboardInterrupt):
+            measure(path)
+    assert state_of(path).is_settled(1) and not read_manifest(path).rounds_done
+    assert not measuring.measure(*measuring.old_campaign(asked("--resume", path.name)))
+    [first] = [one for one in read_manifest(path).rounds_done if one.round == 1]
+    assert first.reframe_exit_code and first.wall_s > 0
+
+
+def test_what_passed_before_a_resume_is_no_time_of_a_launch(played: Path) -> None:
+    path = new(played, "1000s")
+    measure(path)
+    entries, state = entries_of(path), state_of(path)
+    before = waves.block_seconds(entries, state)
+    place = next(i for i, entry in enumerate(entries) if isinstance(entry.event, Recorded))
+    late = [one.model_copy(update={"monotonic_s": one.monotonic_s + 1e5})
+            for one in entries[place:]]  # fmt: skip
+    resumed = late[0].model_copy(update={"event": Resumed()})
+    after = waves.block_seconds([*entries[:place], resumed, *late], state)
+    assert before.keys() == after.keys() and max(after.values()) < 1e3
+    # Of a cell of which no duration is known, it is that of the others.
+    known = [one for one in entries if not (isinstance(one.event, Recorded | Intended)
+             and state.launches[one.event.launch].planned.cell == OPEN)]  # fmt: skip
+    some = waves.block_seconds(known, state)
+    assert some[OPEN] == some[CLEAR] > 0
+
+
+def test_a_decision_by_a_launch_that_was_measured_again_is_not_called_wrong(played: Path) -> None:
+    path = new(played, "1000s")
+    measure(path)
+    entries, campaign = entries_of(path), read_campaign(path)
+    [first, *_] = [one.record.launch for one in campaign.launches if one.record.cell == OPEN]
+    gone = entries[-1].model_copy(update={"event": Gone(launch=first, cause="it was deleted")})
+    found = list(waves.replayed(campaign, [*entries, gone]))
+    assert [one.replaced for one in found] == [None, *[first] * (len(found) - 1)]
 
 
 def test_what_the_launches_do_not_say_is_found_by_replay(played: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison.answer import sentences_of
-from analysis.comparison.compare import Group, compare, enough_rounds
+from analysis.comparison.compare import Group, compare, enough_rounds, log_ratios, over_cells
 from analysis.comparison.ranking import ranked
 from analysis.comparison.tables import contradicts, group_table, median_size, side_by_side
 from analysis.history.tables import group_sentences
@@ -139,3 +139,18 @@ def test_medians_are_at_a_size_that_both_have(tmp_path: Path) -> None:
     assert median_size(cell) == 1800
     cell.estimates["beta-2.0"].clear()
     assert median_size(cell) is None and not contradicts(cell, "beta-2.0")
+
+
+def test_blocks_are_in_the_order_in_which_they_were_finished() -> None:
+    """A look at the first two is the same before and after a RESUME fills the second round."""
+    base = {number: {0: 1.0} for number in (1, 2, 3)}
+    of = {1: {0: 2.0}, 2: {0: 8.0}, 3: {0: 4.0}}
+    assert list(log_ratios(of, base, 1)) == [1, 2, 3]
+    finished = {1: "2026-01-01T00:00:01.000Z", 3: "2026-01-01T00:00:03.000Z",
+                2: "2026-01-01T00:00:09.000Z"}  # fmt: skip
+    ordered = log_ratios(of, base, 1, finished)
+    assert list(ordered) == [1, 3, 2]
+    assert over_cells([ordered, log_ratios(of, base, 1, finished)])[:2] == [
+        math.log(2),
+        math.log(4),
+    ]
