@@ -30,7 +30,7 @@ from records.journal import (
     Submitted,
     Wave,
 )
-from records.manifest import Design, ImageName
+from records.manifest import Design
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
@@ -95,7 +95,6 @@ class State:
     stopped: str | None = None
     #: The attempts at launches that failed or were lost last, one after the other, and for what.
     alike: str | None = None
-    alike_of: tuple[ImageName, ...] = ()
     alike_names: tuple[str, ...] = ()
     #: What was recorded of those for which the campaign stopped, until it is to be measured again.
     stopped_for: tuple[str, ...] = ()
@@ -152,16 +151,16 @@ class State:
         What only one of several implementations fails of is a result, and stops nothing.
         """
         known = {one.planned.implementation for one in self.launches.values()}
-        if len(self.alike_of) < MOST_ALIKE or len(set(self.alike_of)) < min(2, len(known)):
+        failing = {self.launches[name].planned.implementation for name in self.alike_names}
+        if len(self.alike_names) < MOST_ALIKE or len(failing) < min(2, len(known)):
             return None
-        return f"{len(self.alike_of)} launches in a row have ended alike: {self.alike}"
+        return f"{len(self.alike_names)} launches in a row have ended alike: {self.alike}"
 
     def _count_alike(self, launch: LaunchState, cause: str | None) -> None:
         kind = None if cause is None else alike(cause, launch)
         if kind != self.alike:
-            self.alike, self.alike_of, self.alike_names = kind, (), ()
+            self.alike, self.alike_names = kind, ()
         if kind is not None:
-            self.alike_of += (launch.planned.implementation,)
             self.alike_names += (launch.name,)
 
     def recorded(self) -> int:
@@ -220,7 +219,7 @@ class State:
 
     def _resume(self) -> None:
         self.stopped = self.ended = self.alike = None
-        self.alike_of = self.alike_names = ()
+        self.alike_names = ()
         for launch in self.launches.values():
             launch.losses = 0
             if launch.status == "missing":

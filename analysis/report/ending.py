@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import textwrap
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from analysis.comparison.metrics import metrics
 from analysis.comparison.stolen_time import stolen_time
 from analysis.comparison.verdict import Verdict
 from analysis.precision.outlook import OpenCells, open_cells
+from analysis.report.differences import distance
 from analysis.report.headline import headlines
 from analysis.tables.units import about, prefixed, within
 from inference.outlook import FARTHEST
@@ -78,7 +78,7 @@ def differences(comparison: Comparison) -> list[tuple[str, Verdict]]:
         if one.cells > 1
     ]
     shown = [(name, one) for name, one in every if one.is_different]
-    return sorted(shown, key=lambda pair: -abs(math.log(pair[1].ratio.value)))
+    return sorted(shown, key=lambda pair: -distance(pair[1]))
 
 
 def difference_lines(comparison: Comparison, room: int) -> list[str]:
