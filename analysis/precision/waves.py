@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -125,13 +125,11 @@ def without_blocks(state: State, base: str) -> set[tuple[str, str]]:
     return found
 
 
-def open_series(
-    comparison: Comparison, leave_out: Collection[tuple[str, str]] = ()
-) -> list[OpenSeries]:
+def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
     """Return the series that are neither shown to differ nor to be equivalent, and may yet be.
 
-    Oversubscribed ones are judged by nobody, and one below two blocks says nothing of its spread.
-    `leave_out` are cells and implementations.
+    Each comes with its implementation. Oversubscribed ones are judged by nobody, and one below two
+    blocks says nothing of its spread.
     """
     found = []
     for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):
@@ -147,14 +145,13 @@ def open_series(
             for other, verdict in sorted(cell.verdicts.items()):
                 logarithms = list(cell.log_ratios[other].values())
                 decided = verdict.unjudged or verdict.is_different or verdict.is_equivalent
-                if decided or len(logarithms) < 2 or (cell_name(cell), other) in leave_out:
+                if decided or len(logarithms) < 2:
                     continue
-                found.append(
-                    OpenSeries(
-                        cell_name(cell), experiment, len(logarithms), fmean(logarithms),
-                        variance(logarithms), verdict.margin, *levels,
-                    )
+                one = OpenSeries(
+                    cell_name(cell), experiment, len(logarithms), fmean(logarithms),
+                    variance(logarithms), verdict.margin, *levels,
                 )  # fmt: skip
+                found.append((other, one))
     return found
 
 
@@ -189,9 +186,10 @@ def decide(
             return wave_of_all("uniform", 1, a_round)
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
-    series = open_series(comparison, without_blocks(state, comparison.base))
-    return chosen(design, series, block_seconds(entries, state), spent, number, after,
-                  len(open_series(comparison)))  # fmt: skip
+    every = open_series(comparison)
+    in_vain = without_blocks(state, comparison.base)
+    series = [one for other, one in every if (one.check, other) not in in_vain]
+    return chosen(design, series, block_seconds(entries, state), spent, number, after, len(every))
 
 
 def is_enough(design: Design, round_s: float) -> bool:
