@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from campaign import leftovers
+from campaign import leftovers, provenance
 from campaign.progress import CampaignProgress
 from containers import selection
 from records import files as folder
@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.launch import read_records
-from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
+from records.locks import LockHeld, NotShared, exclusive, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.processes import known
 from records.schedule import Schedule
@@ -60,11 +60,13 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
             held.enter_context(exclusive(lock, note))
             if scheduler == LOCAL and not has_machine:
                 place = "this machine"
-                held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
+                held.enter_context(on_machine(note))
         except LockHeld as holder:
+            is_build = str(holder).startswith("build")
+            who = "a build is under way" if is_build else "another campaign is measuring"
             raise SiteIsBusy(
-                f"another campaign is measuring on {place} ({holder}), and two at once would "
-                "disturb each other; wait until it has ended"
+                f"{who} on {place} ({holder}), and two at once would disturb each other; wait "
+                "until it has ended"
             ) from None
         except OSError as error:
             raise CampaignError(
@@ -348,8 +350,9 @@ class ReframeSession:
         return process.wait()
 
     def start(self, number: int) -> None:
-        """Start ReFrame with a round."""
+        """Start ReFrame with a round; raise CampaignError where the campaign's inputs changed."""
         manifest = self.manifest
+        provenance.refuse_changes(self.root, manifest)
         command = [
             str(self.root / "reframe_checks" / "bin" / "reframe"),
             "-c", str(self.root / "reframe_checks"),

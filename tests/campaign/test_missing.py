@@ -7,13 +7,15 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import leftovers, measuring, missing, rounds
+from campaign import leftovers, measuring, missing, provenance, rounds
+from containers.images import SCHEMA
 from records import files, fold, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
@@ -24,6 +26,8 @@ from tests.campaign.played_reframe import planned
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
+#: As it is where it is not played.
+INPUT_DIGESTS = provenance.input_digests
 
 
 @pytest.fixture
@@ -314,6 +318,55 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
     finally:
         left.kill()
         left.wait()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda root: root / "site_configs" / "local" / "references.yaml",
+            "references.yaml is new",
+        ),
+        (lambda root: root / "reframe_checks" / "one.py", "reframe_checks/one.py changed"),
+        (lambda root: root / "containers" / "images.lock", "the image alpha-1.0 was replaced"),
+    ],
+    ids=["references", "a check", "an image"],
+)
+def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_named(
+    root: Path, change: Callable[[Path], Path], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    (root / "reframe_checks" / "one.py").write_text("# as it was\n")
+    path = new(root, {"killed after": 1})
+    lock = {"schema": SCHEMA, "images": {"alpha-1.0": {"file": "a.sif", "sha256": "2" * 64}}}
+    changed = change(root)
+    changed.parent.mkdir(exist_ok=True)
+    before = changed.read_text() if changed.exists() else None
+    changed.write_text(json.dumps(lock))
+    with pytest.raises(CampaignError, match=f"cannot go on with .*{said}; put that back"):
+        measure(path)
+    assert not (root / "starts").exists(), "nothing was measured with it"
+    if before is None:
+        changed.unlink()
+    else:
+        changed.write_text(before)
+    assert resume(path)
+    assert_whole(path)
+
+
+def test_another_image_and_a_command_that_does_not_answer_change_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": "1.3.2"})
+    manifest = read_manifest(new(root))
+    (root / "containers").mkdir()
+    lock = {"schema": SCHEMA, "images": {"gamma-1.0": {"file": "x.sif", "sha256": "2" * 64}}}
+    (root / "containers" / "images.lock").write_text(json.dumps(lock))
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": None})
+    assert provenance.changes(root, manifest) == []
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": "1.4.0"})
+    assert provenance.changes(root, manifest) == ["apptainer was 1.3.2 and is 1.4.0"]
 
 
 def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_measured(
