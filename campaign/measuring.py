@@ -41,6 +41,7 @@ from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported, read_campaign
+from records.disturbance import REPEAT_BEYOND
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.launch import read_records
@@ -147,6 +148,7 @@ def new_campaign(
         "raw_by_rank": options.raw_by_rank,
         "order_seed": seed,
         **({"design": design.model_dump()} if design else {}),
+        "repeat_beyond": REPEAT_BEYOND,
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
         "site_data": site,

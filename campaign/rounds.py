@@ -125,6 +125,10 @@ def run_round(
                     f"{circuit}; ReFrame's messages are in {log_of(campaign, number)}; put that "
                     f"right and resume: {resume_command(campaign, manifest)}"
                 )
+            if again := held.repeat_blocks(number, manifest.repeat_beyond):
+                for sentence in again:
+                    progress.say(sentence)
+                continue
             if state.is_settled(number):
                 # ReFrame fails where it finds nothing to do, and here that is as it should be; so
                 # is a kill after the last launch.

@@ -32,6 +32,7 @@ from records.base import (
 )
 from records.causes import one_line
 from records.digests import copied, refuse_changed
+from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
 from records.files import aside_of, put_in_place, read_json, write_json
 from records.hpl import HplRun, read_hpl_output
@@ -136,6 +137,8 @@ class LaunchRecord(AskedLaunch):
     #: The first node just before the launch: where its `facts` are, `load_average`, `running`
     #: processes, `memory_available_bytes`, `clock_hz`.
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
+    #: What came from outside while it ran; None where nobody looked.
+    disturbance: Disturbance | None = None
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None

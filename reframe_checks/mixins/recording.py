@@ -11,11 +11,12 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
+from records import disturbance, instants, launch, nodes
 from records import files as folder
-from records import instants, launch, nodes
 from records.base import NotKept, RecordError
 from records.causes import of_signal, one_line
 from records.launch import AskedLaunch
+from records.program_output import disturbances_in
 from records.schedule import Schedule
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
@@ -26,6 +27,8 @@ SCHEDULES: list[Schedule] = []
 #: The round that is measured, which a session of several rounds sets anew.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 ENDED = "launch_ended"
+#: What a job's script saw of the node's processes and links before and after, and its own stops.
+BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
@@ -72,11 +75,17 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        # Before the launch's time begins.
-        self.prerun_cmds += [f"{nodes.COMMAND} >{NODE}", f"{instants.COMMAND} >{STARTED}"]
+        # Before the launch's time begins, and after it ended.
+        self.prerun_cmds += [
+            f"{nodes.COMMAND} >{NODE}",
+            f"trap 'echo >>{STOPS}' CONT",
+            f"{disturbance.COMMAND} >{BEFORE}",
+            f"{instants.COMMAND} >{STARTED}",
+        ]
         self.postrun_cmds += [
             "launch_exit_code=$?",
             f"{instants.COMMAND} >{ENDED}",
+            f"{disturbance.COMMAND} >{AFTER}",
             "exit $launch_exit_code",
         ]
 
@@ -209,7 +218,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def noted(self, name: str) -> list[str]:
         """Return the lines that the launch noted in a file: the time, the processors' time."""
         try:
-            return (Path(self.stagedir) / name).read_text().splitlines()
+            return (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
         except OSError:
             return []
 
@@ -250,6 +259,18 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return {}
         # The kernel's count of waiting for input and output may go back, says proc(5).
         return spent if min(spent.values()) >= 0 else {}
+
+    def disturbance(self) -> disturbance.Disturbance | None:
+        """Return what came from outside while the launch ran, as far as its first node tells.
+
+        A program of ours says it of all its ranks and their nodes.
+        """
+        counted = disturbances_in(self.output_path("stdout"))
+        return disturbance.disturbance(
+            self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
+            stopped=disturbance.stops_noted(Path(self.stagedir) / STOPS) + counted["stopped"],
+            carriers=counted["carriers"],
+        )  # fmt: skip
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -300,6 +321,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             times_s=self.other_times(),
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            disturbance=found.model_dump() if (found := self.disturbance()) else None,
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

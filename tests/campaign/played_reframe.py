@@ -57,6 +57,10 @@ def rate_of(cell: str, implementation: str, number: int) -> float:
     return float(2 ** (difference * (implementation == NAMES[1]) + drawn))
 
 
+#: A launch of which a process was stopped.
+STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
+
+
 def numbers() -> Iterator[int]:
     """Yield the rounds that are to be measured."""
     number = int(os.environ["WYEAST_ROUND"])
@@ -123,6 +127,7 @@ def measure(root: Path, number: int) -> int:
                 outcome=play.get("outcome", "sound"),
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
+                disturbance=STOPPED if done == play.get("stopped") else None,
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)
             (root / "stdout").write_text(PRINTED.format(rate=rate))

@@ -94,6 +94,25 @@ def test_what_a_dying_reframe_leaves_is_measured_by_the_next(
     assert len((root / "starts").read_text()) == starts
 
 
+def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The second time, too: then it stays as it is.
+    path = new(root, {"stopped": 1}, {"stopped": 0})
+    assert measure(path)
+    assert_whole(path)
+    assert len((root / "starts").read_text()) == 3
+    said = capsys.readouterr().out
+    assert said.count("measured again: a process of it was stopped and went on again during") == 1
+    state = schedule.state_of(path)
+    assert state
+    again = [one for one in state.of(None) if one.is_repeat]
+    assert len(again) == 2 and len({one.planned.cell for one in again}) == 1
+    assert {one.attempts for one in again} == {2}
+    kept = sorted(one.name for one in path.glob("launches/.*.attempt1"))
+    assert kept == sorted(f".{one.name}.attempt1" for one in again)
+
+
 def test_a_launch_that_failed_before_a_resume_is_not_forgotten(root: Path) -> None:
     path = new(root, {"outcome": "failed", "pass over": "beta-1.0"})
     assert not measure(path)

@@ -65,6 +65,21 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     assert kept == proof, "the proof that was done again is no launch of the campaign"
 
 
+def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    stop = 'case "$*" in *pingpong*) kill -STOP $PPID; kill -CONT $PPID ;; esac'
+    script.write_text(f"{first}\n{stop}\n{rest}")
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    found = launch["disturbance"]
+    assert isinstance(found, dict)
+    assert found["stopped"] == 1 and 0 < found["looked_s"] < 600 and found["others_s"] >= 0
+    [one] = [one for one in state_of(stand_in).of(1) if "PointToPoint" in one.name]
+    assert one.outside["stopped"] == 1
+
+
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
     script = stand_in.root / "bin" / "apptainer"
     text = script.read_text()
