@@ -16,14 +16,13 @@ from campaign import leftovers, provenance
 from campaign.progress import CampaignProgress
 from containers import selection
 from records import files as folder
-from records import schedule
+from records import processes, schedule
 from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.launch import read_records
 from records.locks import LockHeld, NotShared, exclusive, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
-from records.processes import known
 from records.schedule import Schedule
 from reframe_checks.bin.telling import OVER, TOLD
 from reframe_checks.mixins.tiers import VALIDATION
@@ -188,7 +187,7 @@ def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
     """
     jobs = held.jobs_in_flight()
     if scheduler == LOCAL:
-        return leftovers.end_all(held.campaign, known(list(jobs.values())))
+        return leftovers.end_all(held.campaign, processes.known(list(jobs.values())))
     try:
         leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
     except leftovers.NotAsked as left:
@@ -211,7 +210,7 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
     CampaignError where something does not end, and OSError where a campaign cannot be written.
     """
     runs = root / "runs"
-    at_work = {Path(one.works_for) for one in leftovers.processes().values() if one.works_for}
+    at_work = {Path(one.works_for) for one in processes.processes().values() if one.works_for}
     for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
         try:
             manifest = read_manifest(campaign)
@@ -372,7 +371,7 @@ class ReframeSession:
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),
-            leftovers.MARK: str(self.campaign),
+            processes.MARK: str(self.campaign),
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
         }

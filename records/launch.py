@@ -23,6 +23,7 @@ from pydantic import (
 
 from records.base import (
     CampaignError,
+    Count,
     Duration,
     ExitCode,
     NotKept,
@@ -139,6 +140,8 @@ class LaunchRecord(AskedLaunch):
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
     #: What came from outside while it ran; None where nobody looked.
     disturbance: Disturbance | None = None
+    #: How many processes its job had left running, which were ended before the next launch.
+    left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None

@@ -126,6 +126,7 @@ KEYS: dict[str, KeyRule] = {
     "spare_init_wait": _detected(
         "true or false", lambda value: isinstance(value, bool), needed=False
     ),
+    "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
     "overrides": KeyRule("a path relative to the checkout", _text),
 }  # fmt: skip

@@ -4,3 +4,5 @@
 TOLD = "WYEAST_NEXT_ROUNDS"
 #: The line that is printed when a round is over and the next is waited for.
 OVER = "round {} is over"
+#: How lines begin that are of the campaign's progress, too: what a job waits for, what one left.
+WAITS, LEFT = "[ WAIT     ] ", "[ LEFT     ] "

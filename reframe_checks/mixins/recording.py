@@ -1,5 +1,6 @@
 """Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
 
+import math
 import os
 import re
 import shlex
@@ -26,6 +27,8 @@ STARTED = "launch_started"
 SCHEDULES: list[Schedule] = []
 #: The round that is measured, which a session of several rounds sets anew.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
+#: How many processes the last job has left running here, which were ended.
+left_running = 0
 ENDED = "launch_ended"
 #: What a job's script saw of the node's processes and links before and after, and its own stops.
 BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
@@ -71,6 +74,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     launch, raises `Suspect` for an impossible number and `SanityError` or `RecordError` for a
     failed one.
     """
+
+    @run_before("run")
+    def wait_as_long_as_the_site_says(self) -> None:
+        """Have a job that waits too long in the queue cancelled, where the site says how long."""
+        if longest_s := self.current_partition.extras["site"].get("longest_wait_s"):
+            self.max_pending_time = f"{math.ceil(longest_s)}s"
 
     @run_before("run")
     def time_the_launch(self) -> None:
@@ -321,6 +330,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             times_s=self.other_times(),
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             exit_code=self.exit_code(),
             outcome=outcome,

@@ -16,7 +16,7 @@ import pytest
 from campaign import __main__ as campaigns
 from campaign import leftovers, measuring, missing, provenance, rounds
 from containers.images import SCHEMA
-from records import files, fold, schedule
+from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
@@ -402,7 +402,7 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
     files.write_json(live / "manifest.json", facts)
     sleeping = [
         subprocess.Popen(["env", *words, "sleep", "600"], start_new_session=True)
-        for words in (["-i"], [f"{leftovers.MARK}={dead}"], [f"{leftovers.MARK}={live}"])
+        for words in (["-i"], [f"{processes.MARK}={dead}"], [f"{processes.MARK}={live}"])
     ]
     try:
         with schedule.held(dead) as held:
@@ -411,7 +411,7 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             held.submitted(planned(1, held)[0].launch, named(sleeping[0].pid))
         before = (dead / FILE).read_bytes()
         while not {dead, live} <= {
-            Path(str(one.works_for)) for one in leftovers.processes().values()
+            Path(str(one.works_for)) for one in processes.processes().values()
         }:
             time.sleep(0.02)
         with rounds.only_campaign(root, "other"):
@@ -466,10 +466,10 @@ def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machi
     shutil.copytree(root / "site_configs" / "local", root / "site_configs" / "other")
     facts = {**read_manifest(live).facts, "site": "other"}
     files.write_json(live / "manifest.json", facts)
-    command = ["env", f"{leftovers.MARK}={live}", "sleep", "600"]
+    command = ["env", f"{processes.MARK}={live}", "sleep", "600"]
     sleeping = subprocess.Popen(command, start_new_session=True)
     try:
-        while not leftovers.running_for(live):
+        while not processes.running_for(live):
             time.sleep(0.02)
         with rounds.only_campaign(root, "other"), rounds.only_campaign(root, "local"):
             rounds.end_leftovers_of_the_dead(root, "local")
