@@ -3,14 +3,54 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 #: The most characters of a cause: a program may have written megabytes into one line.
 LONGEST = 400
 #: What moves a terminal's cursor or colours its text.
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
-#: How shells, launchers and Slurm say signal 7, and the exit code that a shell makes of it.
-BUS_ERROR = re.compile(r"\b(?:Bus error|SIGBUS|signal:? 7)\b")
-BUS_ERROR_CODE = 128 + 7
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What ended a process: its number, what to call it, how launchers and Slurm say it."""
+
+    number: int
+    cause: str
+    #: None of what they say of ranks, too, that they end themselves once another one has failed.
+    said: re.Pattern[str] | None = None
+
+
+def _by(number: int, cause: str, *words: str) -> Signal:
+    """Return a signal by the words of shells, launchers and Slurm, and by what names its number."""
+    numbered = rf"\bsignal:? {number}\b"
+    spoken = "|".join([*(rf"\b{word}\b" for word in words), numbered])
+    return Signal(number, f"{cause} (signal {number})", re.compile(spoken) if words else None)
+
+
+#: The first that fits is the cause: the ranks that are left are ended by what stands further below.
+SIGNALS = (
+    _by(7, "a bus error", "Bus error", "SIGBUS"),
+    _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
+    _by(4, "an illegal instruction", "Illegal instruction", "SIGILL"),
+    _by(8, "an arithmetic error", "Floating point exception", "SIGFPE"),
+    _by(6, "an abort", "SIGABRT"),
+    _by(9, "being killed"),
+    _by(15, "being asked to end"),
+)
+#: What each comes from, as far as it has a usual cause.
+USUAL = {
+    7: ", as a process gets it where memory that it shares has no room: look for a full /dev/shm "
+    "on the node (df /dev/shm)",
+    4: ": the image may have been built for another processor",
+    9: ", as the kernel does where memory runs out: look for it in the node's log (dmesg)",
+    15: ", as whoever cancels a job does",
+}
+#: How Slurm says that memory ran out, and that it ended a job or somebody did.
+OUT_OF_MEMORY = re.compile(r"\boom[_-]kill|\bOOM Killed|Out Of Memory", re.IGNORECASE)
+ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
+CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
+BY_SOMEBODY = "it was cancelled by somebody"
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
@@ -23,9 +63,27 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 def of_signal(code: int | None, said: str) -> str | None:
     """Return what ended a launch where the kernel did, by its exit code and what was said of it."""
-    if code == BUS_ERROR_CODE or (code != 0 and BUS_ERROR.search(said)):
-        return (
-            "a bus error (signal 7), as a process gets it where memory that it shares has no room: "
-            "look for a full /dev/shm on the node (df /dev/shm)"
-        )
+    if code == 0:
+        return None
+    for one in SIGNALS:
+        if code == 128 + one.number or (one.said and one.said.search(said)):
+            return f"{one.cause}{USUAL.get(one.number, '')}"
     return None
+
+
+def of_scheduler(said: str) -> str | None:
+    """Return why Slurm says in a job's standard error that it ended the job, if it did.
+
+    That somebody cancelled it is BY_SOMEBODY: whom, only Slurm's accounting knows.
+    """
+    if reasons := ENDED_FOR.findall(said):
+        return one_line(reasons[-1].lower())
+    if OUT_OF_MEMORY.search(said):
+        return "memory ran out on the node, and the kernel ended a process of it"
+    return BY_SOMEBODY if CANCELLED.search(said) else None
+
+
+def of_command(said: str, stderr: str) -> str:
+    """Return what a command of a scheduler failed of: that it did, and all that it said of it."""
+    first = said.strip().partition("\n")[0].rstrip(":")
+    return one_line(f"{one_line(first, LONGEST // 2)}: {stderr}" if stderr.strip() else first)

@@ -21,7 +21,7 @@ from reframe.frontend.executors import TaskEventListener
 from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
-from records.causes import one_line
+from records.causes import of_command, one_line
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
@@ -113,7 +113,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
         if task.failed_stage in ("run_complete", "run_wait"):
             # It was ended, and has not ended.
             self.on_task_exit(task)
-        reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
+        reason = errors.what(*task.exc_info) or "the launch was lost"
+        reason = of_command(reason, getattr(task.exc_info[1], "stderr", None) or "")
         said = one_line(f"{task.failed_stage}: {reason}")
         self.is_unproven(task, said)
         is_lost = is_of_the_disk(task.exc_info[1]) or never_ran(task.exc_info[1])

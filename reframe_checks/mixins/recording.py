@@ -15,10 +15,11 @@ from reframe.core.exceptions import SanityError
 from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
-from records.causes import of_signal, one_line
+from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
 from records.launch import AskedLaunch
 from records.program_output import disturbances_in
 from records.schedule import Schedule
+from reframe_checks.bin.waiting import NoAnswer, ask
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -57,14 +58,6 @@ def complaint_in(path: Path, *programs: str) -> str:
     ]
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
     return one_line((own or others or lines or [""])[-1])
-
-
-def end_by_scheduler(path: Path) -> str | None:
-    """Return why Slurm says in a job's standard error that it ended the job, if it did."""
-    if not path.is_file():
-        return None
-    reasons = re.findall(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", path.read_text(errors="replace"))
-    return reasons[-1].lower() if reasons else None
 
 
 class RecordedCheck(rfm.RegressionTestPlugin):
@@ -166,7 +159,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
-        code, end = self.exit_code(), end_by_scheduler(self.output_path("stderr"))
+        code, said = self.exit_code(), self.said()
+        end = of_scheduler(said)
         if code == 0 and not end:
             self.refuse_another_image()
             self.refuse_set_clock()
@@ -177,12 +171,28 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             complaint_in(self.output_path("stderr"), self.program, launcher)
             or "it printed nothing on stderr"
         )
-        if signal := of_signal(code, self.said()):
+        if end == BY_SOMEBODY:
+            end = f"{end}{self.who_cancelled()}"
+        if end:
+            raise SanityError(f"the launch was ended by the scheduler: {end}")
+        if signal := of_signal(code, said):
             raise SanityError(f"{self.program} ended by {signal}: {complaint}")
-        if end or code is None:
-            raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
+        if code is None:
+            raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+
+    def who_cancelled(self) -> str:
+        """Return by whom Slurm's accounting says that the job was cancelled, if it says so."""
+        if self.job.scheduler.registered_name != "slurm":
+            return ""
+        command = ["sacct", "--noheader", "--allocations", "--parsable2", "--format=State"]
+        try:
+            state = ask([*command, f"--jobs={self.job.jobid}"])
+        except NoAnswer:
+            return ""
+        found = re.search(r"CANCELLED by (\d+)", state)
+        return f": user {found[1]}" if found else ""
 
     def refuse_another_image(self) -> None:
         """Raise where the launch may have run another image than the one that was admitted."""
