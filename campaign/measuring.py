@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, provenance, request
+from campaign import choice, estimate, provenance, request, room
 from campaign.missing import (
     done_rounds,
     has_something_left,
@@ -160,6 +160,7 @@ def new_campaign(
         **(more or {}),
     }
     manifest = manifest_of(facts, campaign.name)
+    room.refuse_too_little(ROOT, manifest, manifest.rounds)
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
@@ -271,6 +272,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
     done = done_rounds(campaign, manifest)
     left = manifest.rounds - len(done)
     if left:
+        room.refuse_too_little(ROOT, manifest, left)
         progress.say(
             estimate.expectation(ROOT, estimate.Work.of(manifest), left, besides=manifest.campaign)
         )

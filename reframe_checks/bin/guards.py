@@ -48,6 +48,7 @@ import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter
 from reframe.core.schedulers import slurm
+from reframe.core.schedulers.local import LocalJobScheduler
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli
@@ -57,6 +58,7 @@ from reframe.frontend.loader import RegressionCheckLoader
 from records.acting_user import act_for, become, owner_of
 from records.causes import one_line
 from reframe_checks.bin import session
+from reframe_checks.bin.bounds import bounded
 from reframe_checks.bin.waiting import NoAnswer, WaitedTooLong, Waiting, ask
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -341,8 +343,9 @@ def main() -> None:
     cli.RegressionCheckLoader = StrictLoader
     cli.Runner = CountingRunner
     reframe.core.schedulers.local.osext = WholePath
-    SqueueJobScheduler.poll = poll_until_answered
-    SlurmJobScheduler.poll = poll_and_speak
+    SqueueJobScheduler.poll = bounded(poll_until_answered)
+    SlurmJobScheduler.poll = bounded(poll_and_speak)
+    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     slurm.osext = Answered()
     slurm._run_strict = partial(slurm.osext.run_command, check=True)

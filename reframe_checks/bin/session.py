@@ -25,6 +25,7 @@ from records.causes import of_command, one_line
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
+from reframe_checks.bin.bounds import cut
 from reframe_checks.bin.telling import LEFT, OVER, TOLD
 from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
@@ -161,6 +162,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
             asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
             exit_code=None, outcome="failed", sentence=sentence,
         )  # fmt: skip
+        for stream in ("stdout", "stderr"):
+            cut(check.output_path(stream))
         kept = {
             "stdout": check.output_path("stdout"), "stderr": check.output_path("stderr"),
             "job.sh": stage / "rfm_job.sh",

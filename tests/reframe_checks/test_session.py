@@ -97,6 +97,23 @@ def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     assert int(pid.read_text()) not in processes()
 
 
+def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "from reframe_checks.bin import bounds\n"
+        "bounds.MOST_OUTPUT_BYTES, bounds.MOST_KEPT_BYTES = 20_000, 1000\n"
+    )
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) yes; sleep 600 ;; esac\n{rest}')
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed"
+    assert "it printed more than 0 MB on " in str(launch["sentence"]), launch["sentence"]
+    [kept] = campaign_of(stand_in).glob("launches/*PointToPoint*/stdout")
+    assert kept.stat().st_size == 1000
+
+
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
     script = stand_in.root / "bin" / "apptainer"
     text = script.read_text()
