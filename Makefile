@@ -182,6 +182,12 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report -- $(or $(call given,CAMPAIGN),latest)
 
+.PHONY: audit
+# SITE has a default, which would leave out the campaigns of other sites.
+audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests on others (CAMPAIGN, SITE; all of runs/)
+	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
+	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
+
 .PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \

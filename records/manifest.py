@@ -158,6 +158,8 @@ class Manifest(Part):
     design: Design | None = None
     tested_once: bool = False
     raw_removed_utc: Utc | None = None
+    #: Why it was not proven when its raw output was removed (`records.proof`).
+    doubts: list[str] | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
 
