@@ -126,8 +126,8 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
-    $(call option,--study,STUDY)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
+    $(call option,--study,STUDY) $(call option,--driver,DRIVER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)

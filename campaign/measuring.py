@@ -211,7 +211,10 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 f"the image {name} is not the one that {campaign.name} began with; start a new "
                 "campaign instead"
             )
-    manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
+    command = request.command_of(options)
+    # Jobs that drive it one after the other all go on with it.
+    if command != manifest.commands[-1]:
+        manifest = manifest.changed(commands=[*manifest.commands, command])
     return campaign, opened_again(campaign, manifest)
 
 

@@ -104,6 +104,9 @@ def measure(root: Path, number: int) -> int:
                 cause = "it waits for ContainerImage, which failed"
                 schedule.add(NotStarted(launch=one.name, why="missing", cause=cause))
                 continue
+            if done == play.get("time over after"):
+                (root / "over").touch()
+                return 1
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
                 schedule.lost(one.name, "sbatch timed out")

@@ -13,6 +13,7 @@ from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound,
 from records.launch import LaunchRecord, read_record
 from records.manifest import Design
 from records.processes import known
+from reframe_checks.bin.telling import UNTIL
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -63,6 +64,18 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     )
     kept = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
     assert kept == proof, "the proof that was done again is no launch of the campaign"
+
+
+def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
+    stand_in.variables[UNTIL] = "0"
+    over = stand_in.run(only=RANGES)
+    assert over.code != 0 and "the time in which launches are begun is over" in over.text
+    content = read_journal(campaign_of(stand_in))
+    assert content and [event.kind for event in content.events] == ["begun", "planned", "session"]
+    del stand_in.variables[UNTIL]
+    stand_in.run(only=RANGES)
+    state = state_of(stand_in)
+    assert not state.left() and {one.attempts for one in state.of(1)} == {1}
 
 
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
