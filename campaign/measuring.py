@@ -161,6 +161,8 @@ def new_campaign(
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
+        # Its name in runs/ too: all that is synced in it would be lost without that.
+        files.flush_to_disk(campaign.parent)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
