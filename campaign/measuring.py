@@ -164,6 +164,8 @@ def new_campaign(
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
+        # Its name in runs/ too: all that is synced in it would be lost without that.
+        files.flush_to_disk(campaign.parent)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
@@ -214,7 +216,10 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 f"the image {name} is not the one that {campaign.name} began with; start a new "
                 "campaign instead"
             )
-    manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
+    command = request.command_of(options)
+    # Jobs that drive it one after the other all go on with it.
+    if command != manifest.commands[-1]:
+        manifest = manifest.changed(commands=[*manifest.commands, command])
     return campaign, opened_again(campaign, manifest)
 
 

@@ -161,6 +161,8 @@ class Manifest(Part):
     #: How often what comes from outside may happen in a launch before its block is measured again.
     repeat_beyond: dict[Outside, Count] = {}
     raw_removed_utc: Utc | None = None
+    #: Why it was not proven when its raw output was removed (`records.proof`).
+    doubts: list[str] | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
 

@@ -26,7 +26,7 @@ from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
 from reframe_checks.bin.bounds import cut
-from reframe_checks.bin.telling import LEFT, OVER, TOLD
+from reframe_checks.bin.telling import LEFT, OVER, TOLD, is_over
 from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
@@ -78,6 +78,11 @@ class Told(TaskEventListener):  # type: ignore[misc]
         name = task.check.launch_name() if isinstance(task.check, RecordedCheck) else None
         one = self.schedule.state.launches.get(name or "")
         return name if one and one.is_open else None
+
+    def on_task_setup(self, task: Any) -> None:
+        """End the session before a launch that somebody else is to begin."""
+        if self.name_of(task) and is_over():
+            raise errors.FailureLimitError("the time in which launches are begun is over")
 
     def on_task_run(self, task: Any) -> None:
         """Say what the scheduler calls the launch."""
@@ -208,7 +213,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
     def nothing(self, task: Any) -> None:
         """Leave alone what says nothing of a launch."""
 
-    on_task_setup = on_task_compile = on_task_compile_exit = nothing
+    on_task_compile = on_task_compile_exit = nothing
     on_task_xfailure = on_task_xsuccess = on_task_abort = nothing
 
 

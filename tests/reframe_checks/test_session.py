@@ -13,6 +13,7 @@ from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound,
 from records.launch import LaunchRecord, read_record
 from records.manifest import Design
 from records.processes import MARK, known, processes
+from reframe_checks.bin.telling import UNTIL
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -112,6 +113,18 @@ def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn
     assert "it printed more than 0 MB on " in str(launch["sentence"]), launch["sentence"]
     [kept] = campaign_of(stand_in).glob("launches/*PointToPoint*/stdout")
     assert kept.stat().st_size == 1000
+
+
+def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
+    stand_in.variables[UNTIL] = "0"
+    over = stand_in.run(only=RANGES)
+    assert over.code != 0 and "the time in which launches are begun is over" in over.text
+    content = read_journal(campaign_of(stand_in))
+    assert content and [event.kind for event in content.events] == ["begun", "planned", "session"]
+    del stand_in.variables[UNTIL]
+    stand_in.run(only=RANGES)
+    state = state_of(stand_in)
+    assert not state.left() and {one.attempts for one in state.of(1)} == {1}
 
 
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
