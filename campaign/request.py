@@ -17,6 +17,7 @@ from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
+from records.causes import harmless_strings
 from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
 
@@ -79,6 +80,8 @@ def refuse(root: Path, options: argparse.Namespace) -> None:
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     selection.site_file(root, options.site)
+    if harmless_strings(options.checks or "") != (options.checks or ""):
+        raise CampaignError("CHECKS has a control character in it, which no name of a check has")
     try:
         re.compile(options.checks or "")
     except re.error as error:

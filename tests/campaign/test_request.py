@@ -16,8 +16,9 @@ from containers import images, selection
 from containers.table import TableError
 from records import files
 from records.base import CampaignError
+from records.manifest import NO_COMMAND
 from tests.other_user import give, needs_root
-from tests.whole_records import put_manifest
+from tests.whole_records import manifest, put_manifest
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = {"mpich-5.0.2": {"sha256": "1" * 64}}
@@ -171,9 +172,24 @@ def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     """Pasted into a shell it gives the campaign the same options, to the letter."""
     options = campaigns.arguments(words)
     measuring.as_study(options)
-    again = argparse.Namespace(**asked_by(request.command_of(options)))
+    command = request.command_of(options)
+    again = argparse.Namespace(**asked_by(command))
     measuring.as_study(again)
+    # So it is shown, too.
+    assert manifest(commands=[command]).commands_to_paste() == [command]
     assert vars(again) == vars(options)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make run; touch owned", "make run SITE=$(touch owned)", "make run SITE='a' `touch owned`",
+        "make run PYTHON='sh -c id'", "make run SITE=a\ntouch owned", "make clean", "sh -c id",
+        "python -m campaign --site=a && id", "python -m campaign '--site=a'$(id)", "make run 'a",
+    ],
+)  # fmt: skip
+def test_a_command_of_others_is_not_shown_to_be_pasted(command: str) -> None:
+    assert manifest(commands=[command]).commands_to_paste() == [NO_COMMAND]
 
 
 def test_the_kept_command_names_the_implementations(

@@ -213,6 +213,8 @@ HOSTILE: list[tuple[list[tuple[str, bytes, str]], str]] = [
     ([("top/a", b"x", "file"), ("other/b", b"x", "file")], "outside top"),
     ([("top//b", b"x", "file")], "not the name of a file in one folder"),
     ([("top/a\nb", b"x", "file")], "is not the digest|not the name of a file in one folder"),
+    ([("top/a\u202eb", b"x", "file")], "not the name of a file in one folder"),
+    ([("top/a\x9b2J", b"x", "file")], "not the name of a file in one folder"),
     ([("top/a", b"/etc", "link"), ("top/a/b", b"x", "file")], "not a regular file"),
     ([("top/a", b"/etc/passwd", "hard link")], "not a regular file"),
     ([("top/a", b"", "device")], "not a regular file"),
