@@ -190,10 +190,10 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 accept-references: .wyeast/venv/.for-run ## put a site's proposed references in effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
-bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
 	    $(call option,--creator,CREATOR) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
-	    -- $(or $(call given,CAMPAIGN),latest)
+	    $(call flag,--redact,REDACT) $(call option,--keep,KEEP) -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample
 sample: .wyeast/venv/.for-run ## pack a part of a campaign into runs/sample.tar.gz, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)

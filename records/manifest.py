@@ -159,6 +159,8 @@ class Manifest(Part):
     site_data: dict[str, Any] | None = None
     inputs: dict[str, Sha256]
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
+    #: The variables of who started it; None for those whose values are nobody's business.
+    environment: dict[str, str | None] = {}
     software: Annotated[dict[str, Any], AfterValidator(of_commit)]
     commands: list[str]
     rounds_done: list[RoundDone] = []
@@ -170,6 +172,8 @@ class Manifest(Part):
     raw_removed_utc: Utc | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
+    #: Of one that came without what tells of people: what was replaced.
+    redacted: str | None = None
 
     @model_validator(mode="after")
     def rounds_are_its_own(self) -> Manifest:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from campaign import request
+from campaign.bundle.redaction import LIST, refuse_another_list
 from campaign.provenance import sha256_of
 from containers import images, origin, table
 from containers.ending import exit_code
@@ -25,10 +26,11 @@ from records.locks import scratch
 from records.manifest import PLAIN, Manifest, read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
-#: What was measured; the rest of a campaign's folder is made from it again.
+#: What was measured; the rest of a campaign's folder is made from it again, and never brought in:
+#: a sender's report is a page with whatever script the sender put there.
 MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/nodes/",
-    "campaign/reframe/",
+    "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
 
 
@@ -189,7 +191,10 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
         return f"would put the campaign into runs/{target.name}"
     with scratch(target.parent, f".{target.name}.") as folder:
         aside = folder / target.name
-        shutil.copytree(unpacked / "campaign", aside)
+        for name in measured_sums(sums):
+            copy = aside / name.removeprefix("campaign/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(unpacked / name, copy)
         digest = hashlib.sha256(json.dumps(measured_sums(sums), sort_keys=True).encode())
         mark = {
             "schema": "wyeast-imported-1",
@@ -242,7 +247,13 @@ def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print how two campaigns compare and why they may differ; return the exit code."""
+    """Make the tables and the report of the one that was brought in; compare, and say why.
+
+    Return the exit code of the comparison.
+    """
+    for command in ("ingest", "report"):
+        if not (before / "report.html").exists():
+            subprocess.run([sys.executable, "-m", "analysis", command, str(before)], cwd=ROOT)
     words = [sys.executable, "-m", "analysis", "compare", str(before), str(after), "--why"]
     return subprocess.run(words, cwd=ROOT, check=False).returncode
 
@@ -268,6 +279,8 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         manifest = read_manifest(unpacked / "campaign")
         if manifest.campaign != name or not PLAIN.fullmatch(name):
             raise BundleError(f"{bundle} holds {manifest.campaign!r} in a folder {name!r}")
+        if said := refuse_another_list(unpacked / "campaign", sums):
+            print(said)
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         # It can be read now; it is refused before images are built for it.
         request.refuse_to_repeat(manifest)
