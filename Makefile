@@ -107,9 +107,9 @@ pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOC
 new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
 	@$(PYTHON) -m containers.trust new-key --name=$(call quoted,NAME) --email=$(call quoted,EMAIL)
 
-sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
+sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, PASSPHRASE_FILE=<file>, DRY_RUN=1)
 	@$(PYTHON) -m containers.trust sign --images=$(call quoted,IMAGES) --key=$(call quoted,KEY) \
-	    $(call flag,--dry-run,DRY_RUN)
+	    $(call option,--passphrase-file,PASSPHRASE_FILE) $(call flag,--dry-run,DRY_RUN)
 
 verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
 	@$(PYTHON) -m containers.trust verify --images=$(call quoted,IMAGES) --key=$(call quoted,KEY)
