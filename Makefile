@@ -200,12 +200,12 @@ sample: .wyeast/venv/.for-run ## pack a part of a campaign into runs/sample.tar.
 	@$(PYTHON) -m campaign.bundle.sample $(call option,--cells,CHECKS) $(call flag,--dry-run,DRY_RUN) \
 	    -- $(or $(call given,CAMPAIGN),latest)
 
-rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, MOST_BYTES, DRY_RUN=1)
+rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, ALLOW_UNSIGNED=1, AGAIN=1, HOST_MPI, MOST_BYTES, MOST_ROUNDS, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.bundle.rerun $(call quoted,BUNDLE) $(call option,--site,SITE) \
 	    $(call flag,--keep-images,KEEP_IMAGES) $(call flag,--again,AGAIN) \
 	    $(call flag,--dry-run,DRY_RUN) $(call option,--host-mpi,HOST_MPI) \
-	    $(call option,--most-bytes,MOST_BYTES) \
-	    -- $(SUBMIT)
+	    $(call option,--most-bytes,MOST_BYTES) $(call option,--most-rounds,MOST_ROUNDS) \
+	    $(call flag,--allow-unsigned,ALLOW_UNSIGNED) -- $(SUBMIT)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual

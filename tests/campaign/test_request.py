@@ -11,6 +11,7 @@ import pytest
 
 from campaign import __main__ as campaigns
 from campaign import choice, measuring, nightly, request
+from campaign.patterns import refuse_pattern
 from cluster import box
 from containers import images, selection
 from containers.table import TableError
@@ -210,3 +211,18 @@ def test_the_kept_command_goes_on_with_the_campaign() -> None:
     options = campaigns.arguments(["--site=virtual", "--resume=20260101T000000Z-virtual-a"])
     again = asked_by(request.command_of(options))
     assert (again["site"], again["resume"]) == (options.site, options.resume)
+
+
+@pytest.mark.parametrize("pattern", [r"^(\S+)+!$", r"^(.*)*[^\w\W]$", r"(%|%\w+|\w+|\S)*~$"])
+def test_a_pattern_that_may_never_end_is_refused(pattern: str) -> None:
+    """It would be matched while the campaign holds the machine."""
+    with pytest.raises(CampaignError, match="may never end"):
+        refuse_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["PointToPoint.*(Send/Recv|Isend).*range=(short|long)", r"^(Su3|Nas) %.*ranks=\d+", ".*", None],
+)
+def test_a_pattern_that_ends_is_none_of_them(pattern: str | None) -> None:
+    refuse_pattern(pattern)
