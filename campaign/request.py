@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import choice
+from campaign.patterns import refuse_pattern
 from cluster import box
 from cluster.description import ClusterError
 from containers import images, installed, selection, table
@@ -66,6 +67,8 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
 
 def refuse_to_repeat(manifest: Manifest) -> None:
     """Raise CampaignError for a campaign that cannot be repeated round by round."""
+    # It may be anybody's, and would be matched while the machine is held.
+    refuse_pattern(manifest.checks)
     if manifest.design:
         raise CampaignError(
             f"{manifest.campaign} measured by a budget: its later rounds have what it chose, and "
@@ -79,12 +82,7 @@ def refuse(root: Path, options: argparse.Namespace) -> None:
     if options.tier not in TIERS:
         raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
     selection.site_file(root, options.site)
-    try:
-        re.compile(options.checks or "")
-    except re.error as error:
-        raise CampaignError(
-            f"CHECKS={shlex.quote(options.checks)} is not a valid regular expression: {error}"
-        ) from None
+    refuse_pattern(options.checks)
 
 
 def refuse_before_building(root: Path, options: argparse.Namespace) -> None:

@@ -34,6 +34,7 @@ class LeftOut:
 
     def __post_init__(self) -> None:
         """Have what was printed by others be one line of bounded length."""
+        object.__setattr__(self, "where", one_line(self.where))
         object.__setattr__(self, "sentence", one_line(self.sentence))
 
 

@@ -25,6 +25,15 @@ PlainName = Annotated[str, Field(pattern=rf"^{PLAIN.pattern}$")]
 ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
+#: A campaign's command as campaign.request writes it: words that a shell takes for nothing else.
+_WORD = r"(?:[\w@%+=:,./-]|'[^']*'|\"'\")+"
+_GIVEN = "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|RESUME|PAPER|NAME|KEEP_NIGHTS"
+COMMAND = re.compile(
+    rf"make (?:run|study|nightly)(?: (?:{_GIVEN})={_WORD})*"
+    rf"|python -m campaign(?: (?='?--){_WORD})*",
+    re.ASCII,
+)
+NO_COMMAND = "a command that Wyeast does not write"
 
 
 def time_of(text: str) -> str:
@@ -133,7 +142,8 @@ class Manifest(Part):
     #: What a folder is named after; whoever makes one looks whether it can be.
     name: str | None = None
     site: PlainName
-    tier: str
+    #: As it stands in commands that are there to be pasted.
+    tier: PlainName
     created_utc: Utc
     finished_utc: Utc | None
     rounds: RoundNumber
@@ -150,6 +160,8 @@ class Manifest(Part):
     site_data: dict[str, Any] | None = None
     inputs: dict[str, Sha256]
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
+    #: The variables of who started it; None for those whose values are nobody's business.
+    environment: dict[str, str | None] = {}
     software: Annotated[dict[str, Any], AfterValidator(of_commit)]
     commands: list[str]
     rounds_done: list[RoundDone] = []
@@ -165,6 +177,8 @@ class Manifest(Part):
     doubts: list[str] | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
+    #: Of one that came without what tells of people: what was replaced.
+    redacted: str | None = None
 
     @model_validator(mode="after")
     def rounds_are_its_own(self) -> Manifest:
@@ -197,6 +211,10 @@ class Manifest(Part):
         """Return how many rounds measured everything, whatever had been seen before them."""
         chosen = self.design is not None and not self.tested_once
         return min(self.rounds, self.design.begin) if chosen and self.design else self.rounds
+
+    def commands_to_paste(self) -> list[str]:
+        """Return the commands that measured it; what is none of ours is not repeated."""
+        return [command if COMMAND.fullmatch(command) else NO_COMMAND for command in self.commands]
 
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for what it cannot have."""
