@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import choice, estimate, provenance, request
+from campaign.decisions import say_decision
 from campaign.missing import (
     done_rounds,
     has_something_left,
@@ -125,8 +126,6 @@ def new_campaign(
             f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
             "-, and begin with a letter or digit"
         )
-    if options.budget:
-        estimate.refuse_too_little(ROOT, alike(options), options.budget)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     seed = random.randrange(1, 10**6) if options.seed is None else options.seed
@@ -298,7 +297,8 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
 
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
-    progress.say(estimate.enough_for(ROOT, estimate.Work.of(manifest), design.budget_s))
+    work = estimate.Work.of(manifest)
+    progress.say(estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign))
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:
@@ -307,7 +307,7 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
                 with schedule.held(campaign) as held:
                     held.add(decision)
                     state = held.state
-                say_decision(decision, design, progress)
+                say_decision(decision, design, progress, state, len(manifest.images))
                 manifest = as_decided(manifest, state)
                 write_manifest(campaign, manifest)
                 if isinstance(decision, Ended):
@@ -360,27 +360,6 @@ def decided(campaign: Path, design: Design) -> Wave | Ended:
         return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
 
     return waves.decide(design, content.entries, compared)
-
-
-def say_decision(decision: Wave | Ended, design: Design, progress: CampaignProgress) -> None:
-    """Print what comes next, or why nothing does."""
-    spent = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
-    if isinstance(decision, Ended):
-        open_series = decision.open_series
-        why = {
-            "decided": "every series is decided",
-            "hopeless": f"{open_series} series are open, and no time that is left would decide one",
-            "budget": "what would come next does not fit into the budget"
-            + (f"; {open_series} series are open" if open_series is not None else ""),
-        }
-        progress.say(f"{why[decision.why]}; {spent}")
-        return
-    cells = {cell for one in decision.rounds for cell in one.cells or ()}
-    what = f"{len(cells)} cells" if cells else "everything"
-    if decision.why == "uniform":
-        what += " once more: the budget is too small to choose, so all is tested once, at the end"
-    took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"
-    progress.say(f"wave {decision.number}: {what}{took}; {spent}")
 
 
 def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:
@@ -512,8 +491,4 @@ def look(options: argparse.Namespace) -> int:
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)
-    if options.budget:
-        with suppress(images.ImageError, TableError, PrefixError):
-            # As far as that can be told before images are built.
-            estimate.refuse_too_little(ROOT, alike(options), options.budget)
     return 0

@@ -19,9 +19,16 @@ from containers.table import HOST, load_table
 from records.base import CampaignError
 from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
+from site_configs.site_file import seconds_of
 
 #: The site whose jobs are submitted from within the cluster in a box.
 CLUSTER = "virtual"
+#: So often everything is measured where rounds are fixed and nobody says how many.
+ROUNDS = 3
+#: The time of a campaign in s by its tier, where nobody names one and its site has none. `quick`:
+#: with set-up and two images a bare machine has its report in 15 minutes. `site`: HPL at full size
+#: takes minutes a launch. `paper`: a working day.
+BUDGETS = {"quick": 540.0, "site": 3600.0, "paper": 8 * 3600.0}
 FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 
@@ -34,14 +41,32 @@ def number_of_rounds(words: str) -> int:
 
 def budget(words: str) -> float:
     """Return a time in seconds, given in s, m or h; raise CampaignError for what is none."""
-    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
-    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
-    if seconds <= 0:
+    seconds = seconds_of(words)
+    if seconds is None:
         raise CampaignError(
             f"BUDGET={words}: a budget is a time in seconds, minutes or hours, such as 900s, 15m "
             "or 2h"
         )
     return seconds
+
+
+def with_design(root: Path, options: argparse.Namespace) -> None:
+    """Give a request that names neither rounds nor a budget what it is measured by.
+
+    A campaign of its own has the site's budget, or the tier's. A study, and what repeats or goes on
+    with another campaign, has rounds. Raises CampaignError for a site or a tier that is unknown.
+    """
+    has_rounds = options.study or options.like or options.resume
+    if options.rounds is None and options.budget is None and not has_rounds:
+        options.budget = default_budget(root, options.site, options.tier)
+    options.rounds = options.rounds or (1 if options.budget else ROUNDS)
+
+
+def default_budget(root: Path, site: str, tier: str) -> float:
+    """Return the budget in seconds of whoever names none; raise CampaignError for unknown names."""
+    refuse_tier(tier)
+    named = selection.site_data(root, site).get("budget")
+    return budget(str(named)) if named else BUDGETS[tier]
 
 
 def refuse_with_budget(options: argparse.Namespace) -> None:
@@ -76,8 +101,7 @@ def refuse_to_repeat(manifest: Manifest) -> None:
 
 def refuse(root: Path, options: argparse.Namespace) -> None:
     """Raise CampaignError for a tier, a site or a pattern of checks that cannot be measured."""
-    if options.tier not in TIERS:
-        raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
+    refuse_tier(options.tier)
     selection.site_file(root, options.site)
     try:
         re.compile(options.checks or "")
@@ -85,6 +109,12 @@ def refuse(root: Path, options: argparse.Namespace) -> None:
         raise CampaignError(
             f"CHECKS={shlex.quote(options.checks)} is not a valid regular expression: {error}"
         ) from None
+
+
+def refuse_tier(tier: str) -> None:
+    """Raise CampaignError for an unknown tier."""
+    if tier not in TIERS:
+        raise CampaignError(f"TIER={tier} is unknown; choose one of: {', '.join(TIERS)}")
 
 
 def refuse_before_building(root: Path, options: argparse.Namespace) -> None:

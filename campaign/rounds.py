@@ -25,7 +25,7 @@ from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.processes import known
 from records.schedule import Schedule
-from reframe_checks.bin.telling import OVER, TOLD
+from reframe_checks.bin.telling import ONCE, OVER, TOLD
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -369,9 +369,11 @@ class ReframeSession:
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
         }
-        # What proves the programs and compares no implementations is run when it is asked for by
-        # name.
+        # What proves the programs and compares no implementations is run when asked for by name.
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        # Who names checks and a number of rounds wants them so often.
+        if manifest.design or not manifest.checks:
+            environment[ONCE] = "1"
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:

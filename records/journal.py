@@ -189,7 +189,7 @@ class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
     `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
-    budget is too small to choose.
+    budget is too small to choose. From the second wave on, all is what is compared.
     """
 
     kind: Literal["wave"] = "wave"

@@ -4,3 +4,5 @@
 TOLD = "WYEAST_NEXT_ROUNDS"
 #: The line that is printed when a round is over and the next is waited for.
 OVER = "round {} is over"
+#: The variable by which a campaign of all checks has what is compared with nothing measured once.
+ONCE = "WYEAST_ONCE"

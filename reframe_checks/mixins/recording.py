@@ -14,6 +14,7 @@ from reframe.core.exceptions import SanityError
 from records import files as folder
 from records import instants, launch, nodes
 from records.base import NotKept, RecordError
+from records.budget import BEYOND, is_beyond
 from records.causes import of_signal, one_line
 from records.launch import AskedLaunch
 from records.schedule import Schedule
@@ -79,6 +80,13 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             f"{instants.COMMAND} >{ENDED}",
             "exit $launch_exit_code",
         ]
+
+    @run_after("setup")
+    def leave_out_what_the_budget_has_no_room_for(self) -> None:
+        """Measure of a first round what is most important, as long as the budget has room."""
+        name = self.launch_name()
+        for schedule in self.schedules():
+            self.skip_if(is_beyond(schedule.state, schedule.journal.entries, name), BEYOND)
 
     @run_after("setup", always_last=True)
     def write_what_is_wanted(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from records import launch as launches
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
@@ -103,6 +104,9 @@ def measure(root: Path, number: int) -> int:
             if play.get("pass over") == one.planned.implementation:
                 cause = "it waits for ContainerImage, which failed"
                 schedule.add(NotStarted(launch=one.name, why="missing", cause=cause))
+                continue
+            if is_beyond(schedule.state, schedule.journal.entries, one.name):
+                schedule.add(NotStarted(launch=one.name, why="skipped", cause=BEYOND))
                 continue
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
