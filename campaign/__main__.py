@@ -28,8 +28,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=request.budget, metavar="TIME",
-        help="a time, such as 15m, that is spent where answers are open (the site's, or the "
-        "tier's)",
+        help="a time, such as 15m, that is spent where answers are open; tier quick has one "
+        "without this, the others have rounds",
     )  # fmt: skip
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument(

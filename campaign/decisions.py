@@ -15,6 +15,8 @@ def say_decision(
 ) -> None:
     """Print what comes next, or why nothing does; and once, what the first round left out."""
     used = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
+    if design.repeats:
+        used = f"that took {decision.spent_s:.0f} s"
     if isinstance(decision, Ended):
         progress.say(f"{why_ended(decision, state, images)}; {used}")
         return
@@ -44,6 +46,8 @@ def why_ended(ended: Ended, state: State, images: int) -> str:
     if ended.why == "budget":
         more = "" if open_series is None else f"; {open_series} series are open"
         return f"what would come next does not fit into the budget{more}"
+    if ended.why == "repeated":
+        return "the rounds of the campaign that this one repeats are measured"
     if ended.why == "hopeless":
         return f"{open_series} series are open, and no time that is left would decide one"
     if not begun_cells(state):

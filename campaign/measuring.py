@@ -41,6 +41,7 @@ from records import files, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
+from records.budget import schedule_of
 from records.campaign import is_imported, read_campaign
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
@@ -129,7 +130,11 @@ def new_campaign(
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     seed = random.randrange(1, 10**6) if options.seed is None else options.seed
+    waves = waves_to_repeat(options.like) if options.like else ()
     design = declared(options.budget, seed) if options.budget else None
+    if options.like and waves:
+        before = read_manifest(options.like).design
+        design = before and before.model_copy(update={"repeats": options.like})
     facts = {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,
@@ -163,9 +168,29 @@ def new_campaign(
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
+        if waves:
+            with schedule.held(campaign) as held:
+                for wave in waves:
+                    held.add(wave, sync=wave is waves[-1])
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     return campaign, manifest
+
+
+def waves_to_repeat(name: str) -> tuple[Wave, ...]:
+    """Return the waves of a campaign that had a budget, none where it had rounds.
+
+    Raises CampaignError where its journal, which alone has them, cannot be used.
+    """
+    if read_manifest(name).design is None:
+        return ()
+    state = schedule.state_of(ROOT / "runs" / Path(name).name)
+    if state is None or not state.waves:
+        raise CampaignError(
+            f"{name} measured by a budget and has no journal of what it decided, so that it cannot "
+            "be repeated; measure one of your own: make run"
+        )
+    return schedule_of(state)
 
 
 def read_manifest(name: str) -> Manifest:
@@ -298,7 +323,11 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
     work = estimate.Work.of(manifest)
-    progress.say(estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign))
+    progress.say(
+        f"it has the rounds and cells of {design.repeats}, however long they take"
+        if design.repeats
+        else estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign)
+    )
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:
@@ -359,6 +388,9 @@ def decided(campaign: Path, design: Design) -> Wave | Ended:
     def compared() -> Comparison:
         return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
 
+    if design.repeats:
+        spent = waves.spent_s(content.entries)
+        return Ended(why="repeated", spent_s=spent, open_series=None)
     return waves.decide(design, content.entries, compared)
 
 
@@ -455,7 +487,6 @@ def as_before(options: argparse.Namespace) -> None:
     if not options.like:
         return
     manifest = read_manifest(options.like)
-    request.refuse_to_repeat(manifest)
     names = list(manifest.images)
     marked = [name for name in names if f"+{HOST}-" in name]
     if marked and not options.host_mpi:

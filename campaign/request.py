@@ -17,7 +17,6 @@ from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
-from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.site_file import seconds_of
 
@@ -25,10 +24,10 @@ from site_configs.site_file import seconds_of
 CLUSTER = "virtual"
 #: So often everything is measured where rounds are fixed and nobody says how many.
 ROUNDS = 3
-#: The time of a campaign in s by its tier, where nobody names one and its site has none. `quick`:
-#: with set-up and two images a bare machine has its report in 15 minutes. `site`: HPL at full size
-#: takes minutes a launch. `paper`: a working day.
-BUDGETS = {"quick": 540.0, "site": 3600.0, "paper": 8 * 3600.0}
+#: The tier whose campaigns have a budget where nobody says otherwise: the site's, or this in s, by
+#: which a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
+#: are as large as a report or a site, whatever time that takes.
+BUDGET_TIER, BUDGET_S = "quick", 540.0
 FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 
@@ -53,20 +52,17 @@ def budget(words: str) -> float:
 def with_design(root: Path, options: argparse.Namespace) -> None:
     """Give a request that names neither rounds nor a budget what it is measured by.
 
-    A campaign of its own has the site's budget, or the tier's. A study, and what repeats or goes on
-    with another campaign, has rounds. Raises CampaignError for a site or a tier that is unknown.
+    A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
+    goes on with another campaign, has rounds, as the other tiers have. Raises CampaignError for an
+    unknown site, and for a tier that is none.
     """
-    has_rounds = options.study or options.like or options.resume
-    if options.rounds is None and options.budget is None and not has_rounds:
-        options.budget = default_budget(root, options.site, options.tier)
+    refuse_tier(options.tier)
+    is_new = not (options.study or options.like or options.resume)
+    is_open = options.rounds is None and options.budget is None
+    if is_new and is_open and options.tier == BUDGET_TIER:
+        named = selection.site_data(root, options.site).get("budget")
+        options.budget = budget(str(named)) if named else BUDGET_S
     options.rounds = options.rounds or (1 if options.budget else ROUNDS)
-
-
-def default_budget(root: Path, site: str, tier: str) -> float:
-    """Return the budget in seconds of whoever names none; raise CampaignError for unknown names."""
-    refuse_tier(tier)
-    named = selection.site_data(root, site).get("budget")
-    return budget(str(named)) if named else BUDGETS[tier]
 
 
 def refuse_with_budget(options: argparse.Namespace) -> None:
@@ -87,16 +83,6 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
             raise CampaignError(
                 f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
             )
-
-
-def refuse_to_repeat(manifest: Manifest) -> None:
-    """Raise CampaignError for a campaign that cannot be repeated round by round."""
-    if manifest.design:
-        raise CampaignError(
-            f"{manifest.campaign} measured by a budget: its later rounds have what it chose, and "
-            f"what is repeated has rounds of everything; measure one of your own: make run "
-            f"BUDGET={manifest.design.budget_s:g}s"
-        )
 
 
 def refuse(root: Path, options: argparse.Namespace) -> None:

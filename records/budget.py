@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from records.experiments import compared, proving
 from records.fold import LaunchState, State
-from records.journal import Entry, Resumed
+from records.journal import Entry, Resumed, Wave, WaveRound
 
 #: Why a launch of a first round is not made.
 BEYOND = "the budget has no room for it"
@@ -44,7 +44,7 @@ def is_beyond(state: State, entries: Sequence[Entry], name: str) -> bool:
     """
     one = state.launches[name]
     cell = one.planned.cell
-    if state.design is None or one.round != 1 or len(state.waves) != 1:
+    if state.design is None or state.design.repeats or one.round != 1 or len(state.waves) != 1:
         return False
     proofs = proving("image")
     if experiment_of(cell) in proofs:
@@ -70,3 +70,19 @@ def begun_cells(state: State) -> tuple[str, ...]:
     """Return the compared cells that the first round measured, or tried to, sorted."""
     cells = {one.planned.cell for one in state.of(1) if one.status != "skipped"}
     return tuple(sorted(cell for cell in cells if experiment_of(cell) in compared()))
+
+
+def schedule_of(state: State) -> tuple[Wave, ...]:
+    """Return the waves by which a campaign's schedule is repeated, whatever time it takes.
+
+    The first round then names the cells that there was room for. Their predictions are left out.
+    """
+    found = []
+    for wave in state.waves:
+        rounds = wave.rounds
+        if wave.number == 1 and any(is_left_out(one) for one in state.of(1)):
+            cells = {one.planned.cell for one in state.of(1) if not is_left_out(one)}
+            rounds = (WaveRound(round=1, cells=tuple(sorted(cells))),)
+        changed = {"rounds": rounds, "predicted_s": None, "spent_s": 0.0}
+        found.append(wave.model_copy(update=changed))
+    return tuple(found)

@@ -117,6 +117,8 @@ class Design(BaseModel):
     #: Looks are worth their price from so many blocks of all on; below is one test at the end.
     fewest: Annotated[int, Field(ge=2, le=1000)]
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
+    #: The campaign whose waves are measured again, as it decided them; nothing is decided anew.
+    repeats: PlainName | None = None
 
 
 class Night(Part):

@@ -313,6 +313,10 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
     design = state.design
     if design is None or not state.waves:
         raise CampaignError(f"{campaign.path.name} has no budget, so it decided nothing")
+    if design.repeats:
+        raise CampaignError(
+            f"{campaign.path.name} repeats what {design.repeats} decided, and decided nothing"
+        )
     if design.version < DECIDED_BY:
         raise CampaignError(
             f"{campaign.path.name} decided by rules of version {design.version}, and this version "

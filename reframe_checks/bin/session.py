@@ -340,7 +340,7 @@ class Rounds:
         cells = schedule.state.cells_of(number)
         if cells is not None:
             of_launches = {case: one for case, one in of_launches.items() if one.cell in cells}
-        elif os.environ.get(ONCE):
+        if os.environ.get(ONCE):
             names = os.environ["WYEAST_IMAGES"].split(",")
             repeated = measured_once(of_launches, schedule.state, number, names)
             of_launches = {case: one for case, one in of_launches.items() if case not in repeated}

@@ -40,7 +40,6 @@ from records.journal import (
     read_journal,
 )
 from records.manifest import Design, Manifest, RoundDone, read_manifest
-from reframe_checks.mixins.tiers import TIERS
 from tests.campaign.played_reframe import DIFFERENCE
 
 CLEAR, OPEN = DIFFERENCE
@@ -330,18 +329,16 @@ def settled(root: Path, *words: str) -> tuple[int, float | None]:
     return options.rounds, options.budget
 
 
-def test_who_names_neither_rounds_nor_a_budget_has_the_site_s_or_the_tier_s(
+def test_who_names_neither_rounds_nor_a_budget_has_the_site_s_or_the_usual_one(
     checkout: Path,
 ) -> None:
-    assert set(request.BUDGETS) == set(TIERS)
-    assert settled(checkout) == (1, request.BUDGETS["quick"])
-    assert settled(checkout, "--tier=paper") == (1, request.BUDGETS["paper"])
+    assert settled(checkout) == (1, request.BUDGET_S)
     with (checkout / "site_configs" / "local" / "site.yaml").open("a") as site:
         site.write("budget: 20m\n")
-    assert settled(checkout) == settled(checkout, "--tier=paper") == (1, 1200.0)
+    assert settled(checkout) == (1, 1200.0)
     assert settled(checkout, "--budget=90s") == (1, 90.0)
     assert settled(checkout, "--rounds=7") == (7, None)
-    for fixed in ("--study=iit", "--like=a", "--resume=a"):
+    for fixed in ("--tier=paper", "--tier=site", "--study=iit", "--like=a", "--resume=a"):
         assert settled(checkout, fixed) == (request.ROUNDS, None)
     for wrong in ("--site=nowhere", "--tier=huge"):
         with pytest.raises(CampaignError, match="unknown"):
@@ -356,10 +353,37 @@ def test_a_night_has_rounds_whatever_the_site_s_budget_is(
     assert night.budget is None and night.rounds >= 1
 
 
-def test_a_campaign_with_a_budget_is_not_repeated_round_by_round(played: Path) -> None:
-    path = new(played, "1000s")
-    with pytest.raises(CampaignError, match=r"measured by a budget.*make run BUDGET=1000s"):
-        measuring.as_before(asked("--like", path.name))
+@pytest.mark.parametrize("budget", ["1000s", "0.001s"])
+def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
+    played: Path, budget: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(played, budget)
+    measure(path)
+    options = asked("--like", path.name, "--name", "again")
+    measuring.as_before(options)
+    request.with_design(played, options)
+    monkeypatch.setattr(waves, "decide", nothing)
+    again, manifest = measuring.new_campaign(options)
+    # Also by somebody who goes on with it.
+    assert measuring.measure(again, read_manifest(again))
+
+    def measured(campaign: Path) -> set[tuple[int, str, str]]:
+        every = state_of(campaign).of(None)
+        return {(one.round, one.planned.cell, one.planned.implementation) for one in every
+                if one.outcome}  # fmt: skip
+
+    assert measured(again) == measured(path) and manifest.order_seed == 3
+    before, after = read_manifest(path), read_manifest(again)
+    assert after.design and after.design.repeats == path.name and after.finished_utc
+    assert (after.rounds, after.tested_once) == (before.rounds, before.tested_once)
+    ended = state_of(again).ended
+    assert ended and ended.why == "repeated"
+    assert not [one for one in unmeasured(again, after) if BEYOND in one.sentence]
+    with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
+        replays(again)
+    (path / "journal.jsonl").unlink()
+    with pytest.raises(CampaignError, match="has no journal of what it decided"):
+        measuring.new_campaign(options)
 
 
 def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path) -> None:
@@ -431,8 +455,8 @@ def first_round(budget_s: float, took: list[tuple[str, float]], others: tuple[st
     return entries_from(*happened)
 
 
-def nothing() -> Comparison:
-    raise AssertionError("nothing is to be compared yet")
+def nothing(*_: object) -> Comparison:
+    raise AssertionError("nothing is to be compared, nor decided")
 
 
 def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:
