@@ -8,7 +8,7 @@ from pathlib import Path
 
 from records.base import CampaignError
 from records.budget import left_out
-from records.campaign import is_imported
+from records.campaign import is_imported, read_campaign
 from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
 from records.schedule import state_of
 
@@ -80,6 +80,30 @@ def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = Non
         f"{rounds} round(s) will take about {duration(rounds * seconds)}: one took "
         f"{duration(seconds)} "
         f"in runs/{name}"
+    )
+
+
+def expected_share(root: Path, wanted: Work, budget_s: float) -> str:
+    """Return a sentence on what share of series a budget probably decides, by the last campaign.
+
+    It has no words where there is none, or its rounds say nothing of their spread. Raises
+    CampaignError where that campaign cannot be read.
+    """
+    # It takes a while to load, and only an estimate needs it.
+    from analysis.comparison.compare import compare
+    from analysis.simulation.forecast import share_decided
+
+    found = last_round_like(root, wanted)
+    if not found:
+        return ""
+    seconds, name = found
+    comparison = compare(read_campaign(root / "runs" / name))
+    share = share_decided(comparison, seconds, budget_s, BEGIN, FEWEST)
+    if share is None:
+        return ""
+    return (
+        f"; of the series that are compared it probably decides {share:.0%}, if they differ and "
+        "vary as they did then"
     )
 
 

@@ -101,7 +101,9 @@ def expected(options: argparse.Namespace) -> str:
     """Return a sentence on how long a new campaign will take, or what its budget is enough for."""
     wanted = alike(options)
     if options.budget:
-        return estimate.enough_for(ROOT, wanted, options.budget)
+        return estimate.enough_for(ROOT, wanted, options.budget) + estimate.expected_share(
+            ROOT, wanted, options.budget
+        )
     return estimate.expectation(ROOT, wanted, options.rounds)
 
 
