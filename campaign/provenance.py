@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -36,6 +37,17 @@ OF_IMAGES = "containers/"
 INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
 #: So many changes are named.
 MOST_NAMED = 5
+#: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
+#: and of the loader, for processes outside containers and inside. Of others only that they are set.
+MEASURED_BY = re.compile(
+    r"(?:APPTAINERENV_|SINGULARITYENV_)?(?:"
+    r"(?:OMPI|OPAL|ORTE|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|MPIEXEC|I_MPI|MV2|MVP|LAM|PVM|"
+    r"UCX|FI|PSM2?|HFI|IPATH|MLX[45]|RDMAV|IBV|NCCL|OMP|GOMP|KMP|OPENBLAS|GOTO|MKL|BLIS|LD|MALLOC)"
+    r"_[A-Z0-9_a-z]+|GLIBC_TUNABLES)",
+    re.ASCII,
+)
+#: Options by which a scheduler is told who pays and who asks, each with its value.
+WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
 
 
 def sha256_of(path: Path) -> str:
@@ -60,6 +72,21 @@ def machine() -> dict[str, Any]:
     """
     seen = nodes.of_this_machine()
     return {**nodes.facts(seen), **nodes.conditions(seen)}
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the names of variables, each with its value if it is of those that measure."""
+    return {
+        name: value if MEASURED_BY.fullmatch(name) else None
+        for name, value in sorted(variables.items())
+    }
+
+
+def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a site's data without who pays for its jobs and who asks for them."""
+    if "access" not in site:
+        return dict(site)
+    return {**site, "access": [WHO.sub(r"\1\2…", str(one)) for one in site["access"]]}
 
 
 def said_by(*words: str) -> str | None:

@@ -24,7 +24,7 @@ from records.launch import read_records
 from records.locks import LockHeld, NotShared, exclusive, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
-from reframe_checks.bin.telling import OVER, TOLD
+from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -34,6 +34,10 @@ LOCAL = "local"
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
+
+
+class TimeIsOver(CampaignError):
+    """What drives the campaign has no more time, and the next goes on; the text is a sentence."""
 
 
 class SiteIsBusy(CampaignError):
@@ -95,7 +99,8 @@ def run_round(
 
     It is over when each of its launches is done or missing, as the journal has it, however often
     ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
-    nothing, and OSError where the campaign cannot be written.
+    nothing, TimeIsOver where it is to go on elsewhere, and OSError where the campaign cannot be
+    written.
     """
     session = session or ReframeSession(root, campaign, manifest, progress)
     before, state = 0, schedule.state_of(campaign)
@@ -106,6 +111,8 @@ def run_round(
     # Of a round that is settled only the entry may be missing, and ReFrame has nothing to do.
     is_settled = state is not None and state.is_settled(number)
     while not is_settled:
+        if is_over():
+            raise TimeIsOver(f"round {number} goes on in the next job")
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = session.measure(number)
         with schedule.held(campaign) as held:
@@ -133,6 +140,8 @@ def run_round(
                 # is a kill after the last launch.
                 code = max(code, 0) if state.sessions > known else 0
                 break
+            if is_over():
+                raise TimeIsOver(f"round {number} goes on in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
                 raise CampaignError(
@@ -375,9 +384,11 @@ class ReframeSession:
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
         }
-        # What proves the programs and compares no implementations is run when it is asked for by
-        # name.
+        # What proves the programs and compares no implementations is run when asked for by name.
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        # Who names checks and a number of rounds wants them so often.
+        if manifest.design or not manifest.checks:
+            environment[ONCE] = "1"
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:

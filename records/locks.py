@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from records import processes
 from records.acting_user import open_folder, rights_of_owner
+from records.causes import one_line
 
 #: Folders in which all users of a machine may make files; the first that is one is taken.
 SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
@@ -22,6 +24,9 @@ OF_MACHINE = "wyeast-campaign.lock"
 LONGEST_NOTE = 300
 #: Longer than a process takes from making a file to locking it, in seconds.
 FRESH_S = 2.0
+#: The kernel's list of locks; and longer than this, in seconds, a lock is not expected to be held.
+LISTED = Path("/proc/locks")
+LONG_S = 24 * 3600.0
 
 
 class LockHeld(Exception):
@@ -120,11 +125,36 @@ def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) ->
         fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         file.seek(0)
-        said = "".join(filter(str.isprintable, file.read(LONGEST_NOTE)))
-        raise LockHeld(said.strip() or "unknown") from None
+        said = one_line(file.read(LONGEST_NOTE)) or "unknown"
+        raise LockHeld(f"{said}{by_the_kernel(file.fileno())}") from None
     file.truncate(0)
     file.write(note)
     file.flush()
+
+
+def by_the_kernel(descriptor: int) -> str:
+    """Return who holds a lock by the kernel's list, to stand behind what its note says.
+
+    Anybody may write the note of a shared file. What is held long raises an alarm. Empty where the
+    kernel does not tell, as of a process that is in another namespace.
+    """
+    found = os.fstat(descriptor)
+    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        held = [line.split() for line in LISTED.read_text().splitlines()]
+        [pid] = {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+        owner = (processes.PROC / str(pid)).stat().st_uid
+        up = float((processes.PROC / "uptime").read_text().split()[0])
+        age = up - processes.started(processes.stat_of(pid)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return ""
+    text = f"; by the kernel it is process {pid} of user {owner}, which started {age:.0f} s ago"
+    if age > LONG_S:
+        text += (
+            f". ALARM: that is {age / 3600:.0f} h, longer than a campaign takes: look at it "
+            f"(ps -fp {pid}), and end it if it hangs"
+        )
+    return text
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from records.base import End, Header, Record, RecordError
+from records.causes import harmless_strings, may_harm
 from records.communication import (
     OPERATIONS,
     Communication,
@@ -130,7 +131,7 @@ def parse_line(line: str) -> dict[str, Any]:
             raise ValueError(f"nested too deep for a record: {line.strip()[:60]!r}") from None
     if not isinstance(data, dict) or "record" not in data:
         raise ValueError(f"not a record: {line.strip()[:60]!r}")
-    return data
+    return dict(harmless_strings(data)) if may_harm(line) else data
 
 
 def model_of(data: dict[str, Any]) -> type[Record]:

@@ -15,8 +15,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from campaign import measuring, rounds
 from records import launch as launches
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
@@ -76,6 +80,27 @@ def numbers() -> Iterator[int]:
                 yield number
 
 
+def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play ReFrame in the campaign's own process, as one that dies of what it cannot write.
+
+    It takes no time then to start one, and none is looked for.
+    """
+
+    def measured(self: rounds.ReframeSession, number: int) -> int:
+        self.log.parent.mkdir(exist_ok=True)
+        os.environ["WYEAST_CAMPAIGN"] = str(self.campaign)
+        try:
+            return measure(self.root, number)
+        except (CampaignError, OSError) as error:
+            print(error)
+            return 1
+
+    monkeypatch.setenv("WYEAST_CAMPAIGN", "")
+    monkeypatch.setattr(rounds.ReframeSession, "measure", measured)
+    for room in (rounds, measuring):
+        monkeypatch.setattr(room, "end_leftovers", lambda *_, **__: 0)
+
+
 def main(root: Path) -> int:
     """Measure what is left of rounds, as far as the play lets it; return the exit code."""
     return max(measure(root, number) for number in numbers())
@@ -107,6 +132,12 @@ def measure(root: Path, number: int) -> int:
             if play.get("pass over") == one.planned.implementation:
                 cause = "it waits for ContainerImage, which failed"
                 schedule.add(NotStarted(launch=one.name, why="missing", cause=cause))
+                continue
+            if done == play.get("time over after"):
+                (root / "over").touch()
+                return 1
+            if is_beyond(schedule.state, schedule.journal.entries, one.name):
+                schedule.add(NotStarted(launch=one.name, why="skipped", cause=BEYOND))
                 continue
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
