@@ -138,7 +138,7 @@ class Communication(Record):
     ranks: Positive
     iterations: Positive
     warmup: Count
-    synchronisation: Literal["barrier", "window", "none"]
+    synchronisation: Literal["barrier", "dissemination", "window", "none"]
     discarded: Count
     clock_error_s: Seconds
     time_s: TimeSummary
