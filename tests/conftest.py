@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import lanes
+from tests import processes
 
 # No time limit for an example: on a busy machine it would fail what is right.
 settings.register_profile("wyeast", deadline=None)
@@ -33,6 +33,6 @@ def ends_with_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     if not any(request.node.get_closest_marker(name) for name in ("real", "cluster")):
         yield
         return
-    before = lanes.children()
+    before = processes.children()
     yield
-    lanes.end_with_descendants(lanes.children() - before)
+    processes.end_with_descendants(processes.children() - before)
