@@ -15,8 +15,10 @@ settings.load_profile("wyeast")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one worker run a file's real tests: its fixtures make what they share only once.
 
-    Those of programs built by hand are apart: what is built for them all workers share.
+    Those of programs built by hand are apart: what is built for them all workers share. The cluster
+    is started after what measures on this machine.
     """
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
     for item in items:
         together = item.get_closest_marker("real") or item.get_closest_marker("browser")
         if together and item.path.parent.name != "benchmarks":

@@ -18,7 +18,7 @@ import pytest
 from tests.cluster.conftest import PROJECT, Cluster, wait_for
 from tests.cluster.test_experiments import median_bandwidths
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.measures]
 NAME = "test-nightly"
 IMAGE = "mpich-5.0.2"
 CHECKS = "PointToPoint.*=Send/Recv.*=long"
