@@ -51,14 +51,17 @@ class Lane:
         ]  # fmt: skip
 
 
-#: The cluster's tests wait for most of their time, and with limits: others take what they leave.
+#: What runs one by one leaves much of two processors to others, and waits for things with limits.
 FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10)
-REAL = Lane("real", "(real or browser) and not measures and not cluster", "loadgroup", niceness=10)
+REAL = Lane(
+    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10
+)
 CLUSTER = Lane("cluster", "cluster and not measures", "")
+SERIAL = Lane("serial", "serial and not (cluster or measures)", "")
 MEASURES = Lane("measures", "measures", "")
 #: One stage after the other; in each, rows of lanes beside each other.
-STAGES = (((FAST, REAL), (CLUSTER,)), ((MEASURES,),))
-LANES = (FAST, REAL, CLUSTER, MEASURES)
+STAGES = (((FAST, REAL), (CLUSTER, SERIAL)), ((MEASURES,),))
+LANES = tuple(lane for stage in STAGES for row in stage for lane in row)
 
 
 @dataclass(frozen=True)

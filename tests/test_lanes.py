@@ -17,11 +17,11 @@ from tests.lanes import LANES, PROJECT, Done, Lane, Run, outcomes, summary
 
 
 def test_every_test_is_in_one_lane() -> None:
-    kinds = ("real", "measures", "cluster", "browser")
+    kinds = ("real", "serial", "measures", "cluster", "browser")
     for marked in itertools.product((False, True), repeat=len(kinds)):
         names = dict(zip(kinds, marked, strict=True))
-        # What measures is real, or needs the cluster.
-        if names["measures"] and not (names["real"] or names["cluster"]):
+        # What runs by itself is real, or needs the cluster.
+        if (names["serial"] or names["measures"]) and not (names["real"] or names["cluster"]):
             continue
         found = [lane.name for lane in LANES if eval(lane.marks, {}, names)]
         assert len(found) == 1, (names, found)
