@@ -5,10 +5,11 @@
 
 import argparse
 import asyncio
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,10 @@ BAD = ("failed", "errors")
 NOTHING = 5
 #: Names, to the lanes, a folder in which what one has built from sources is there for the next.
 BUILDS = "WYEAST_TESTS_BUILDS"
+#: Stands in a build's folder while that is as its last command has left it, which ended well.
+SOUND = "sound"
+#: What the programs that tests build are made of, and by: these, the MPIs and the compiler.
+BUILT_OF = ("benchmarks", "tests/benchmarks/conftest.py", "containers/sources.lock")
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,19 @@ class Lane:
     shared_out: str
     #: How far it stands back (nice(1)) behind a lane beside it.
     niceness: int = 0
+    #: Markers of which its tests have one; nothing where that is no condition.
+    marked: tuple[str, ...] = ()
+
+    def files(self) -> list[str]:
+        """Return the files that may have tests of it: all others take seconds to be imported."""
+        if not self.marked:
+            return []
+        words = tuple(f"mark.{name}" for name in self.marked)
+        return [
+            str(path.relative_to(PROJECT))
+            for path in sorted((PROJECT / "tests").rglob("test_*.py"))
+            if any(word in path.read_text() for word in words)
+        ]
 
     def command(self, options: argparse.Namespace, record: Path) -> list[str]:
         """Return what runs its tests and writes their outcomes into a file."""
@@ -47,18 +65,19 @@ class Lane:
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(cores if self.shared_out else []), *options.tests,
+            *(cores if self.shared_out else []), *(options.tests or self.files()),
         ]  # fmt: skip
 
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
 FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10)
 REAL = Lane(
-    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10
-)
-CLUSTER = Lane("cluster", "cluster and not measures", "")
-SERIAL = Lane("serial", "serial and not (cluster or measures)", "")
-MEASURES = Lane("measures", "measures", "")
+    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10,
+    marked=("real", "browser"),
+)  # fmt: skip
+CLUSTER = Lane("cluster", "cluster and not measures", "", marked=("cluster",))
+SERIAL = Lane("serial", "serial and not (cluster or measures)", "", marked=("serial",))
+MEASURES = Lane("measures", "measures", "", marked=("measures",))
 #: One stage after the other; in each, rows of lanes beside each other.
 STAGES = (((FAST, REAL), (CLUSTER, SERIAL)), ((MEASURES,),))
 LANES = tuple(lane for stage in STAGES for row in stage for lane in row)
@@ -175,6 +194,21 @@ class Run:
             print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)
 
 
+def builds(folder: Path) -> Path:
+    """Return the folder for what tests build, of these sources; what is of others goes."""
+    digest = hashlib.sha256(subprocess.check_output(["cc", "--version"]))
+    files = [path for name in BUILT_OF for path in ((PROJECT / name), *(PROJECT / name).rglob("*"))]
+    for path in sorted(files):
+        if path.is_file() and "build" not in path.relative_to(PROJECT).parts:
+            digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
+    own = folder / digest.hexdigest()[:16]
+    own.mkdir(parents=True, exist_ok=True)
+    for path in [*folder.iterdir(), *own.iterdir()]:
+        if path.is_dir() and path != own and not (path / SOUND).exists():
+            shutil.rmtree(path)
+    return own
+
+
 def main() -> int:
     """Run the lanes; return 0 where every test that was asked for passed."""
     options = arguments()
@@ -183,8 +217,7 @@ def main() -> int:
     coverage = [sys.executable, "-m", "coverage"]
     if options.long:
         subprocess.run([*coverage, "erase"], cwd=PROJECT, check=True)
-    builds = tempfile.TemporaryDirectory(prefix="wyeast-tests-builds-")
-    run = Run(options, records, {**os.environ, BUILDS: builds.name})
+    run = Run(options, records, {**os.environ, BUILDS: str(builds(records / "builds"))})
     began = time.monotonic()
     for stage in STAGES:
         rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]

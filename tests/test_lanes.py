@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import LANES, PROJECT, Done, Lane, Run, outcomes, summary
+from tests import lanes
+from tests.lanes import CLUSTER, FAST, LANES, PROJECT, Done, Lane, Run, outcomes, summary
 
 
 def test_every_test_is_in_one_lane() -> None:
@@ -25,6 +26,14 @@ def test_every_test_is_in_one_lane() -> None:
             continue
         found = [lane.name for lane in LANES if eval(lane.marks, {}, names)]
         assert len(found) == 1, (names, found)
+        [lane] = (lane for lane in LANES if lane.name in found)
+        assert not lane.marked or any(names[name] for name in lane.marked)
+
+
+def test_a_lane_s_files_are_those_with_its_markers() -> None:
+    assert FAST.files() == []
+    assert "tests/cluster/test_link.py" in CLUSTER.files()
+    assert "tests/test_lanes.py" not in CLUSTER.files()
 
 
 def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
@@ -109,6 +118,25 @@ def test_rows_are_beside_each_other_and_each_ends_what_it_has_left(
     words = ("front said", "lane then:", "lane beside:\n", "beside said", "sleep")
     places = [said.index(word) for word in words[:-1]] + [said.rindex("sleep")]
     assert places == sorted(places), said
+
+
+def test_builds_are_kept_that_are_sound_and_of_the_same_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "benchmarks" / "one.c"
+    source.parent.mkdir()
+    source.write_text("one")
+    monkeypatch.setattr(lanes, "PROJECT", tmp_path)
+    own = lanes.builds(tmp_path / "kept")
+    for name in ("whole", "broken"):
+        (own / name).mkdir()
+    (own / "whole" / lanes.SOUND).touch()
+    (own / "whole.lock").touch()
+    assert lanes.builds(tmp_path / "kept") == own
+    assert {path.name for path in own.iterdir()} == {"whole", "whole.lock"}
+    source.write_text("another")
+    other = lanes.builds(tmp_path / "kept")
+    assert other != own and list((tmp_path / "kept").iterdir()) == [other]
 
 
 #: Runs lanes until it is interrupted.
