@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from records import files
 from records.acting_user import open_folder, rights_of_owner
-from records.base import CampaignError, Count, Positive, Seconds
+from records.base import CampaignError, Count, Duration, Number, Positive, RoundNumber, Seconds
 from records.causes import one_line
-from records.disturbance import Outside
+from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
@@ -69,7 +69,7 @@ class SessionBegan(Fact):
     """A process of ReFrame began to measure what is left of a round."""
 
     kind: Literal["session"] = "session"
-    round: Positive
+    round: RoundNumber
     process: Positive
 
 
@@ -85,7 +85,7 @@ class Planned(Fact):
     """The launches of a round, in the order that was drawn, before the first of them starts."""
 
     kind: Literal["planned"] = "planned"
-    round: Positive
+    round: RoundNumber
     launches: tuple[PlannedLaunch, ...]
 
     @model_validator(mode="after")
@@ -102,7 +102,7 @@ class Intended(Fact):
 
     kind: Literal["intended"] = "intended"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
 
 
 class Submitted(Fact):
@@ -110,7 +110,7 @@ class Submitted(Fact):
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     job: str
 
 
@@ -121,12 +121,12 @@ class Recorded(Fact):
     launch: LaunchName
     attempt: Count
     #: In the order in which the round was measured; None of what was never judged.
-    position: Positive | None
+    position: Number | None
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
     #: How often came from outside what a block may be measured again for.
-    outside: dict[Outside, Count] = {}
+    outside: dict[Outside, Often] = {}
 
 
 class Repeated(Fact):
@@ -136,7 +136,7 @@ class Repeated(Fact):
     """
 
     kind: Literal["repeated"] = "repeated"
-    round: Positive
+    round: RoundNumber
     cell: str
     launches: tuple[LaunchName, ...]
     cause: str
@@ -147,7 +147,7 @@ class Lost(Fact):
 
     kind: Literal["lost"] = "lost"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     cause: str
 
 
@@ -185,7 +185,7 @@ class Stopped(Fact):
 class WaveRound(Fact):
     """A round of a wave; `cells` are those that it measures, None where it is all of them."""
 
-    round: Positive
+    round: RoundNumber
     cells: tuple[str, ...] | None
 
 
@@ -196,8 +196,8 @@ class WaveScore(Fact):
     """
 
     cell: str
-    blocks: Positive
-    seconds: Seconds
+    blocks: Number
+    seconds: Duration
     rate: Annotated[float, Field(ge=0)]
 
 
@@ -209,12 +209,12 @@ class Wave(Fact):
     """
 
     kind: Literal["wave"] = "wave"
-    number: Positive
+    number: Number
     why: Literal["begin", "chosen", "uniform"]
     rounds: tuple[WaveRound, ...]
     scores: tuple[WaveScore, ...]
-    predicted_s: Seconds | None
-    spent_s: Seconds
+    predicted_s: Duration | None
+    spent_s: Duration
 
 
 class Ended(Fact):
@@ -227,7 +227,7 @@ class Ended(Fact):
 
     kind: Literal["ended"] = "ended"
     why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
-    spent_s: Seconds
+    spent_s: Duration
     open_series: Count | None
 
 

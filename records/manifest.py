@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
-from records.disturbance import Outside
+from records.disturbance import Often, Outside
 from records.nodes import BOUNDS, possible
 
 FILE = "manifest.json"
@@ -176,7 +176,7 @@ class Manifest(Part):
     design: Design | None = None
     tested_once: bool = False
     #: How often what comes from outside may happen in a launch before its block is measured again.
-    repeat_beyond: dict[Outside, Count] = {}
+    repeat_beyond: dict[Outside, Often] = {}
     raw_removed_utc: Utc | None = None
     #: Why it was not proven when its raw output was removed (`records.proof`).
     doubts: list[str] | None = None
