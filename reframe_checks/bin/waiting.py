@@ -1,4 +1,4 @@
-"""A job that waits in Slurm's queue says so: what the scheduler waits for, now and then."""
+"""Report now and then what a job in Slurm's queue is waiting for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 #: How long a job waits before that is said, and until it is said again, in seconds.
 SPEAK_AFTER_S = 60.0
 SPEAK_AGAIN_S = 300.0
-#: How long Slurm may take to answer, in seconds: nothing waits for what is only said.
+#: How long Slurm may take to answer, in seconds: nothing should wait for a mere notice.
 PATIENCE_S = 10.0
-#: How a line begins that is of the campaign's progress, too.
+#: The beginning of a line that the campaign also shows as progress.
 MARK = "[ WAIT     ] "
 #: Node states in which no job starts, without the letters that sinfo adds to them.
 UNUSABLE = ("down", "drain", "drng", "fail", "maint", "unk")
@@ -20,7 +20,7 @@ PENDING = (None, "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD")
 
 
 def ask(command: list[str]) -> str:
-    """Return what a command of Slurm's says; nothing where it does not answer."""
+    """Return the output of a Slurm command; empty if it does not answer."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S,
@@ -32,7 +32,7 @@ def ask(command: list[str]) -> str:
 
 
 def trouble_of(partition: str) -> str | None:
-    """Return why no job starts in a partition whoever asks for what, as far as Slurm says."""
+    """Return why the partition starts no jobs at all, as far as Slurm says."""
     rows = [line.split("|") for line in ask(
         ["sinfo", "--noheader", f"--partition={partition}", "--format=%a|%D|%t"]
     ).splitlines()]  # fmt: skip
@@ -48,7 +48,7 @@ def trouble_of(partition: str) -> str | None:
 
 
 def wait_of(job: str) -> str | None:
-    """Return what a job waits for; None where it does not wait, or nobody answers."""
+    """Return what a job waits for; None if it is not waiting, or Slurm does not answer."""
     said = ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%P|%r"]).strip()
     state, _, rest = said.partition("|")
     partition, _, reason = rest.partition("|")
@@ -59,7 +59,7 @@ def wait_of(job: str) -> str | None:
 
 
 class Waiting:
-    """Says of the job that is polled how long it has waited, and for what."""
+    """Reports how long the job that is polled has waited, and for what."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Waiting:
         self.since = self.next = 0.0
 
     def look(self, job: Any) -> None:
-        """Take note of a job that was polled; say what it waits for when it is time to."""
+        """Note that a job was polled; report what it waits for when that is due."""
         if job.jobid != self.job:
             self.job, self.since = job.jobid, self.now()
             self.next = self.since + SPEAK_AFTER_S
-        # While it runs nothing is asked: that would be beside what is measured.
+        # Nothing is asked while the job runs: that could disturb the measurement.
         if job.state not in PENDING or self.now() < self.next:
             return
         self.next = self.now() + SPEAK_AGAIN_S
