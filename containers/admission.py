@@ -42,10 +42,10 @@ def listed(root: Path) -> list[str]:
     files = {str(entry["file"]) for entry in locked.values()}
     for path in sorted(images.folder(root).glob("*.sif")):
         if path.name not in files:
-            lines.append(f"{path} is in no lock, so nothing runs it")
+            lines.append(f"{path} is not in any lock, so nothing runs it")
     for lock in sorted((root / ".wyeast" / "guests").glob(f"*/{images.LOCK}")):
         for name, entry in images.load_own_lock(lock.parents[1])["images"].items():
-            lines.append(f"{name} is {told(entry)}: only that bundle's rerun runs it")
+            lines.append(f"{name} is {told(entry)}: only the rerun of that bundle uses it")
     return lines
 
 
@@ -53,10 +53,10 @@ def main() -> int:
     """List the images and where they are from, or take the caller's word for some."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.admission",
-        description="List where the images here are from and which may run, or vouch for some, "
-        "which may then run.",
+        description="List where the images here come from and which may run, or vouch for some "
+        "so that they may run.",
     )
-    parser.add_argument("--images", default="", metavar="a,b|all", help="which to vouch for")
+    parser.add_argument("--images", default="", metavar="a,b|all", help="images to vouch for")
     options = parser.parse_args()
 
     def work() -> int:

@@ -143,9 +143,7 @@ def command(*words: str | Path | Admitted) -> list[str]:
     if verb == "exec":
         _check_exec(words[1:])
     elif verb not in STARTS_NOTHING:
-        raise NotAdmitted(
-            f"`apptainer {verb}` may start what is in an image, so it is not used here"
-        )
+        raise NotAdmitted(f"`apptainer {verb}` may run code from an image, so it is not used here")
     return [str(apptainer_command()), *map(str, words)]
 
 

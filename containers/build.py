@@ -210,7 +210,7 @@ def check_content(
         raise StepError(f"the new image does not say what it is ({error})", log) from None
     wanted = recipe.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
-        raise StepError("the new image's labels are not those of its recipe", log)
+        raise StepError("the new image's labels do not match its recipe", log)
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
         raise StepError("an input changed while it was being copied; run the build again", log)
@@ -322,12 +322,12 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument(
         "--builder", choices=["spack"], metavar="spack",
-        help="refuse implementations that this does not build; `default` is then all that it does "
-        "with an MPI of the distribution",
+        help="refuse implementations that this builder does not build; `default` then means all "
+        "that it builds with an MPI of the distribution",
     )  # fmt: skip
     parser.add_argument(
         "--bootstrap", default="mmdebstrap", choices=["mmdebstrap", "docker"],
-        help="where the Debian under the images comes from: the machine's mirror, or the "
+        help="source of the images' Debian base: the machine's mirror, or the "
         "container image that containers/sources.lock names (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(

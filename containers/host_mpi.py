@@ -131,7 +131,7 @@ def check(
         own = ", ".join(installed.interfaces(found.prefix))
         raise PrefixError(
             f"the programs of {name} need {needed[1]}, and {has} has {own}: their binary "
-            "interfaces differ; choose images that have the same one: IMAGES=..."
+            "interfaces differ; choose images with the same one: IMAGES=..."
         )
     try:
         bound = Labels.of({}, name, BoundMpi.of(facts))

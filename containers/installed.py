@@ -117,8 +117,8 @@ def _ask(prefix: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PrefixError(
-            f"{' '.join(map(str, words))[-200:]} did not end within {PATIENCE_S:g} s: look whether "
-            f"the file system of {prefix} responds, and whether its MPI waits for a daemon"
+            f"{' '.join(map(str, words))[-200:]} did not end within {PATIENCE_S:g} s: check "
+            f"whether the file system of {prefix} responds, and whether its MPI waits for a daemon"
         ) from None
 
 
@@ -140,7 +140,7 @@ def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi
     configured = re.search(r"--with-(?:pm|pmi|pmix|pmi2)(?:=\S+)?(?=\s|'|$)", said)
     if configured:
         return ("pmix" if "pmix" in configured[0] else "pmi2"), f"configured {configured[0]}"
-    return of_family, "the default of its family, since nothing else says so"
+    return of_family, "the default of its family, since nothing else indicates one"
 
 
 def libraries_of(files: list[Path], prefix: Path) -> tuple[dict[str, Path], dict[str, Path]]:

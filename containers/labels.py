@@ -95,8 +95,8 @@ def wrong_label(words: object) -> str | None:
         rule = RULES.get(name)
         if name.startswith(VARIANT):
             if not re.fullmatch(NAME, name.removeprefix(VARIANT)):
-                return f"the label {_shown(label)} names a variant: it must be small letters, " \
-                    "digits and ._- alone"  # fmt: skip
+                return f"the label {_shown(label)} names a variant: it may contain only " \
+                    "lower-case letters, digits and ._-"  # fmt: skip
             rule = _VARIABLES
         if name == "binds":
             return (

@@ -56,8 +56,8 @@ def check_name(name: str, found: Installed, table: ImplementationTable) -> None:
     if (claimed and claimed != found.family) or wrong_version:
         raise PrefixError(
             f"NAME={name}: the MPI under {found.prefix} says that it is {found.family} "
-            f"{found.version}; call it {found.family}-{found.version}, or by a name without family "
-            "and version"
+            f"{found.version}; call it {found.family}-{found.version}, or choose a name "
+            "without family and version"
         )
 
 

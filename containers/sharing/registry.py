@@ -69,15 +69,13 @@ def read_lock(text: str, where: str) -> dict[str, LockEntry]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RegistryError(
-            f"{where} is not a lock of images: {place or 'the text'}: {first['msg']}; use the "
+            f"{where} is not an image lock: {place or 'the text'}: {first['msg']}; use the "
             f"{images.LOCK} of whoever built the images"
         ) from None
     for name, entry in entries.items():
         check_name(name)
         if entry.file != f"{name}.sif":
-            raise RegistryError(
-                f"{where} is not a lock of images: {name} has the file {entry.file}"
-            )
+            raise RegistryError(f"{where} is not an image lock: {name} has the file {entry.file}")
         try:
             images.checked_labels(entry.labels, f"{name} in {where}")
         except images.ImageError as error:
@@ -104,7 +102,7 @@ def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
             text = sif_objects.content(packed, sif_objects.JSON_OBJECT, None, MOST_LOCK_BYTES)
             return read_lock(text.decode(), where)
         except (OSError, ValueError) as error:
-            raise RegistryError(f"{where} is not a lock of images: {error}") from None
+            raise RegistryError(f"{where} is not an image lock: {error}") from None
 
 
 def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
@@ -198,7 +196,7 @@ def word_for(root: Path, lock: str, unsigned: bool) -> dict[str, str] | None:
         return origin.word("ALLOW_UNSIGNED=1")
     if lock and not any((root / trust.FOLDER).glob("*.asc")):
         raise RegistryError(
-            "LOCK=registry takes whatever somebody with write access to the registry has put "
+            "LOCK=registry accepts whatever anyone with write access to the registry has put "
             "there, and "
             f"{trust.FOLDER} has no key to verify who made it: put the sender's key there, or "
             "name the sender's lock (LOCK=<file>), or set ALLOW_UNSIGNED=1"
@@ -332,26 +330,26 @@ def main() -> int:
     parser.add_argument("action", choices=["push", "pull"])
     parser.add_argument("--registry", default="", metavar="oras://host/path")
     parser.add_argument(
-        "--images", default="", metavar="a,b|all", help="which; all that the lock has by default"
+        "--images", default="", metavar="a,b|all", help="which images (default: all in the lock)"
     )
     parser.add_argument(
         "--lock", default="", metavar="FILE|registry",
-        help="whose digests hold for a pull: a lock's file, or the registry's own, instead of "
+        help="the lock whose digests a pull trusts: a file, or the registry's own, instead of "
         f"{images.LOCK}",
     )  # fmt: skip
     parser.add_argument(
-        "--insecure", action="store_true", help="speak to the registry without TLS if it has none"
+        "--insecure", action="store_true", help="use the registry without TLS if it offers none"
     )
     parser.add_argument(
         "--allow-unsigned", action="store_true",
         help="with --lock registry: vouch for images that no trusted key has signed",
     )  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done")
     options = parser.parse_args()
 
     def work() -> int:
         if not options.registry:
-            raise RegistryError("say which registry: REGISTRY=oras://host/path")
+            raise RegistryError("name the registry: REGISTRY=oras://host/path")
         registry = Registry(check_address(options.registry), options.insecure)
         apptainer_command()
         if options.action == "push":

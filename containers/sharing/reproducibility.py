@@ -152,7 +152,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
             shutil.rmtree(scratch, ignore_errors=True)
         digest = sha256_of(second)
     if not lines:
-        as_well = "" if digest == entry["sha256"] else " but for the signatures"
+        as_well = "" if digest == entry["sha256"] else " except for the signatures"
         print(f"{name} is the same when built again{as_well}: sha256 {digest}")
         return True
     log.write_text("".join(f"{line}\n" for line in lines))

@@ -140,7 +140,7 @@ def mpi_package(root: Path, implementation: Implementation) -> str:
     names = spack_environment.environment_names(root)
     if implementation.name not in names:
         raise SpackError(
-            f"{spack_environment.ENVIRONMENT} does not choose {implementation.name}, which {TABLE} "
+            f"{spack_environment.ENVIRONMENT} does not define {implementation.name}, which {TABLE} "
             "has; add its definition"
         )
     return names[implementation.name].partition("@")[0]
