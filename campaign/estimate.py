@@ -1,4 +1,4 @@
-"""What a campaign will take, by what the last one like it took."""
+"""Estimate how long a campaign will take from the last similar one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
 
 @dataclass(frozen=True)
 class Work:
-    """What decides how long a round takes, beside the machine's load."""
+    """What decides how long a round takes, apart from the machine's load."""
 
     site: str
     tier: str
@@ -26,7 +26,7 @@ class Work:
 
     @classmethod
     def of(cls, manifest: Manifest) -> Work:
-        """Return that of a campaign."""
+        """Return the work of a campaign."""
         return cls(
             manifest.site, manifest.tier, manifest.checks, manifest.time_limit,
             frozenset(manifest.images), files_of_checks(manifest.inputs),
@@ -41,10 +41,11 @@ def files_of_checks(inputs: Iterable[str]) -> frozenset[str]:
 def last_round_like(
     root: Path, wanted: Work, besides: str | None = None
 ) -> tuple[float, str] | None:
-    """Return the seconds of a round of the last campaign alike, and its name; None without one.
+    """Return the seconds of a round of the last similar campaign, and its name; None without one.
 
-    Alike are campaigns of the same site, tier, checks (by their files' names) and implementations.
-    Whole rounds count; a campaign that cannot be read, and the one named `besides`, is passed over.
+    Campaigns are similar if they have the same site, tier, checks (by their files' names) and
+    implementations. Only complete rounds count; campaigns that cannot be read, and `besides`, are
+    ignored.
     """
     for path in sorted((root / "runs").glob(f"*/{FILE}"), reverse=True):
         try:
@@ -94,9 +95,9 @@ def enough_for(root: Path, wanted: Work, budget_s: float) -> str:
 
 
 def refuse_too_little(root: Path, wanted: Work, budget_s: float) -> None:
-    """Raise CampaignError for a budget that has no room for three blocks of everything.
+    """Raise CampaignError for a budget too small for three blocks of everything.
 
-    Where no campaign like it was measured nobody knows, and nothing is refused.
+    Without a similar campaign nothing is known, and nothing is refused.
     """
     found = last_round_like(root, wanted)
     if found and budget_s < BEGIN * found[0]:

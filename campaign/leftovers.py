@@ -1,7 +1,7 @@
-"""What a launch leaves running here when ReFrame has died: nothing is measured beside it.
+"""What a launch leaves running here when ReFrame dies: nothing may be measured beside it.
 
-Processes are known by a variable of ReFrame's environment, which a job and its children have and
-which nobody else sets, and by the session of the job, which ranks have that were started without
+Processes are recognised by a variable of ReFrame's environment, which a job and its children have
+and nobody else sets, and by the session of the job, which even ranks have that were started without
 that environment.
 """
 
@@ -40,7 +40,7 @@ class NotAsked(CampaignError):
 
 @dataclass(frozen=True)
 class Process:
-    """One of our user's processes; `works_for` is the campaign that its environment names."""
+    """One of our user's processes; `works_for` is the campaign named in its environment."""
 
     session: int
     started: int
@@ -48,7 +48,7 @@ class Process:
 
 
 def processes() -> dict[int, Process]:
-    """Return our user's processes, without this one and those that have started it."""
+    """Return our user's processes, except this one and its ancestors."""
     found, parents = {}, {}
     for place in Path("/proc").glob("[0-9]*"):
         # Another user's, or one that ended while we looked.
@@ -72,7 +72,7 @@ def processes() -> dict[int, Process]:
 
 
 def running_for(campaign: Path, sessions: Collection[int] = ()) -> set[int]:
-    """Return the processes that work for a campaign, or are of one of these sessions."""
+    """Return the processes that work for a campaign, or belong to one of these sessions."""
     return {
         pid
         for pid, one in processes().items()
@@ -83,8 +83,8 @@ def running_for(campaign: Path, sessions: Collection[int] = ()) -> set[int]:
 def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
     """Return which of these sessions, by the start of their first process, are still a launch's.
 
-    A number that another process has since got is nobody's of ours. Raises CampaignError where the
-    first process has gone and others are there: nobody can tell whose they are.
+    A number that another process has got since is not ours. Raises CampaignError if the
+    first process has ended and others are there: it is unknown whose they are.
     """
     here, ours = processes(), set()
     for session, start in sessions.items():
@@ -101,7 +101,7 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
 
 
 def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
-    """End what still works for a campaign whose ReFrame has ended; return how many there were.
+    """End what still works for a campaign whose ReFrame has ended; return how many processes.
 
     `sessions` are those of its jobs: when the first process of each started, by its number. Raises
     CampaignError where something does not end.
@@ -128,11 +128,11 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
 def end_queued(
     campaign: Path, scheduler: str, jobs: Mapping[str, str], names: Iterable[str] = ()
 ) -> None:
-    """Cancel the jobs of a ReFrame that has died, and wait until the scheduler has none of them.
+    """Cancel the jobs of a ReFrame that has died, and wait until they have left the scheduler.
 
     `jobs` are the numbers that the scheduler gave, by the names that we gave, `names` those of jobs
-    that it may have got without saying so; only Slurm is asked for these. Raises CampaignError
-    where one stays, and NotAsked where the scheduler is not one that is asked here.
+    that may have been submitted without an answer; only Slurm is asked about these. Raises
+    CampaignError if one stays, and NotAsked if the scheduler is not one that is asked here.
     """
     if scheduler not in SLURM:
         if jobs:
@@ -160,7 +160,7 @@ def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
 
 
 def queued(names: Collection[str]) -> list[str]:
-    """Return the numbers of the jobs that Slurm has by these names; the names without an answer."""
+    """Return the numbers of Slurm's jobs with these names; the names if it does not answer."""
     if not names:
         return []
     done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"--name={','.join(names)}",
@@ -171,7 +171,7 @@ def queued(names: Collection[str]) -> list[str]:
 
 
 def ask(command: list[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return what a command of the scheduler says; None where it does not answer in time."""
+    """Return the output of a scheduler command; None if it does not answer in time."""
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S,

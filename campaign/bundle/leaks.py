@@ -1,4 +1,4 @@
-"""What of a bundle nobody may mean to give away: secrets, and whose machine it was."""
+"""What a bundle may give away unintentionally: secrets, and whose machine it was."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HINTS = {
     "an address with a password": rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",
     "a home folder": rb"/(?:home|users|Users)/[\w.-]+",
 }
-#: Names of users who are nobody in particular.
+#: User names that identify nobody.
 NOBODY = ("root", "nobody", "daemon", "user")
 
 
 def people(folder: Path) -> dict[str, bytes]:
-    """Return what to look for of the user here and the owner of a folder: names and homes."""
+    """Return what to look for: names and homes of the user here and of a folder's owner."""
     found: dict[str, bytes] = {}
     for uid in {os.getuid(), folder.stat().st_uid}:
         try:
@@ -46,8 +46,9 @@ def people(folder: Path) -> dict[str, bytes]:
 def scan(members: Mapping[str, Member], folder: Path) -> tuple[list[str], list[str]]:
     """Return sentences on secrets and on what may be private, each with where and how often.
 
-    `folder` is the campaign's, whose owner's name is looked for. Images are not looked into: they
-    hold no data of a campaign. Definitions, which are meant to be read, are for secrets alone.
+    `folder` is the campaign's, whose owner's name is looked for. Images are not searched: they
+    hold no data of a campaign. Definitions, which are meant to be read, are searched for secrets
+    only.
     """
     said: list[list[str]] = []
     for kinds, passed_over in (
