@@ -1,4 +1,4 @@
-"""What a launch or a command failed of, in one line that can be printed wherever it is shown."""
+"""Why a launch or a command failed, in one line that can be printed anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUS_ERROR_CODE = 128 + 7
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """Return a text in one line of printable characters, cut where it is longer than that."""
+    """Return a text as one line of printable characters, cut at a length."""
     # What is looked at is bounded too, generously for what is taken out of it.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
     line = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in words)
@@ -22,10 +22,10 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 
 def of_signal(code: int | None, said: str) -> str | None:
-    """Return what ended a launch where the kernel did, by its exit code and what was said of it."""
+    """Return what ended a launch if the kernel did, from its exit code and its messages."""
     if code == BUS_ERROR_CODE or (code != 0 and BUS_ERROR.search(said)):
         return (
-            "a bus error (signal 7), as a process gets it where memory that it shares has no room: "
-            "look for a full /dev/shm on the node (df /dev/shm)"
+            "a bus error (signal 7), which a process gets when its shared memory has no room left: "
+            "check for a full /dev/shm on the node (df /dev/shm)"
         )
     return None

@@ -1,9 +1,9 @@
-"""The journal of a campaign: what became of each launch, one line an event, only ever added to.
+"""The journal of a campaign: what became of each launch, one event per line, append-only.
 
 `journal.jsonl` is what decides whether anything is left to measure. A line has its number, the
 SHA-256 of the line before it, when it was written (by the clock that is never set, in seconds since
 the machine `boot` started, and in UTC) and its event. A last line without its end was cut by a kill
-or a full disk: readers pass over it, and who writes next cuts it off. Any other damage is refused.
+or a full disk: readers ignore it, and the next writer cuts it off. Any other damage is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NOTHING = "0" * 64
 
 
 class JournalError(CampaignError):
-    """A journal that cannot be read, written or true; the text is a sentence."""
+    """A journal that cannot be read, written or trusted; the text is a sentence."""
 
 
 class Fact(BaseModel):
@@ -59,7 +59,7 @@ class Begun(Fact):
 
 
 class Resumed(Fact):
-    """Somebody goes on with the campaign: what was given up is tried again."""
+    """The campaign is resumed: what was given up is tried again."""
 
     kind: Literal["resumed"] = "resumed"
 
@@ -81,7 +81,7 @@ class PlannedLaunch(Fact):
 
 
 class Planned(Fact):
-    """The launches of a round, in the order that was drawn, before the first of them starts."""
+    """The launches of a round, in their drawn order, written before the first of them starts."""
 
     kind: Literal["planned"] = "planned"
     round: Positive
@@ -105,7 +105,7 @@ class Intended(Fact):
 
 
 class Submitted(Fact):
-    """The scheduler has taken an attempt; `job` is its name of it, here that of a process."""
+    """The scheduler has accepted an attempt; `job` is its name for it, here that of a process."""
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
@@ -127,7 +127,7 @@ class Recorded(Fact):
 
 
 class Lost(Fact):
-    """An attempt that gave nothing that could be kept, for no fault of the program."""
+    """An attempt that left nothing to keep, through no fault of the program."""
 
     kind: Literal["lost"] = "lost"
     launch: LaunchName
@@ -136,10 +136,10 @@ class Lost(Fact):
 
 
 class NotStarted(Fact):
-    """A launch that no attempt was made at, and why.
+    """A launch that was not attempted, and why.
 
-    `skipped` is what the site cannot measure, `failed` what waits for a launch that failed, and
-    `missing` what may go well another time.
+    `skipped` is what the site cannot measure, `failed` what waited for a launch that failed, and
+    `missing` what may succeed another time.
     """
 
     kind: Literal["not started"] = "not started"
@@ -151,7 +151,8 @@ class NotStarted(Fact):
 class Gone(Fact):
     """A launch that was recorded is measured again.
 
-    It is no longer in the campaign's folder, or was put aside there: the campaign stopped for it.
+    It is no longer in the campaign's folder, or was moved aside: the campaign stopped because of
+    it.
     """
 
     kind: Literal["gone"] = "gone"
@@ -167,16 +168,16 @@ class Stopped(Fact):
 
 
 class WaveRound(Fact):
-    """A round of a wave; `cells` are those that it measures, None where it is all of them."""
+    """A round of a wave; `cells` are those that it measures, None for all of them."""
 
     round: Positive
     cells: tuple[str, ...] | None
 
 
 class WaveScore(Fact):
-    """What a cell was worth when a wave was chosen: its next look's blocks, seconds, and rate.
+    """The value of a cell when a wave was chosen: its next look's blocks, seconds, and rate.
 
-    The rate is of expected decisions in a second, by its best look to come.
+    The rate is expected decisions per second, by its best look to come.
     """
 
     cell: str
@@ -188,7 +189,7 @@ class WaveScore(Fact):
 class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
-    `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
+    `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more if the
     budget is too small to choose.
     """
 
@@ -204,8 +205,8 @@ class Wave(Fact):
 class Ended(Fact):
     """A campaign with a budget measures nothing more, and why.
 
-    `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
-    that may decide one is over in time; `interrupted`: until somebody goes on with it.
+    `decided`: no series is open; `hopeless`: the time left would decide none; `budget`: no look
+    that may decide one would end in time; `interrupted`: until somebody resumes it.
     """
 
     kind: Literal["ended"] = "ended"
@@ -239,7 +240,7 @@ class Entry(Fact):
 
 @dataclass(frozen=True)
 class Content:
-    """What a journal's file holds: its entries, the bytes that they take, its last line's sum."""
+    """The content of a journal's file: its entries, their size in bytes, its last line's sum."""
 
     entries: list[Entry]
     size: int
@@ -252,9 +253,9 @@ class Content:
 
 
 def content_of(data: bytes, where: object) -> Content:
-    """Return what the bytes of a journal say, without a torn last line.
+    """Return the content of a journal's bytes, without a torn last line.
 
-    Raises JournalError for whatever else is not as it was written.
+    Raises JournalError for any other damage.
     """
     entries: list[Entry] = []
     before, size = NOTHING, 0
@@ -287,9 +288,9 @@ def _read(descriptor: int) -> bytes:
 
 
 def read_journal(campaign: Path) -> Content | None:
-    """Return what a campaign's journal holds, or None where it has none, as older ones.
+    """Return the content of a campaign's journal, or None if it has none, like older ones.
 
-    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    It is only read. Raises JournalError if it cannot be read or is damaged.
     """
     path = campaign / FILE
     try:
@@ -308,7 +309,7 @@ def read_journal(campaign: Path) -> Content | None:
 
 
 class Journal:
-    """A journal that is open for writing; `entries` are what it holds."""
+    """A journal that is open for writing; `entries` are its content."""
 
     def __init__(self, path: Path, descriptor: int, content: Content) -> None:
         self.path = path
@@ -320,7 +321,7 @@ class Journal:
     def append(self, event: Event, sync: bool = True) -> Entry:
         """Add an event; with `sync` it is on the disk when this returns.
 
-        Raises OSError where it could not be written: then it is not in the journal, unless it is
+        Raises OSError if it could not be written: then it is not in the journal, unless it is
         unknown what is on the disk, after which nothing more can be added.
         """
         if self._is_broken:
@@ -348,18 +349,18 @@ class Journal:
         return entry
 
     def sync(self) -> None:
-        """Have all that was added on the disk; raises OSError, after which nothing can be added."""
+        """Flush what was added to the disk; raises OSError, after which nothing can be added."""
         try:
             os.fsync(self._descriptor)
         except OSError:
-            # The kernel may have dropped what it could not write: nobody knows what is there.
+            # The kernel may have dropped what it could not write: what is there is unknown.
             self._is_broken = True
             raise
 
 
 @contextmanager
 def open_journal(campaign: Path) -> Iterator[Journal]:
-    """Open a campaign's journal for its one writer; make it where there is none.
+    """Open a campaign's journal for its one writer; create it if there is none.
 
     A torn last line is cut off. Raises JournalError while another process writes it and for a
     damaged one, and OSError where it cannot be written.
@@ -387,5 +388,5 @@ def open_journal(campaign: Path) -> Iterator[Journal]:
                 os.close(folder)
     except LockHeld as holder:
         raise JournalError(
-            f"another process measures {campaign.name} ({holder}); wait until it has ended"
+            f"another process is measuring {campaign.name} ({holder}); wait until it has ended"
         ) from None
