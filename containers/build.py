@@ -45,7 +45,7 @@ DATED = "\n%labels\n    org.label-schema.build-date {}\n"
 
 
 def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
-    """Return what the image of an implementation, or of a variant of one, is made of.
+    """Return the recipe for the image of an implementation, or of a variant of one.
 
     Raises TableError, SourceError or BuildError for a name or an input that is not there.
     """
@@ -75,7 +75,7 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
 
 
 def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
-    """Tell whether the image in the lock is there and made of just these inputs."""
+    """Return whether the image in the lock is there and was made from exactly these inputs."""
     entry = lock["images"].get(recipe.implementation.name)
     if not entry or entry.get("inputs_sha256") != recipe.inputs_sha256():
         return False
@@ -88,7 +88,7 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
 
 
 def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
-    """Build one image aside, read what it says it is, and put it into place and into the lock."""
+    """Build one image elsewhere, read its description, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = images.folder(root) / f"{name}.sif"
@@ -118,9 +118,9 @@ def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
 def make_image(
     recipe: staging.Recipe, target: Path, scratch: Path, built_utc: str, progress: BuildProgress
 ) -> tuple[dict[str, str], str]:
-    """Make an image's file, with all that is temporary in `scratch`.
+    """Make an image's file, with all temporary files in `scratch`.
 
-    Of the same inputs and the same `built_utc` it is the same file, wherever the folders are.
+    The same inputs and the same `built_utc` give the same file, wherever the folders are.
     Returns the image's labels and its bill of materials. Raises the errors of this package.
     """
     root, name = recipe.root, recipe.implementation.name
@@ -197,9 +197,9 @@ def make_image(
 def check_content(
     image: Admitted, recipe: staging.Recipe, inputs: str, log: Path
 ) -> dict[str, str]:
-    """Return a new image's labels, after its labels and manifest were found to be as asked.
+    """Return a new image's labels, after checking its labels and manifest against the recipe.
 
-    Raises StepError for an image that cannot be opened or does not say what it is.
+    Raises StepError for an image that cannot be opened or does not describe itself.
     """
     try:
         labels = images.labels_inside(image.path)
@@ -266,9 +266,9 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
 
 
 def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:
-    """Raise BuildError for images that are as these recipes would have them, by their own word.
+    """Raise BuildError for images that only by their own word match these recipes.
 
-    What nobody answers for may be anything, whatever inputs its entry names.
+    An image that nobody vouches for may be anything, whatever inputs its entry names.
     """
     names = [recipe.implementation.name for recipe in recipes]
     unknown = [name for name in names if not trust.vouched(root, name)]
@@ -311,7 +311,7 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
 
 
 def main() -> int:
-    """Build what is asked for, or say in a sentence why not."""
+    """Build what is requested, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.build",
         description="Build the images that are out of date, and nothing else.",

@@ -1,4 +1,4 @@
-"""One at a time: whoever changes images keeps others out."""
+"""One at a time: a process that changes images keeps others out."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ class BuildError(Exception):
 
 @contextmanager
 def only_build(root: Path) -> Iterator[None]:
-    """Keep a second build out; raises BuildError where one is under way."""
+    """Keep a second build out; raises BuildError if one is under way."""
     remains = root / ".wyeast" / "build"
     if os.geteuid() == 0 and (sentence := untrusted(root)):
         raise BuildError(sentence)

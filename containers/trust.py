@@ -283,7 +283,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
 
 
 def main() -> int:
-    """Sign or verify images, or make a key, or say in a sentence why not."""
+    """Sign or verify images, or make a key, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.trust",
         description=f"Sign images, verify them with the keys in {FOLDER}, or make a key.",
