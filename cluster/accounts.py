@@ -67,7 +67,7 @@ def kept_numbers(project: Path) -> dict[str, int]:
         except (ValueError, TypeError, AttributeError):
             numbers = {}
     if numbers.keys() != {JOB_USER, GUEST_USER} or not set(numbers.values()) <= set(NUMBERS):
-        raise ClusterError(f"{path} does not hold the numbers of two users; remove it")
+        raise ClusterError(f"{path} does not contain the numbers of two users; remove it")
     return numbers
 
 
@@ -80,9 +80,9 @@ def choose_numbers(project: Path) -> None:
     if kept := kept_numbers(project):
         if taken := [number for number in kept.values() if not is_free(number)]:
             raise ClusterError(
-                f"{taken[0]}, the number of a user of this cluster, has become somebody's on this "
-                f"machine; remove {path} to have another chosen (campaigns of the old one stay "
-                "with it)"
+                f"{taken[0]}, the number of a cluster user, now belongs to another user of this "
+                f"machine; remove {path} to have a new one chosen (campaigns of the old number "
+                "keep it)"
             )
         return
     # Where the file is lost, or a version before it was at work, runs/ says whose campaigns are.

@@ -120,7 +120,7 @@ def open_box(state: Path) -> int:
         time.sleep(0.01)
     pid = first_process(state)
     if pid is None:
-        raise ClusterError("the box's first process is gone; see box.log in the cluster's logs")
+        raise ClusterError("the box's first process has ended; see box.log in the cluster's logs")
     return pid
 
 

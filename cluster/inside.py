@@ -57,7 +57,7 @@ def become_node(number: int) -> None:
     filesystem.lay_out_node(described())
     os.sched_setaffinity(0, cores_of_node(described(), number))
     connected = NODES / f"{number}.connected"
-    slurm.wait_until(connected.exists, 30, f"{name} gets no link")
+    slurm.wait_until(connected.exists, 30, f"{name} did not get a link")
     spool = Path("/run/slurm") / name
     spool.mkdir(exist_ok=True)
     become("slurmd", "-D", "-N", name)
@@ -145,7 +145,7 @@ def set_share(number: int, share: float) -> None:
     """Give the link to a node a share of the rate that it was laid with."""
     link, pid = described().link, node_process(number)
     if link is None:
-        raise ClusterError("the links have no rate that could be lowered: LINK=none")
+        raise ClusterError("the links have no rate to lower: LINK=none")
     if pid is None:
         raise ClusterError(f"node{number} is not up")
     lowered = dataclasses.replace(link, rate_bit_per_s=round(link.rate_bit_per_s * share))

@@ -183,7 +183,7 @@ def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -
         )
         received, _ = server.communicate(timeout=SERVER_S)
     except subprocess.TimeoutExpired:
-        raise ClusterError("iperf3 did not end; look at cluster-status") from None
+        raise ClusterError("iperf3 did not end; see make cluster-status") from None
     finally:
         server.kill()
         server.wait()
@@ -251,7 +251,7 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
         if link and not SLOWEST <= rates[-1] / link.rate_bit_per_s <= 1 + TOLERANCE:
             raise ClusterError(
                 f"the link from node{index + 1} to node{following + 1} carries "
-                f"{rates[-1] / 1e6:.1f} Mbit/s, which is not {SLOWEST:.0%} to {1 + TOLERANCE:.0%} "
+                f"{rates[-1] / 1e6:.1f} Mbit/s, not {SLOWEST:.0%} to {1 + TOLERANCE:.0%} "
                 f"of {link.rate_bit_per_s / 1e6:g} Mbit/s; is the machine busy? Try again, or "
                 "choose a slower LINK"
             )

@@ -132,7 +132,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code(
-            "cluster_performance", main, (images.ImageError, SiteError), "nothing of it was kept"
-        )
+        exit_code("cluster_performance", main, (images.ImageError, SiteError), "nothing was kept")
     )

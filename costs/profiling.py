@@ -141,7 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m costs.profiling", description=__doc__)
     parser.add_argument(
         "--rounds", type=int, default=10,
-        help="alternations, of su3 and CG twice as many (%(default)s)",
+        help="alternations; twice as many of su3 and CG (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--images", help=HELP_OF_IMAGES)
     options = parser.parse_args()
@@ -162,7 +162,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code(
-            "profile_performance", main, (images.ImageError, SiteError), "nothing of it was kept"
-        )
+        exit_code("profile_performance", main, (images.ImageError, SiteError), "nothing was kept")
     )

@@ -201,8 +201,8 @@ def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
             family = "lsf"
     if family == "slurm":
         if has_accounting(machine):
-            return "slurm", "Slurm's accounting (slurmdbd) is on, so sacct is asked"
-        return "squeue", "scontrol shows no accounting by slurmdbd, so squeue is asked, not sacct"
+            return "slurm", "Slurm's accounting (slurmdbd) is on, so sacct is used"
+        return "squeue", "scontrol shows no accounting by slurmdbd, so squeue is used, not sacct"
     if family == "pbs":
         if "pbs_version" in (machine.says("qstat", "--version") or "pbs_version"):
             return "pbs", "qstat --version is that of PBS"

@@ -95,7 +95,7 @@ def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> K
 
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
 KEYS: dict[str, KeyRule] = {
-    "description": KeyRule("some words", _text, True),
+    "description": KeyRule("text", _text, True),
     "hostnames": KeyRule("a list of regular expressions", _patterns, True),
     "scheduler": _one_of(SCHEDULERS),
     "partition": KeyRule(
