@@ -1,4 +1,4 @@
-"""`python -m cluster`: start, look at, use and stop the cluster in a box."""
+"""`python -m cluster`: start, inspect, use and stop the cluster in a box."""
 
 import argparse
 import dataclasses
@@ -78,7 +78,7 @@ def install(state: Path) -> None:
 
 
 def up(cluster: Cluster, project: Path, state: Path) -> None:
-    """Start the cluster; what was begun is taken back if it fails."""
+    """Start the cluster; undo everything if it fails."""
     if box.first_process(state) and (state / "cluster.json").exists():
         raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
     install(state)
@@ -147,7 +147,7 @@ def execute(options: argparse.Namespace, project: Path, state: Path) -> int:
 
 
 def node_outside(pid: int, number: int) -> int:
-    """Return a node's first process as the machine numbers it."""
+    """Return the machine's process id of a node's first process."""
     wanted = json.loads(box.ask(pid, "status"))[f"node{number}"]["process"]
     for entry in Path("/proc").glob("[0-9]*"):
         # Seen from the machine, from the box, and from the node itself.
@@ -158,7 +158,7 @@ def node_outside(pid: int, number: int) -> int:
 
 
 def main() -> int:
-    """Do what is asked; return the exit code."""
+    """Run the requested command; return the exit code."""
     options = arguments()
     project, state = box.PROJECT, box.state_folder()
     try:

@@ -1,7 +1,7 @@
-"""The users of the cluster, who exist in it alone, and what of the checkout is theirs to write.
+"""The users of the cluster, who exist only in it, and what they may write in the checkout.
 
-In root's checkout jobs run as a user whose number is nobody's on this machine, by the name service
-and not by files alone. It is chosen at the first start and kept, since campaigns belong to it.
+In root's checkout jobs run as a user whose number is unused on this machine, by the name service
+and not only by files. It is chosen at the first start and kept, since campaigns belong to it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHARED = ("runs", ".wyeast/bundles")
 
 
 def file_of(project: Path) -> Path:
-    """Return the file that keeps the numbers, in a folder that only root writes."""
+    """Return the file with the numbers, in a folder that only root may write."""
     return project / ".wyeast" / "cluster" / FILE
 
 
@@ -46,7 +46,7 @@ def is_free(number: int) -> bool:
 
 
 def kept_numbers(project: Path) -> dict[str, int]:
-    """Return the numbers that were chosen; raise ClusterError where another than root wrote them.
+    """Return the chosen numbers; raise ClusterError if anyone but root wrote them.
 
     Empty before the first start.
     """
@@ -72,9 +72,9 @@ def kept_numbers(project: Path) -> dict[str, int]:
 
 
 def choose_numbers(project: Path) -> None:
-    """Choose free numbers for the cluster's users, once a checkout, or see that they still are.
+    """Choose free numbers for the cluster's users, once per checkout, or check that they still are.
 
-    Raises ClusterError where they are somebody's by now, or none is free.
+    Raises ClusterError if they have been taken since, or none is free.
     """
     path = file_of(project)
     if kept := kept_numbers(project):
@@ -108,7 +108,7 @@ def choose_numbers(project: Path) -> None:
 def job_user(project: Path) -> tuple[str, int]:
     """Return name and id of the user whose jobs run: the owner of the checkout, never root.
 
-    Raises ClusterError where root's checkout has had no cluster yet.
+    Raises ClusterError if root's checkout has had no cluster yet.
     """
     owner = project.stat().st_uid
     if owner == 0:
@@ -129,9 +129,9 @@ def users(project: Path) -> dict[str, int]:
 
 
 def give_to_job_user(project: Path) -> None:
-    """Let the job user write what campaigns write, and nothing in which root writes by name.
+    """Let the job user write what campaigns write, and nothing that root writes by name.
 
-    Folders that both add to stay root's, and sticky: nobody replaces what is another's there.
+    Folders that both write to stay root's, and sticky: nobody can replace another's files there.
     """
     _, uid = job_user(project)
     own = project / ".wyeast" / "reframe" / "virtual"
@@ -158,7 +158,7 @@ def _all_of(folder: Path, uid: int) -> bool:
 
 
 def take_back(folder: Path) -> None:
-    """Make a folder root's alone, without what others have put there."""
+    """Make a folder root's alone, removing what others have put there."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = open_folder(folder)
     try:

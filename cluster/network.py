@@ -94,7 +94,7 @@ def connect(number: int, pid: int, link: Link | None) -> None:
 
 
 def program_at(number: int, interface: str, side: str) -> Path:
-    """Return where the program is for one side, egress or ingress, of one end of a node's link."""
+    """Return the path of the program for a side, egress or ingress, of an end of a node's link."""
     return PROGRAMS / f"{number}-{interface}-{side}"
 
 
@@ -145,7 +145,7 @@ def mend(number: int) -> None:
 
 
 def set_rate(number: int, pid: int, link: Link) -> None:
-    """Give both ends of a link that is laid another rate, as a port that negotiated down does."""
+    """Set both ends of an existing link to another rate, like a port that negotiated down."""
     load_programs(number, link)
     for command in reshaping(number, port_of(number), link):
         run(*command)
@@ -165,10 +165,10 @@ def reshaping(number: int, interface: str, link: Link) -> list[list[str]]:
 
 
 def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
-    """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes).
+    """Return iperf3's rate between the networks of two processes: (bit/s, segment in bytes).
 
-    The rate is the median over the intervals that the receiver saw, or what was moved over the
-    whole time where that is too short for one.
+    The rate is the median over the receiver's intervals, or the bytes moved over the
+    whole time if that is too short for an interval.
     """
     server = subprocess.Popen(
         ["nsenter", f"--target={receiver}", "--net", "iperf3", "--server", "--one-off", "--json",

@@ -2,7 +2,7 @@
 
 The same binaries run inside their image and outside it, alternately in one go: the image's
 /opt is unpacked, with the libraries that its programs need, and started by the same mpiexec.
-Ratios are paired and have intervals (analysis.statistics); docs/performance.md holds a run.
+Ratios are paired and have intervals (analysis.statistics); docs/performance.md shows a run.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def filled_memory(named: list[str], share: float) -> None:
 
 
 def named_or_default(names: str | None) -> list[str]:
-    """Return the images of an option `--images`, or those that a plain run measures."""
+    """Return the images of the option `--images`, or those that a plain run measures."""
     return names.split(",") if names else images.default_implementations(ROOT)
 
 
