@@ -70,7 +70,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
-    # A campaign with a budget has its first round, and others as it decides.
+    # A campaign with a budget has its first round, and decides on others.
     options.rounds = options.rounds or (1 if options.budget else ROUNDS)
     return options
 

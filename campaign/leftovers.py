@@ -26,7 +26,7 @@ POLL_S = 1.0
 #: How long a scheduler may take to answer, and ReFrame's names of Slurm.
 ANSWER_S = 60.0
 SLURM = ("slurm", "squeue")
-#: The variable: not the one by which somebody may name a campaign to a ReFrame of his own.
+#: The variable: not the one with which a person may name a campaign to ReFrame.
 MARK = "WYEAST_MEASURED_BY"
 
 
@@ -138,15 +138,15 @@ def end_queued(
         if jobs:
             raise NotAsked(campaign, jobs.values())
         return
-    # Only by our names: numbers begin anew, and are by now perhaps of somebody else's jobs.
+    # Only by our names: numbers are reused, and may now belong to other users' jobs.
     wanted = [*jobs, *names]
     deadline = time.monotonic() + LONGEST_S
     while left := queued(wanted):
         if time.monotonic() > deadline:
             raise CampaignError(may_still_run(campaign, [jobs.get(one, one) for one in left]))
-        # Those that stay under their names are of a squeue that did not answer.
+        # Names remain if squeue did not answer.
         if to_cancel := [job for job in left if job not in wanted]:
-            # An answer that does not come is none: what counts is what squeue says next.
+            # A missing answer means nothing: squeue's next answer counts.
             ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
         time.sleep(POLL_S)
 

@@ -45,7 +45,7 @@ def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:
     state = state_of(campaign, manifest)
     if state is None:
         return done
-    # Of a round that the journal does not have nobody knows what it was to have.
+    # What a round should have contained is unknown if the journal does not have it.
     return {number for number in done if state.is_done(number)}
 
 

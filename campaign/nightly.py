@@ -48,7 +48,7 @@ class Wanted:
     facts: dict[str, Any]
 
 
-#: Measures a campaign, or goes on with it, and returns its folder; raises campaigns.ERRORS and
+#: Measures or resumes a campaign and returns its folder; raises campaigns.ERRORS and
 #: OSError.
 Measure = Callable[[Wanted], Path]
 #: Judges a night: the folder, what was measured again, whether to decide by that.
@@ -230,7 +230,7 @@ def wanted_of(options: argparse.Namespace) -> Wanted:
         night = manifest.night
         if night is None or night.again_of:
             raise CampaignError(f"{options.resume} is not a night; see: ls runs")
-        # What is measured again is measured as the night was.
+        # Repetitions are measured like the night.
         for key in ("site", "tier", "rounds", "time_limit"):
             setattr(options, key, getattr(manifest, key))
         name = manifest.name or manifest.tier

@@ -31,7 +31,7 @@ from reframe_checks.mixins.tiers import VALIDATION
 PR_SET_PDEATHSIG = 1
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
-#: So many rounds a process measures at most: what ReFrame keeps of each launch adds up.
+#: The most rounds that one process measures: what ReFrame keeps of each launch adds up.
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
@@ -244,7 +244,7 @@ def end_in_flight(root: Path, campaign: Path, site: str) -> int:
         held = ExitStack()
         book = held.enter_context(schedule.held(campaign))
     except CampaignError:
-        # It cannot be told, or somebody measures it by hand, whom no lock keeps from that.
+        # It is unknown, or somebody measures it by hand, which no lock prevents.
         return 0
     with held:
         return end_leftovers(scheduler_of(root, site), book, goes_on=True)

@@ -25,7 +25,7 @@ GUEST_USER = "guest"
 #: ones, so that the users of two are not one.
 NUMBERS = range(61001, 61184)
 FILE = "users.json"
-#: What of root's checkout the job user adds to, but takes nothing of anybody else away.
+#: Where in root's checkout the job user may add files, but not remove those of others.
 SHARED = ("runs", ".wyeast/bundles")
 
 

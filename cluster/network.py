@@ -20,7 +20,7 @@ from cluster.description import (
 )
 
 SWITCH = "switch"
-#: A BPF file system of the box's own, so that what is loaded goes with the box.
+#: A private BPF file system of the box, so that what is loaded vanishes with the box.
 PROGRAMS = Path("/run/programs")
 #: What a node calls its own end of its link.
 NODES_END = "eth0"

@@ -11,7 +11,7 @@ from cluster.description import CONTROLLER, CONTROLLER_ADDRESS, Cluster, Cluster
 from records.acting_user import give
 
 CONFIGURATION = "/run/slurm/slurm.conf"
-#: How long a command of Slurm's that only tells something may take, in seconds.
+#: How long a Slurm command that only queries may take, in seconds.
 PATIENCE_S = 60.0
 #: Everybody's view of the munge socket, where munge's library looks for it.
 MUNGE_SOCKET = "/run/munge/munge.socket.2"

@@ -173,7 +173,7 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
         )
 
 
-#: What the kernel says of a disk without room, and of a user who has used up a share of it.
+#: The kernel's messages for a full disk, and for a user's exhausted quota.
 FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
 
 

@@ -21,7 +21,7 @@ from records.files import put_in_place
 
 Bootstrap = Literal["mmdebstrap", "docker"]
 
-# Raised when mmdebstrap is told something else, so that bases are made again.
+# Increased when mmdebstrap's options change, so that bases are made again.
 RECIPE = "3"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
 # Licences, and the one manual that a package (lam4-dev) fails to install without.
@@ -149,7 +149,7 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
     found = apt.sources_of_suite(suite, apt.machine_sources(), apt.machine_codename())
     lines = []
     for source in found:
-        # A key that stands in the configuration itself cannot stand in a line of sources.list.
+        # A key embedded in the configuration cannot be part of a sources.list line.
         signed_by = source.signed_by or ""
         key = signed_by if signed_by.startswith("/") and "\n" not in signed_by else str(keyring)
         options = f"signed-by={key}" + (" trusted=yes" if source.trusted else "")

@@ -50,7 +50,7 @@ def bind(
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of("host", packing.entry_of(found, table, nothing), table)
     variant = f"{HOST}-{found.family}-{found.version}".lower()
-    # Where whoever measures at the site may write, and all its nodes can read.
+    # A folder that everyone who measures at the site may write, and all its nodes can read.
     folder = root / ".wyeast" / "reframe" / site / "host_mpi" / variant
     copy_libraries(found, folder)
     variables = {

@@ -43,7 +43,7 @@ class Installed:
     family: str
     version: str
     pmi: Pmi
-    #: What tells which PMI it speaks.
+    #: The evidence for the PMI that it speaks.
     evidence: str
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 PREFIX = "org.wyeast."
 VARIANT = "variant."
-#: Parts of what is written in a regular expression: the table of implementations has them, too.
+#: Parts of regular expressions, also used by the table of implementations.
 VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 VARIABLE_VALUE = r"[A-Za-z0-9_.:/@%+=^-]+"
 PROGRAM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -27,7 +27,7 @@ OPTION = r"[A-Za-z0-9_.:=,/@%+-]+"
 SHOWN = 80
 
 Pmi = Literal["pmix", "pmi2", "daemons"]
-#: What programs call; each experiment is of one.
+#: The interface that programs call; each experiment uses one.
 Interface = Literal["mpi", "pvm"]
 
 
@@ -89,7 +89,7 @@ def wrong_label(words: object) -> str | None:
         if not isinstance(label, str) or not isinstance(value, str):
             return f"the label {_shown(label)} is {_shown(value)}; both must be text"
         if not label.startswith(PREFIX):
-            # Apptainer's own, and those of whoever made the base: nothing reads them.
+            # Apptainer's own, and those of the base's maker: nothing reads them.
             continue
         name = label.removeprefix(PREFIX)
         rule = RULES.get(name)
@@ -183,7 +183,7 @@ class Labels:
     nas: Literal["official"] | None = None
     #: The variables that choose each variant.
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: The machine's own MPI that stands in for the image's.
+    #: The machine's own MPI that replaces the image's.
     bound: BoundMpi | None = None
 
     @classmethod

@@ -23,7 +23,7 @@ def only_build(root: Path) -> Iterator[None]:
     hand_over(root)
     try:
         with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
-            # What an interrupted build has left; nobody else is at work here.
+            # Leftovers of an interrupted build; nothing else is running here.
             shutil.rmtree(remains, ignore_errors=True)
             try:
                 yield

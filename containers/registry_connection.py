@@ -12,7 +12,7 @@ from pathlib import Path
 from containers.apptainer import FULL, CallError, call
 
 ADDRESS = re.compile(r"oras://[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)*")
-#: How long a registry may take to answer, in seconds, and at which rate files travel at least.
+#: How long a registry may take to answer, in seconds, and the slowest accepted transfer rate.
 PATIENCE_S, LEAST_BYTES_PER_S = 120, 100_000
 
 

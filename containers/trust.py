@@ -59,7 +59,7 @@ def signers(root: Path, path: Path) -> list[PublicKey]:
         )
     with keyring(root, good) as ring:
         try:
-            # Without --all, what is outside the first group is not looked at.
+            # Without --all, objects outside the first group are not verified.
             said = json.loads(
                 call("verify", "--all", "--local", "--json", path, APPTAINER_KEYSDIR=str(ring))
             )

@@ -93,7 +93,7 @@ def _has_list(folder: Path) -> bool:
         os.getxattr(folder, "system.posix_acl_access")
     except OSError:
         return False
-    # What the list lets others do at most stands where the group's rights do.
+    # The most that the list allows others is stored in place of the group's rights.
     return not sticky and bool(folder.stat().st_mode & stat.S_IWGRP)
 
 
@@ -259,7 +259,7 @@ def hand_over(root: Path) -> None:
             give(folder, owner, group_of(owner), 0o755)
         if not place.startswith(".wyeast/"):
             continue
-        # What root has left there in another time; a file of two names may be anybody's.
+        # What root left there earlier; a file with two names may be anybody's.
         for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
             for name in (".", *folders, *files):
                 found = os.stat(name, dir_fd=handle, follow_symlinks=False)

@@ -264,7 +264,7 @@ def _take(archive: tarfile.TarFile, info: tarfile.TarInfo, target: Path, digest:
     assert content is not None
     target.parent.mkdir(parents=True, exist_ok=True)
     read = Digested(content)
-    # Never through what is there: each name comes once, and nothing taken out is a link.
+    # Never through an existing file: each name comes once, and nothing unpacked is a link.
     with target.open("xb") as file:
         while block := read.read(2**20):
             file.write(block)

@@ -15,7 +15,7 @@ BUS_ERROR_CODE = 128 + 7
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return a text as one line of printable characters, cut at a length."""
-    # What is looked at is bounded too, generously for what is taken out of it.
+    # The input is bounded too, generously compared with what is kept.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
     line = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in words)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -34,7 +34,8 @@ from records.manifest import Design
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
-#: So many attempts in a row that fail or are lost for one cause are no result of what is compared.
+#: This many attempts in a row that fail or are lost for one cause are not a result of the
+#: comparison.
 MOST_ALIKE = 10
 Status = Literal["planned", "intended", "submitted", "recorded", "skipped", "failed", "missing"]
 #: What a session does nothing more about.

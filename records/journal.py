@@ -32,9 +32,9 @@ from records.processes import boot_id
 from records.program_output import explain
 
 FILE = "journal.jsonl"
-#: Hidden, so that it is no part of what is bundled.
+#: Hidden, so that it is not bundled.
 LOCK = ".journal.lock"
-#: What stands for the digest of the line before the first one.
+#: The digest for the missing line before the first one.
 NOTHING = "0" * 64
 
 
@@ -259,7 +259,7 @@ def content_of(data: bytes, where: object) -> Content:
     """
     entries: list[Entry] = []
     before, size = NOTHING, 0
-    # What stands after the last end of a line is torn.
+    # Anything after the last line end is torn.
     for text in data.split(b"\n")[:-1]:
         line = text + b"\n"
         place = f"{where}:{len(entries) + 1}"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from analysis.tables.table import Table
 
-#: What no text format may hold: control characters but tab and newline, and what is no character.
+#: What no text format may contain: control characters except tab and newline, and non-characters.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-#: What a spreadsheet may take for a formula begins with one of these; a signed number is none.
+#: A spreadsheet may take text that begins with one of these for a formula; signed numbers are none.
 FORMULA = re.compile(r"[=@\t\r+-]")
 
 

@@ -17,9 +17,9 @@ from inference.intervals import Interval, Ratio
 from inference.means import Mean
 from records.campaign import Campaign
 
-#: How much of a digest tells images apart where people read it.
+#: How many characters of a digest are shown to people.
 DIGEST_SIGNS = 12
-#: What stands for no number.
+#: The text for a missing number.
 NOTHING = "–"
 
 

@@ -21,7 +21,7 @@ from records.manifest import Manifest
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
-#: What else than the manifest's inputs decides what is measured or says how to build it again.
+#: Files beyond the manifest's inputs that decide what is measured or how to rebuild it.
 DEFINITIONS = (
     "benchmarks/", "containers/", "reframe_checks/", "spack_repo/", "spack_locks/", "spack.yaml",
     "requirements", "LICENSE", "CITATION.cff",

@@ -22,7 +22,7 @@ FOLDERS = {
     "definitions/": "The files the campaign was measured with: checks, site, containers, locks",
     "images/": "The images that the campaign ran, with their digests",
 }
-#: What is described by its folder alone: too many files to name each.
+#: What only its folder describes: too many files to name each.
 BY_FOLDER = ("campaign/launches/", "campaign/nodes/", "campaign/reframe/", "definitions/")
 FORMATS = {
     ".json": "application/json", ".html": "text/html", ".md": "text/markdown",

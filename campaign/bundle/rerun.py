@@ -85,7 +85,7 @@ def definition_differences(manifest: Manifest) -> list[str]:
     sentences = others[:10]
     if others[10:]:
         sentences.append(f"and {len(others) - 10} more definitions differ")
-    # It is there to be pasted into a shell: no manifest is read whose commit is none.
+    # This is meant for a shell: manifests whose commit is not a commit are never read.
     if others and manifest.commit:
         sentences.append(f"to use the bundle's definitions: git checkout {manifest.commit}")
     return sentences

@@ -147,7 +147,7 @@ def without_names(texts: dict[str, str], paths: Mapping[str, str], hosts: Iterab
     ]
     for name, text in list(texts.items()):
         del texts[name]
-        # The names of launches are of their cells; those of nodes begin with the host.
+        # Launches are named after their cells; node files begin with the host.
         folder, slash, last = name.rpartition("/")
         for pattern, neutral in rules:
             text = pattern.sub(neutral, text)

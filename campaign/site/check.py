@@ -306,7 +306,7 @@ def work(options: argparse.Namespace) -> int:
     site = with_places(ROOT, options.site, load_site(options.site))
     names = selection.implementations(ROOT, options.site, options.images)
     findings = look_around(ROOT, site, names, Machine(), with_images=not options.look)
-    # What is left to do has been said before the images were built.
+    # What is left to do was reported before the images were built.
     said = [finding for finding in findings if finding.bad or options.look]
     for finding in said:
         print(f"{'fix' if finding.bad else 'note'}: {finding.sentence}")

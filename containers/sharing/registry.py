@@ -27,7 +27,7 @@ from containers.spack import environment as spack_environment
 from containers.table import TableError
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
-#: The word for the lock that a registry has itself.
+#: The word for the registry's own lock.
 OF_REGISTRY = "registry"
 #: What a repository's name may be, so that names are the same in a registry and in a folder.
 NAME = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
@@ -276,7 +276,7 @@ def install(
             origin["insecure"] = True
         found = {**entry.model_dump(), "origin": origin}
         if not lock:
-            # Of the digest of images.lock itself: what it says of that image goes on to hold.
+            # The digest is that of images.lock itself: its statements on that image remain true.
             here = images.entry_of(root, name)
             found |= {key: here[key] for key in ("origin", "admitted") if key in here}
         if word:

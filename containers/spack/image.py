@@ -82,7 +82,7 @@ class SpackRecipe(staging.Recipe):
 
 @cache
 def _found(root: Path, core: Path) -> Spack:
-    # It is asked for every image, more than once, and takes seconds; `core` tells it apart.
+    # Every image needs this more than once, and it takes seconds; cached by `core`.
     found = spack.find(root)
     assert found is not None, f"{core} is one"
     return found

@@ -30,7 +30,7 @@ STEP_ERROR = 0.25
 #: both ways.
 LEAST_VIOLATION, MOST_VIOLATION = 0.2, 20.0
 LEAST_ACCEPTANCE = 0.5
-#: A mean of exp(-dH) with a larger error tells nothing of detailed balance.
+#: A mean of exp(-dH) with a larger error says nothing about detailed balance.
 MOST_EXPONENTIAL_ERROR = 0.1
 #: In the mean: a normal dH that is larger has fewer than half of the trajectories accepted, by
 #: erfc(sqrt(mean) / 2) (Gupta et al. 1990).
