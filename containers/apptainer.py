@@ -18,7 +18,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
-from records.causes import one_line
+from records.causes import FULL_DISK, one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -117,7 +117,7 @@ class Admitted:
 
     It is made only where that is established: by `containers.trust.admit`, for what a build
     has just made, and for the bases. Code that takes one cannot be given a path that was never
-    checked and Apptainer is not given a file that was replaced since.
+    checked, and Apptainer is not given a file that was replaced since.
     """
 
     path: Path
@@ -173,10 +173,6 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
         )
 
 
-#: The kernel's messages for a full disk, and for a user's exhausted quota.
-FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
-
-
 class CallError(Exception):
     """Apptainer has failed; the text is its last message."""
 
@@ -200,7 +196,9 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **envir
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         # What failed first is said first, and a full disk makes much else fail.
-        said = [line for line in lines if FULL.search(line)] or lines or ["it said nothing"]
+        said = (
+            [line for line in lines if FULL_DISK.said.search(line)] or lines or ["it said nothing"]
+        )
         raise CallError(one_line(said[-1].removeprefix("FATAL:")))
     return done.stdout
 

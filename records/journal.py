@@ -23,8 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from records import files
 from records.acting_user import open_folder, rights_of_owner
-from records.base import CampaignError, Count, Positive, Seconds
+from records.base import CampaignError, Count, Duration, Number, Positive, RoundNumber, Seconds
 from records.causes import one_line
+from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
@@ -68,7 +69,7 @@ class SessionBegan(Fact):
     """A process of ReFrame began to measure what is left of a round."""
 
     kind: Literal["session"] = "session"
-    round: Positive
+    round: RoundNumber
     process: Positive
 
 
@@ -84,7 +85,7 @@ class Planned(Fact):
     """The launches of a round, in their drawn order, written before the first of them starts."""
 
     kind: Literal["planned"] = "planned"
-    round: Positive
+    round: RoundNumber
     launches: tuple[PlannedLaunch, ...]
 
     @model_validator(mode="after")
@@ -101,7 +102,7 @@ class Intended(Fact):
 
     kind: Literal["intended"] = "intended"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
 
 
 class Submitted(Fact):
@@ -109,7 +110,7 @@ class Submitted(Fact):
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     job: str
 
 
@@ -120,10 +121,25 @@ class Recorded(Fact):
     launch: LaunchName
     attempt: Count
     #: In the order in which the round was measured; None of what was never judged.
-    position: Positive | None
+    position: Number | None
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
+    #: How often came from outside what a block may be measured again for.
+    outside: dict[Outside, Often] = {}
+
+
+class Repeated(Fact):
+    """A whole block is measured again, once: something from outside came between.
+
+    What it had given is kept aside.
+    """
+
+    kind: Literal["repeated"] = "repeated"
+    round: RoundNumber
+    cell: str
+    launches: tuple[LaunchName, ...]
+    cause: str
 
 
 class Lost(Fact):
@@ -131,7 +147,7 @@ class Lost(Fact):
 
     kind: Literal["lost"] = "lost"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     cause: str
 
 
@@ -170,7 +186,7 @@ class Stopped(Fact):
 class WaveRound(Fact):
     """A round of a wave; `cells` are those that it measures, None for all of them."""
 
-    round: Positive
+    round: RoundNumber
     cells: tuple[str, ...] | None
 
 
@@ -181,8 +197,8 @@ class WaveScore(Fact):
     """
 
     cell: str
-    blocks: Positive
-    seconds: Seconds
+    blocks: Number
+    seconds: Duration
     rate: Annotated[float, Field(ge=0)]
 
 
@@ -190,28 +206,29 @@ class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
     `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more if the
-    budget is too small to choose.
+    budget is too small to choose. From the second wave on, all is what is compared.
     """
 
     kind: Literal["wave"] = "wave"
-    number: Positive
+    number: Number
     why: Literal["begin", "chosen", "uniform"]
     rounds: tuple[WaveRound, ...]
     scores: tuple[WaveScore, ...]
-    predicted_s: Seconds | None
-    spent_s: Seconds
+    predicted_s: Duration | None
+    spent_s: Duration
 
 
 class Ended(Fact):
     """A campaign with a budget measures nothing more, and why.
 
-    `decided`: no series is open; `hopeless`: the time left would decide none; `budget`: no look
-    that may decide one would end in time; `interrupted`: until somebody resumes it.
+    `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
+    that may decide one is over in time; `repeated`: all waves of another campaign are measured;
+    `interrupted`: until somebody goes on with it.
     """
 
     kind: Literal["ended"] = "ended"
-    why: Literal["budget", "decided", "hopeless", "interrupted"]
-    spent_s: Seconds
+    why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
+    spent_s: Duration
     open_series: Count | None
 
 
@@ -223,7 +240,7 @@ class Reported(Fact):
 
 Event = (
     Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
-    | Gone | Stopped | Reported | Wave | Ended
+    | Gone | Stopped | Reported | Wave | Ended | Repeated
 )  # fmt: skip
 
 
