@@ -63,6 +63,7 @@ def ingest(campaign: CampaignArgument) -> None:
     unproven = found.unproven()
     # Of launches from before their records had digests, or of another version that takes none.
     counted += f"; {unproven} launches not proven by digest" if unproven else ""
+    counted += f"; redacted: {found.manifest.redacted}" if found.manifest.redacted else ""
     print(f"tables: {found.path / 'tables'} ({counted})")
 
 

@@ -12,6 +12,7 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
+from records.budget import BEYOND, left_out
 from records.causes import one_line
 from records.files import read_json
 from records.journal import FILE as JOURNAL
@@ -34,6 +35,7 @@ class LeftOut:
 
     def __post_init__(self) -> None:
         """Have what was printed by others be one line of bounded length."""
+        object.__setattr__(self, "where", one_line(self.where))
         object.__setattr__(self, "sentence", one_line(self.sentence))
 
 
@@ -45,6 +47,10 @@ class Campaign:
     manifest: Manifest
     launches: list[Launch] = field(default_factory=list)
     problems: list[LeftOut] = field(default_factory=list)
+    #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
+    #: session, and those that were measured again since something from outside came between.
+    split: set[tuple[int, str]] = field(default_factory=set)
+    repeated: set[tuple[int, str]] = field(default_factory=set)
 
     def sound(self) -> list[Launch]:
         """Return the launches that enter statistics."""
@@ -202,12 +208,14 @@ def _read_campaign(path: Path) -> Campaign:
             campaign.problems.append(LeftOut(folder.name, f"{record.outcome}: {said}"))
         campaign.launches.append(Launch(record, output))
     if not campaign.manifest.raw_removed_utc:
-        campaign.problems += unmeasured(path, campaign.manifest)
+        campaign.problems += unmeasured(path, campaign.manifest, campaign)
     return campaign
 
 
-def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
+def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None) -> list[LeftOut]:
     """Return what a campaign was to measure and has not, by its journal.
+
+    The journal's blocks that were not measured in one go are entered into the campaign.
 
     What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
     from before there were journals cannot tell.
@@ -220,6 +228,11 @@ def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
         return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
     if state is None:
         return []
+    if campaign is not None:
+        campaign.split = state.split()
+        campaign.repeated = {
+            (one.round, one.planned.cell) for one in state.of(None) if one.is_repeat
+        }
     found = []
     for one in state.of(None):
         if one.status == "missing":
@@ -241,6 +254,9 @@ def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
         and (state.ended is None or state.ended.why == "interrupted")
     ):
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
+        found.append(LeftOut(path.name, sentence))
+    if others := left_out(state):
+        sentence = f"{len(others)} cell(s) are not measured, since {BEYOND}: {', '.join(others)}"
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))

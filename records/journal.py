@@ -25,6 +25,7 @@ from records import files
 from records.acting_user import open_folder, rights_of_owner
 from records.base import CampaignError, Count, Positive, Seconds
 from records.causes import one_line
+from records.disturbance import Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
@@ -124,6 +125,21 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
+    #: How often came from outside what a block may be measured again for.
+    outside: dict[Outside, Count] = {}
+
+
+class Repeated(Fact):
+    """A whole block is measured again, once: something from outside came between.
+
+    What it had given is kept aside.
+    """
+
+    kind: Literal["repeated"] = "repeated"
+    round: Positive
+    cell: str
+    launches: tuple[LaunchName, ...]
+    cause: str
 
 
 class Lost(Fact):
@@ -189,7 +205,7 @@ class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
     `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
-    budget is too small to choose.
+    budget is too small to choose. From the second wave on, all is what is compared.
     """
 
     kind: Literal["wave"] = "wave"
@@ -205,11 +221,12 @@ class Ended(Fact):
     """A campaign with a budget measures nothing more, and why.
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
-    that may decide one is over in time; `interrupted`: until somebody goes on with it.
+    that may decide one is over in time; `repeated`: all waves of another campaign are measured;
+    `interrupted`: until somebody goes on with it.
     """
 
     kind: Literal["ended"] = "ended"
-    why: Literal["budget", "decided", "hopeless", "interrupted"]
+    why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
     spent_s: Seconds
     open_series: Count | None
 
@@ -222,7 +239,7 @@ class Reported(Fact):
 
 Event = (
     Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
-    | Gone | Stopped | Reported | Wave | Ended
+    | Gone | Stopped | Reported | Wave | Ended | Repeated
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ import pytest
 from campaign import measuring, rounds
 from records import launch as launches
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
@@ -58,6 +59,10 @@ def rate_of(cell: str, implementation: str, number: int) -> float:
     difference, noise = DIFFERENCE[cell]
     drawn = random.Random(f"{cell} {implementation} {number}").gauss(0, noise)
     return float(2 ** (difference * (implementation == NAMES[1]) + drawn))
+
+
+#: A launch of which a process was stopped.
+STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
 
 
 def numbers() -> Iterator[int]:
@@ -131,6 +136,9 @@ def measure(root: Path, number: int) -> int:
             if done == play.get("time over after"):
                 (root / "over").touch()
                 return 1
+            if is_beyond(schedule.state, schedule.journal.entries, one.name):
+                schedule.add(NotStarted(launch=one.name, why="skipped", cause=BEYOND))
+                continue
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
                 schedule.lost(one.name, "sbatch timed out")
@@ -150,6 +158,7 @@ def measure(root: Path, number: int) -> int:
                 outcome=play.get("outcome", "sound"),
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
+                disturbance=STOPPED if done == play.get("stopped") else None,
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)
             (root / "stdout").write_text(PRINTED.format(rate=rate))
