@@ -110,7 +110,7 @@ def test_a_disk_without_locks_is_refused_and_nothing_is_measured(
         with pytest.raises(CampaignError, match="cannot be written: No locks available"):
             measuring.new_campaign(campaigns.arguments(["--rounds=1"]))
         [campaign] = disk.path.iterdir()
-        assert not (campaign / FILE).exists() and not list((campaign / "launches").iterdir())
+        assert not (campaign / FILE).exists() and not read_campaign(campaign).launches
 
 
 def test_attributes_that_are_stale_show_an_earlier_state_and_spoil_nothing(tmp_path: Path) -> None:
