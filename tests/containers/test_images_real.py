@@ -29,6 +29,7 @@ from tests.containers.built_images import (
     records,
     started,
 )
+from tests.containers.travelling import free_port
 from tests.other_user import ordinary_user
 
 pytestmark = pytest.mark.real
@@ -201,7 +202,9 @@ def netpipe_over_sockets(image: Path, folder: Path) -> dict[int, float]:
     Each end has a core of its own, as the ranks of a pinned launch have. Of each size it has the
     quickest of three means: of so few exchanges that one of these is without other work between.
     """
-    options = f"-l {SOCKET_SIZES[0]} -u {SOCKET_SIZES[-1]} -p 0 -n 10 -P 5002"
+    # Its own port may be taken, as by the same test of another checkout.
+    port = free_port()
+    options = f"-l {SOCKET_SIZES[0]} -u {SOCKET_SIZES[-1]} -p 0 -n 10 -P {port}"
     script = f"""cd {folder} && rm -f out
         taskset -c 0 NPtcp {options} >server 2>&1 &
         waiter=$!
