@@ -1,6 +1,6 @@
 """What applications call of collective operations beyond the reports', and how they begin.
 
-Forms, unequal blocks and beginnings are no report's, so campaigns measure them where they are named.
+They are of no report, so campaigns measure them where they are named.
 """
 
 from collections.abc import Iterable

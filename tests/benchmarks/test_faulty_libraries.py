@@ -115,18 +115,18 @@ def test_the_grid_does_not_follow_from_the_library(one: Built, tmp_path: Path) -
 
 # Each call does what it should, and one byte of what a rank receives is another one.
 RECEIVED_WRONG = {
-    "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n, MPI_Datatype t,"
-    " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
+    "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n,"
+    " MPI_Datatype t, MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
     "reduce-scatter-sum": "Reduce_scatter(const void *s, void *b, const int n[], MPI_Datatype t,"
     " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
     "scan-sum": "Scan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
     "|(s, b, n, t, o, c)",
     "exscan-sum": "Exscan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
     "|(s, b, n, t, o, c)",
-    "gatherv": "Gatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[], const int d[],"
-    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, t, b, m, d, u, r, c)",
-    "scatterv": "Scatterv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b, int m,"
-    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, e, t, b, m, u, r, c)",
+    "gatherv": "Gatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[],"
+    " const int d[], MPI_Datatype u, int r, MPI_Comm c)|(s, n, t, b, m, d, u, r, c)",
+    "scatterv": "Scatterv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b,"
+    " int m, MPI_Datatype u, int r, MPI_Comm c)|(s, n, e, t, b, m, u, r, c)",
     "allgatherv": "Allgatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[],"
     " const int d[], MPI_Datatype u, MPI_Comm c)|(s, n, t, b, m, d, u, c)",
     "alltoallv": "Alltoallv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b,"
@@ -138,9 +138,7 @@ RECEIVED_WRONG = {
 
 
 @pytest.mark.parametrize("operation", RECEIVED_WRONG)
-def test_a_wrong_byte_of_any_operation_is_found(
-    one: Built, tmp_path: Path, operation: str
-) -> None:
+def test_a_wrong_byte_of_any_operation_is_found(one: Built, tmp_path: Path, operation: str) -> None:
     declared, passed = RECEIVED_WRONG[operation].split("|")
     name = declared.split("(")[0]
     preloaded = library(
