@@ -14,7 +14,7 @@ from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
-PROGRAMS = ["collective", "pairs", "some_to_some", "halo", "one_sided"]
+PROGRAMS = ["collective", "neighbours", "pairs", "some_to_some", "halo", "one_sided"]
 TINY = ["--iterations", "3", "--warmup", "1"]
 
 
@@ -218,6 +218,26 @@ def test_halo_in_every_dimension(built: Built, tmp_path: Path, periodic: list[st
     assert made == {(m, g, m == "datatypes") for g in faces for m in ("create", "datatypes")}
 
 
+def test_neighbours(built: Built, tmp_path: Path) -> None:
+    """On three ranks a ring is complete; of a drawn graph each rank has one edge."""
+    output = measured(
+        built, tmp_path / "out", "neighbours", "--graph", "all", "--degree", "1", "--sizes", "800",
+        *TINY, ranks=3 if "openmpi" in built.implementation else 2,
+    )  # fmt: skip
+    results = output.communications()
+    edges = {"ring": 6, "complete": 6, "drawn 1 by seed 1": 3}
+    if output.header.ranks == 2:
+        edges = dict.fromkeys(edges, 2)
+    methods = ["", "-non-blocking", "-persistent"]
+    assert [(r.group, r.method, r.operation) for r in results] == [
+        (graph, method, f"neighbour-{operation}")
+        for graph in edges
+        for method in ("isend-irecv", *(f"neighbourhood{form}" for form in methods))
+        for operation in ("allgather", "alltoall")
+    ]
+    assert all(r.moved_bytes == 800 * edges[r.group] for r in results)
+
+
 def test_one_sided(built: Built, tmp_path: Path) -> None:
     output = measured(built, tmp_path / "out", "one_sided", "--sizes", "8", "--sizes", "800", *TINY)
     assert {(r.operation, r.method) for r in output.communications()} == {
@@ -293,6 +313,9 @@ def test_a_lock_comes_to_its_end_while_the_target_waits_for_a_window(
         ),
         ("collective", ["--relative-width", "nan"], 2, "must be greater than 0"),
         ("collective", [], 1, "needs at least 2"),
+        ("neighbours", [], 1, "neighbours are at least 2"),
+        ("neighbours", ["--sizes", "2000000000"], 2, "2 ranks' blocks must be in an int"),
+        ("neighbours", ["--graph", "star"], 2, "must be one of: ring, complete, drawn"),
         ("pairs", [], 3, "the world has 3 rank(s), and pairs need an even number"),
         ("pairs", ["--pairs", "2"], 2, "2 ranks have 1 pairs"),
         ("pairs", ["--method", "partitioned", "--sizes", "6"], 2, "not a multiple of 4 partitions"),
