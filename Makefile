@@ -126,8 +126,8 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
-    $(call option,--study,STUDY)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
+    $(call option,--study,STUDY) $(call option,--driver,DRIVER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -181,6 +181,12 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 
 report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report -- $(or $(call given,CAMPAIGN),latest)
+
+.PHONY: audit
+# SITE has a default, which would leave out the campaigns of other sites.
+audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests on others (CAMPAIGN, SITE; all of runs/)
+	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
+	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
 .PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from campaign import measuring, request
+from campaign import driver, measuring, request
 from campaign.rounds import only_campaign
 from containers.ending import exit_code
 from records import files
@@ -61,6 +61,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="bind the MPI that is installed there into the images, in place of their own",
     )  # fmt: skip
     parser.add_argument(
+        "--driver", type=driver.kind, metavar="job",
+        help="have the campaign driven by jobs of its own, one after the other, and return",
+    )  # fmt: skip
+    parser.add_argument(
         "--estimate", action="store_true",
         help="say how long it will take by the last campaign like it, and measure nothing",
     )  # fmt: skip
@@ -88,6 +92,13 @@ def main() -> int:
     )
 
 
+def site_of(options: argparse.Namespace) -> str:
+    """Return the site of a campaign that is begun or gone on with."""
+    if options.resume:
+        return measuring.read_manifest(options.resume).site
+    return str(options.site)
+
+
 def work(options: argparse.Namespace) -> int:
     """Do what the command line says; return the exit code.
 
@@ -95,10 +106,13 @@ def work(options: argparse.Namespace) -> int:
     """
     measuring.as_before(options)
     measuring.as_study(options)
+    if options.driver and not options.estimate:
+        driver.refuse(measuring.ROOT, site_of(options))
     if options.look:
         return measuring.look(options)
-    if options.resume:
-        options.site = measuring.read_manifest(options.resume).site
+    options.site = site_of(options)
+    if options.driver and not options.estimate:
+        return driver.begin(options)
     with only_campaign(measuring.ROOT, options.site):
         if options.estimate:
             print(measuring.expected(options))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, provenance, request
+from campaign import choice, estimate, provenance, request, room
 from campaign.missing import (
     done_rounds,
     has_something_left,
@@ -41,6 +41,7 @@ from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported, read_campaign
+from records.disturbance import REPEAT_BEYOND
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.launch import read_records
@@ -147,6 +148,7 @@ def new_campaign(
         "raw_by_rank": options.raw_by_rank,
         "order_seed": seed,
         **({"design": design.model_dump()} if design else {}),
+        "repeat_beyond": REPEAT_BEYOND,
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
         "site_data": provenance.without_accounts(site),
@@ -159,9 +161,12 @@ def new_campaign(
         **(more or {}),
     }
     manifest = manifest_of(facts, campaign.name)
+    room.refuse_too_little(ROOT, manifest, manifest.rounds)
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
+        # Its name in runs/ too: all that is synced in it would be lost without that.
+        files.flush_to_disk(campaign.parent)
         (campaign / "launches").mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
@@ -212,7 +217,10 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 f"the image {name} is not the one that {campaign.name} began with; start a new "
                 "campaign instead"
             )
-    manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
+    command = request.command_of(options)
+    # Jobs that drive it one after the other all go on with it.
+    if command != manifest.commands[-1]:
+        manifest = manifest.changed(commands=[*manifest.commands, command])
     return campaign, opened_again(campaign, manifest)
 
 
@@ -270,6 +278,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
     done = done_rounds(campaign, manifest)
     left = manifest.rounds - len(done)
     if left:
+        room.refuse_too_little(ROOT, manifest, left)
         progress.say(
             estimate.expectation(ROOT, estimate.Work.of(manifest), left, besides=manifest.campaign)
         )

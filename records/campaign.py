@@ -46,6 +46,10 @@ class Campaign:
     manifest: Manifest
     launches: list[Launch] = field(default_factory=list)
     problems: list[LeftOut] = field(default_factory=list)
+    #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
+    #: session, and those that were measured again since something from outside came between.
+    split: set[tuple[int, str]] = field(default_factory=set)
+    repeated: set[tuple[int, str]] = field(default_factory=set)
 
     def sound(self) -> list[Launch]:
         """Return the launches that enter statistics."""
@@ -203,12 +207,14 @@ def _read_campaign(path: Path) -> Campaign:
             campaign.problems.append(LeftOut(folder.name, f"{record.outcome}: {said}"))
         campaign.launches.append(Launch(record, output))
     if not campaign.manifest.raw_removed_utc:
-        campaign.problems += unmeasured(path, campaign.manifest)
+        campaign.problems += unmeasured(path, campaign.manifest, campaign)
     return campaign
 
 
-def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
+def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None) -> list[LeftOut]:
     """Return what a campaign was to measure and has not, by its journal.
+
+    The journal's blocks that were not measured in one go are entered into the campaign.
 
     What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
     from before there were journals cannot tell.
@@ -221,6 +227,11 @@ def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
         return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
     if state is None:
         return []
+    if campaign is not None:
+        campaign.split = state.split()
+        campaign.repeated = {
+            (one.round, one.planned.cell) for one in state.of(None) if one.is_repeat
+        }
     found = []
     for one in state.of(None):
         if one.status == "missing":

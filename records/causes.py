@@ -17,30 +17,50 @@ CONTROLS = re.compile(
     "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 REPLACED = "\N{REPLACEMENT CHARACTER}"
+#: What the kernel says of a disk without room, and of a user who has used up a share of it.
+FULL_DISK = re.compile(r"(?i)no space left on device|disk quota exceeded")
 
 
 @dataclass(frozen=True)
-class Known:
-    """A cause that is known by what was said, or by the exit code, and what to say of it."""
+class Signal:
+    """What ended a process: its number, what to call it, how launchers and Slurm say it."""
 
-    said: re.Pattern[str]
-    sentence: str
-    #: The exit code that a shell makes of it, whatever was said.
-    code: int | None = None
+    number: int
+    cause: str
+    #: None of what they say of ranks, too, that they end themselves once another one has failed.
+    said: re.Pattern[str] | None = None
 
 
-#: Each cause that is looked for in what others print.
-BUS_ERROR = Known(
-    # How shells, launchers and Slurm say signal 7.
-    re.compile(r"\b(?:Bus error|SIGBUS|signal:? 7)\b"),
-    "a bus error (signal 7), as a process gets it where memory that it shares has no room: "
-    "look for a full /dev/shm on the node (df /dev/shm)",
-    128 + 7,
+def _by(number: int, cause: str, *words: str) -> Signal:
+    """Return a signal by the words of shells, launchers and Slurm, and by what names its number."""
+    numbered = rf"\bsignal:? {number}\b"
+    spoken = "|".join([*(rf"\b{word}\b" for word in words), numbered])
+    return Signal(number, f"{cause} (signal {number})", re.compile(spoken) if words else None)
+
+
+#: The first that fits is the cause: the ranks that are left are ended by what stands further below.
+SIGNALS = (
+    _by(7, "a bus error", "Bus error", "SIGBUS"),
+    _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
+    _by(4, "an illegal instruction", "Illegal instruction", "SIGILL"),
+    _by(8, "an arithmetic error", "Floating point exception", "SIGFPE"),
+    _by(6, "an abort", "SIGABRT"),
+    _by(9, "being killed"),
+    _by(15, "being asked to end"),
 )
-FULL_DISK = Known(
-    re.compile(r"(?i)no space left on device|disk quota exceeded"),
-    "the disk is full; free some space and run it again",
-)
+#: What each comes from, as far as it has a usual cause.
+USUAL = {
+    7: ", as a process gets it where memory that it shares has no room: look for a full /dev/shm "
+    "on the node (df /dev/shm)",
+    4: ": the image may have been built for another processor",
+    9: ", as the kernel does where memory runs out: look for it in the node's log (dmesg)",
+    15: ", as whoever cancels a job does",
+}
+#: How Slurm says that memory ran out, and that it ended a job or somebody did.
+OUT_OF_MEMORY = re.compile(r"\boom[_-]kill|\bOOM Killed|Out Of Memory", re.IGNORECASE)
+ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
+CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
+BY_SOMEBODY = "it was cancelled by somebody"
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
@@ -73,5 +93,27 @@ def may_harm(text: str) -> bool:
 
 def of_signal(code: int | None, said: str) -> str | None:
     """Return what ended a launch where the kernel did, by its exit code and what was said of it."""
-    known = code == BUS_ERROR.code or (code != 0 and BUS_ERROR.said.search(said))
-    return BUS_ERROR.sentence if known else None
+    if code == 0:
+        return None
+    for one in SIGNALS:
+        if code == 128 + one.number or (one.said and one.said.search(said)):
+            return f"{one.cause}{USUAL.get(one.number, '')}"
+    return None
+
+
+def of_scheduler(said: str) -> str | None:
+    """Return why Slurm says in a job's standard error that it ended the job, if it did.
+
+    That somebody cancelled it is BY_SOMEBODY: whom, only Slurm's accounting knows.
+    """
+    if reasons := ENDED_FOR.findall(said):
+        return one_line(reasons[-1].lower())
+    if OUT_OF_MEMORY.search(said):
+        return "memory ran out on the node, and the kernel ended a process of it"
+    return BY_SOMEBODY if CANCELLED.search(said) else None
+
+
+def of_command(said: str, stderr: str) -> str:
+    """Return what a command of a scheduler failed of: that it did, and all that it said of it."""
+    first = said.strip().partition("\n")[0].rstrip(":")
+    return one_line(f"{one_line(first, LONGEST // 2)}: {stderr}" if stderr.strip() else first)

@@ -25,6 +25,7 @@ from records import files
 from records.acting_user import open_folder, rights_of_owner
 from records.base import CampaignError, Count, Positive, Seconds
 from records.causes import one_line
+from records.disturbance import Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
@@ -124,6 +125,21 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
+    #: How often came from outside what a block may be measured again for.
+    outside: dict[Outside, Count] = {}
+
+
+class Repeated(Fact):
+    """A whole block is measured again, once: something from outside came between.
+
+    What it had given is kept aside.
+    """
+
+    kind: Literal["repeated"] = "repeated"
+    round: Positive
+    cell: str
+    launches: tuple[LaunchName, ...]
+    cause: str
 
 
 class Lost(Fact):
@@ -222,7 +238,7 @@ class Reported(Fact):
 
 Event = (
     Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
-    | Gone | Stopped | Reported | Wave | Ended
+    | Gone | Stopped | Reported | Wave | Ended | Repeated
 )  # fmt: skip
 
 

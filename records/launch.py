@@ -23,6 +23,7 @@ from pydantic import (
 
 from records.base import (
     CampaignError,
+    Count,
     Duration,
     ExitCode,
     NotKept,
@@ -32,6 +33,7 @@ from records.base import (
 )
 from records.causes import one_line
 from records.digests import copied, refuse_changed
+from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
 from records.files import aside_of, put_in_place, read_json, write_json
 from records.hpl import HplRun, read_hpl_output
@@ -136,6 +138,10 @@ class LaunchRecord(AskedLaunch):
     #: The first node just before the launch: where its `facts` are, `load_average`, `running`
     #: processes, `memory_available_bytes`, `clock_hz`.
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
+    #: What came from outside while it ran; None where nobody looked.
+    disturbance: Disturbance | None = None
+    #: How many processes its job had left running, which were ended before the next launch.
+    left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None

@@ -18,6 +18,8 @@ from records.causes import one_line
 
 #: Folders in which all users of a machine may make files; the first that is one is taken.
 SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+#: The lock in it that there is one of on a machine.
+OF_MACHINE = "wyeast-campaign.lock"
 #: More of a note than this is not shown: in a shared file it may be anybody's.
 LONGEST_NOTE = 300
 #: Longer than a process takes from making a file to locking it, in seconds.
@@ -39,8 +41,8 @@ class NotShared(Exception):
 def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
     """Hold a lock file with a note in it; the kernel frees it when this process ends.
 
-    Raises Held while another process holds it, unless that is to be waited for, and OSError where
-    its folder is another user's or what is in its place is no file of its own.
+    Raises LockHeld while another process holds it, unless that is to be waited for, and OSError
+    where its folder is another user's or what is in its place is no file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(_open_own(path), "a+", errors="replace") as file:
@@ -117,9 +119,10 @@ def _open_own(path: Path) -> int:
     return descriptor
 
 
-def _hold(file: IO[str], note: str, wait: bool = False) -> None:
+def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) -> None:
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         file.seek(0)
         said = one_line(file.read(LONGEST_NOTE)) or "unknown"
@@ -155,15 +158,16 @@ def by_the_kernel(descriptor: int) -> str:
 
 
 @contextmanager
-def exclusive_on_machine(name: str, note: str) -> Iterator[None]:
-    """Hold a lock that there is one of on this machine, whoever its users and checkouts are.
+def on_machine(note: str, shared: bool = False) -> Iterator[None]:
+    """Hold this machine's lock, whoever its users and checkouts are.
 
-    Raises Held while another process holds it, and NotShared where there can be no such lock.
+    Who measures holds it alone; those that only keep others from measuring, as builds do, share it.
+    Raises LockHeld while another process holds it, and NotShared where there can be no such lock.
     """
     folder = next((path for path in SHARED if _is_everyones(path)), None)
     if folder is None:
         raise NotShared(f"none of {', '.join(map(str, SHARED))} is a folder for all users")
-    path = folder / name
+    path = folder / OF_MACHINE
     try:
         descriptor = _open_shared(path)
     except OSError as error:
@@ -174,7 +178,7 @@ def exclusive_on_machine(name: str, note: str) -> Iterator[None]:
         os.close(descriptor)
         raise NotShared(f"{path} is not a file of its own")
     with open(descriptor, "a+", errors="replace") as file:
-        _hold(file, note)
+        _hold(file, note, shared=shared)
         yield
 
 

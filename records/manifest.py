@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
+from records.disturbance import Outside
 from records.nodes import BOUNDS, possible
 
 FILE = "manifest.json"
@@ -169,7 +170,11 @@ class Manifest(Part):
     #: measured equally often, and is tested once at the end.
     design: Design | None = None
     tested_once: bool = False
+    #: How often what comes from outside may happen in a launch before its block is measured again.
+    repeat_beyond: dict[Outside, Count] = {}
     raw_removed_utc: Utc | None = None
+    #: Why it was not proven when its raw output was removed (`records.proof`).
+    doubts: list[str] | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
     #: Of one that came without what tells of people: what was replaced.

@@ -126,7 +126,11 @@ KEYS: dict[str, KeyRule] = {
     "spare_init_wait": _detected(
         "true or false", lambda value: isinstance(value, bool), needed=False
     ),
+    "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
+    # How the job of a campaign's driver is asked for (campaign/driver.py).
+    "driver_time_s": KeyRule("a number of seconds above 0", _positive),
+    "driver_options": KeyRule("a list of options", _texts),
     "overrides": KeyRule("a path relative to the checkout", _text),
 }  # fmt: skip
 

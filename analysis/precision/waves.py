@@ -29,9 +29,11 @@ from records.fold import State, fold
 from records.journal import (
     Ended,
     Entry,
+    Event,
     Gone,
     Intended,
     Recorded,
+    Repeated,
     Resumed,
     SessionBegan,
     Submitted,
@@ -307,6 +309,13 @@ def same(one: object, two: object) -> bool:
     return one == two
 
 
+def replaced_by(event: Event) -> tuple[str, ...]:
+    """Return the launches that were recorded and are measured again by what happened."""
+    if isinstance(event, Repeated):
+        return event.launches
+    return (event.launch,) if isinstance(event, Gone) else ()
+
+
 def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]:
     """Yield each decision of a campaign with a budget, and what replay gives.
 
@@ -329,7 +338,7 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
             continue
         before = entries[:place]
         then = fold(one.event for one in before)
-        gone = [one.event.launch for one in entries[place:] if isinstance(one.event, Gone)]
+        gone = [name for one in entries[place:] for name in replaced_by(one.event)]
         replaced = [
             name for name in gone if (had := then.launches.get(name)) and had.status == "recorded"
         ]

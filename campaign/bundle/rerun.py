@@ -18,7 +18,8 @@ from containers import images, origin, table, trust
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
-from containers.sharing.registry import RegistryError, check_name
+from containers.registry_connection import RegistryError
+from containers.sharing.registry import check_name
 from records import base, files
 from records.acting_user import act_for, rights_of_owner
 from records.archive import MOST_BYTES, BundleError, unpack

@@ -202,7 +202,8 @@ def test_each_fault_costs_its_own_launch_alone(faults: Faults) -> None:
 
 def test_a_rank_aborts(faults: Faults) -> None:
     sentence = faults.failed("abort")
-    assert "pingpong ended with exit code" in sentence, sentence
+    ends = ("pingpong ended by an abort (signal 6)", "pingpong ended with exit code")
+    assert sentence.startswith(ends), sentence
 
 
 def test_a_node_dies_during_a_launch(faults: Faults) -> None:

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from containers.locking import only_build
+from campaign.rounds import SiteIsBusy, only_campaign
+from containers.locking import BuildError, only_build
 from records import locks
 from records.locks import LockHeld, exclusive
 from tests.other_user import OTHER, SECRET, needs_root, open_folder, secret
 
 __all__ = ["open_folder", "secret"]
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def plant(trap: str, lock: Path, target: Path) -> None:
@@ -110,3 +113,33 @@ def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
         with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
             pass
         assert str(caught.value) == "process 1 of root"
+
+
+def local_checkout(root: Path) -> Path:
+    site = root / "site_configs" / "local"
+    site.mkdir(parents=True)
+    (site / "site.yaml").write_text((PROJECT / "site_configs" / "local" / "site.yaml").read_text())
+    return root
+
+
+def test_nothing_is_built_beside_a_campaign_of_any_checkout(tmp_path: Path) -> None:
+    measured, other = (local_checkout(tmp_path / name) for name in ("measured", "other"))
+    said = r"campaign is measuring on this machine \(process \d+ of "
+    with (
+        only_campaign(measured, "local"),
+        pytest.raises(BuildError, match=said),
+        only_build(other),
+    ):
+        pass
+    # Builds may go on side by side; none of their ends lets a campaign begin beside the others.
+    with only_build(other):
+        with only_build(measured):
+            pass
+        said = r"a build is under way on this machine \(build, process \d+ of "
+        with (
+            pytest.raises(SiteIsBusy, match=said),
+            only_campaign(measured, "local"),
+        ):
+            pass
+    with only_campaign(measured, "local"):
+        pass

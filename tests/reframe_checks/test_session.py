@@ -12,7 +12,8 @@ from records.fold import State
 from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
 from records.launch import LaunchRecord, read_record
 from records.manifest import Design
-from records.processes import known
+from records.processes import MARK, known, processes
+from reframe_checks.bin.telling import UNTIL
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -63,6 +64,67 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     )
     kept = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
     assert kept == proof, "the proof that was done again is no launch of the campaign"
+
+
+def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    stop = 'case "$*" in *pingpong*) kill -STOP $PPID; kill -CONT $PPID ;; esac'
+    script.write_text(f"{first}\n{stop}\n{rest}")
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    found = launch["disturbance"]
+    assert isinstance(found, dict)
+    assert found["stopped"] == 1 and 0 < found["looked_s"] < 600 and found["others_s"] >= 0
+    [one] = [one for one in state_of(stand_in).of(1) if "PointToPoint" in one.name]
+    assert one.outside["stopped"] == 1
+
+
+def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
+    stand_in: StandIn,
+) -> None:
+    script, pid = stand_in.root / "bin" / "apptainer", stand_in.root / "pid"
+    first, rest = script.read_text().split("\n", 1)
+    # In a session of its own, so that no signal to the job's reaches it; as long as its shell.
+    leave = f"setsid sh -c 'echo $$ >{pid}; exec sleep 600' </dev/null >/dev/null 2>&1 &"
+    wait = f"while [ ! -s {pid} ]; do sleep 0.01; done"
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {leave} {wait} ;; esac\n{rest}')
+    stand_in.variables[MARK] = str(campaign_of(stand_in))
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    assert "has left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert outcome.launches[0]["left_running"] == 1
+    assert int(pid.read_text()) not in processes()
+
+
+def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "from reframe_checks.bin import bounds\n"
+        "bounds.MOST_OUTPUT_BYTES, bounds.MOST_KEPT_BYTES = 20_000, 1000\n"
+    )
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) yes; sleep 600 ;; esac\n{rest}')
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed"
+    assert "it printed more than 0 MB on " in str(launch["sentence"]), launch["sentence"]
+    [kept] = campaign_of(stand_in).glob("launches/*PointToPoint*/stdout")
+    assert kept.stat().st_size == 1000
+
+
+def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
+    stand_in.variables[UNTIL] = "0"
+    over = stand_in.run(only=RANGES)
+    assert over.code != 0 and "the time in which launches are begun is over" in over.text
+    content = read_journal(campaign_of(stand_in))
+    assert content and [event.kind for event in content.events] == ["begun", "planned", "session"]
+    del stand_in.variables[UNTIL]
+    stand_in.run(only=RANGES)
+    state = state_of(stand_in)
+    assert not state.left() and {one.attempts for one in state.of(1)} == {1}
 
 
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
@@ -166,6 +228,34 @@ def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts
     late.write_text(script.replace(name, "wy-another"))
     subprocess.run(["bash", late], cwd=there, capture_output=True, text=True, check=False)
     assert (there / "launch_started").is_file()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("echo '17|PENDING||Resources'", "has waited in the queue for longer than the site allows"),
+        ("echo '17|PENDING||ReqNodeNotAvail'", "cancelled because it was blocked"),
+    ],
+    ids=["the site's limit", "no node"],
+)
+def test_a_job_that_was_given_up_in_the_queue_has_not_failed(
+    stand_in: StandIn, answer: str, said: str
+) -> None:
+    options = by_slurm(stand_in, "#!/bin/sh\necho Submitted batch job 17\n")
+    cancelled = stand_in.root / "cancelled"
+    (stand_in.root / "bin" / "squeue").write_text(f"#!/bin/sh\n[ -e {cancelled} ] || {answer}\n")
+    scancel = stand_in.root / "bin" / "scancel"
+    scancel.write_text(f'#!/bin/sh\necho "$@" >>{cancelled}\n')
+    scancel.chmod(0o755)
+    settings = Path(options[1])
+    text = settings.read_text()
+    settings.write_text(text.replace('"site": {**site,', '"site": {**site, "longest_wait_s": 3,'))
+    assert settings.read_text() != text
+    outcome = stand_in.run(*options)
+    assert outcome.code != 0 and not outcome.launches, outcome.text
+    [one] = [one for one in state_of(stand_in).of(1) if one.attempts]
+    assert (one.status, one.losses) == ("planned", 1) and said in str(one.cause), one.cause
+    assert "17" in cancelled.read_text()
 
 
 def test_a_launch_that_was_recorded_after_all_is_not_said_to_be_lost(stand_in: StandIn) -> None:
