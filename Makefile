@@ -216,7 +216,7 @@ rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual
 
-# In lanes (tests/lanes.py): what may share the cores does, and what measures has them to itself.
+# In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
 TEST_NEEDS := lint test-images test-packages
 test: $(TEST_NEEDS) ## all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS

@@ -12,9 +12,6 @@ from containers.ending import exit_code
 from records import files
 from records.acting_user import act_for
 
-#: So often everything is measured where nobody says how often.
-ROUNDS = 3
-
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line, or other words that are parsed like it."""
@@ -27,11 +24,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
     parser.add_argument(
         "--rounds", type=request.number_of_rounds,
-        help=f"number of rounds of everything ({ROUNDS})",
+        help="number of rounds of everything, in place of a budget",
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=request.budget, metavar="TIME",
-        help="in place of rounds: a time, such as 15m, that is spent where answers are open",
+        help="a time, such as 15m, that is spent where answers are open; tier quick has one "
+        "without this, the others have rounds",
     )  # fmt: skip
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument(
@@ -74,8 +72,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
-    # A campaign with a budget has its first round, and others as it decides.
-    options.rounds = options.rounds or (1 if options.budget else ROUNDS)
+    # With a budget a campaign has its first round, and others as it decides.
+    options.rounds = options.rounds or (1 if options.budget else None)
     return options
 
 
@@ -108,6 +106,7 @@ def work(options: argparse.Namespace) -> int:
     measuring.as_study(options)
     if options.driver and not options.estimate:
         driver.refuse(measuring.ROOT, site_of(options))
+    request.with_design(measuring.ROOT, options)
     if options.look:
         return measuring.look(options)
     options.site = site_of(options)

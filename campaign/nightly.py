@@ -171,6 +171,7 @@ def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
 
 def as_campaign(options: argparse.Namespace) -> argparse.Namespace:
     """Return a night's options with those of a campaign that a night does not have."""
+    # It has rounds, whatever the site's budget is.
     return argparse.Namespace(**{**vars(campaigns.arguments([])), **vars(options)})
 
 

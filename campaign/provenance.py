@@ -31,6 +31,12 @@ INPUTS = (
     "reframe_checks/**/*.py",
     "site_configs/settings.py",
 )
+#: Those that act through the images alone, whose digests are compared by themselves.
+OF_IMAGES = "containers/"
+#: What of a machine's software is asked again before each session.
+INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
+#: So many changes are named.
+MOST_NAMED = 5
 #: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
 #: and of the loader, for processes outside containers and inside. Of others only that they are set.
 MEASURED_BY = re.compile(
@@ -42,12 +48,6 @@ MEASURED_BY = re.compile(
 )
 #: Options by which a scheduler is told who pays and who asks, each with its value.
 WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
-#: Those that act through the images alone, whose digests are compared by themselves.
-OF_IMAGES = "containers/"
-#: What of a machine's software is asked again before each session.
-INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
-#: So many changes are named.
-MOST_NAMED = 5
 
 
 def sha256_of(path: Path) -> str:

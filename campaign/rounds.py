@@ -24,7 +24,7 @@ from records.launch import read_records
 from records.locks import LockHeld, NotShared, exclusive, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
-from reframe_checks.bin.telling import OVER, TOLD, is_over
+from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -384,9 +384,11 @@ class ReframeSession:
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
         }
-        # What proves the programs and compares no implementations is run when it is asked for by
-        # name.
+        # What proves the programs and compares no implementations is run when asked for by name.
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        # Who names checks and a number of rounds wants them so often.
+        if manifest.design or not manifest.checks:
+            environment[ONCE] = "1"
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:

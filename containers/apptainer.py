@@ -198,7 +198,9 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **envir
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         # What failed first is said first, and a full disk makes much else fail.
-        said = [line for line in lines if FULL_DISK.search(line)] or lines or ["it said nothing"]
+        said = (
+            [line for line in lines if FULL_DISK.said.search(line)] or lines or ["it said nothing"]
+        )
         raise CallError(one_line(said[-1].removeprefix("FATAL:")))
     return done.stdout
 

@@ -97,7 +97,7 @@ def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: 
     except CallError as error:
         said = str(error)
         cure = "check the address and the network, and run this again"
-        if FULL_DISK.search(said):
+        if FULL_DISK.said.search(said):
             cure = (
                 f"the disk is full: make room where images are written, {tempfile.gettempdir()} or "
                 "APPTAINER_TMPDIR and the checkout's .wyeast, and run this again"

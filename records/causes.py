@@ -10,15 +10,6 @@ from typing import Any
 LONGEST = 400
 #: What moves a terminal's cursor or colours its text.
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
-#: What changes how the text around it is shown, or is no character: controls but tab and newline,
-#: C1's too, what turns the direction of letters, what has no width, and halves of characters.
-CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
-)
-REPLACED = "\N{REPLACEMENT CHARACTER}"
-#: What the kernel says of a disk without room, and of a user who has used up a share of it.
-FULL_DISK = re.compile(r"(?i)no space left on device|disk quota exceeded")
 
 
 @dataclass(frozen=True)
@@ -61,6 +52,27 @@ OUT_OF_MEMORY = re.compile(r"\boom[_-]kill|\bOOM Killed|Out Of Memory", re.IGNOR
 ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
 CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
 BY_SOMEBODY = "it was cancelled by somebody"
+#: What changes how the text around it is shown, or is no character: controls but tab and newline,
+#: C1's too, what turns the direction of letters, what has no width, and halves of characters.
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A cause that is known by what was said, and what to say of it."""
+
+    said: re.Pattern[str]
+    sentence: str
+
+
+FULL_DISK = Known(
+    re.compile(r"(?i)no space left on device|disk quota exceeded"),
+    "the disk is full; free some space and run it again",
+)
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

@@ -205,7 +205,7 @@ class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
     `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
-    budget is too small to choose.
+    budget is too small to choose. From the second wave on, all is what is compared.
     """
 
     kind: Literal["wave"] = "wave"
@@ -221,11 +221,12 @@ class Ended(Fact):
     """A campaign with a budget measures nothing more, and why.
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
-    that may decide one is over in time; `interrupted`: until somebody goes on with it.
+    that may decide one is over in time; `repeated`: all waves of another campaign are measured;
+    `interrupted`: until somebody goes on with it.
     """
 
     kind: Literal["ended"] = "ended"
-    why: Literal["budget", "decided", "hopeless", "interrupted"]
+    why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
     spent_s: Seconds
     open_series: Count | None
 

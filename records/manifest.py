@@ -101,6 +101,8 @@ class RoundDone(Part):
 #: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
 #: to be worth their price.
 BEGIN, FEWEST = 3, 5
+#: The rules by which what is measured next is decided (`analysis.precision.waves.decide`).
+DECIDED_BY: Literal[2] = 2
 
 
 class Design(BaseModel):
@@ -112,7 +114,8 @@ class Design(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
-    version: Literal[1] = 1
+    #: 1: later rounds had everything, also what is compared with nothing.
+    version: Literal[1, 2] = DECIDED_BY
     budget_s: Annotated[float, Field(gt=0, le=1e9)]
     seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     #: At how many complete blocks is looked, and the share of the level that each look has.
@@ -124,6 +127,8 @@ class Design(BaseModel):
     #: Looks are worth their price from so many blocks of all on; below is one test at the end.
     fewest: Annotated[int, Field(ge=2, le=1000)]
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
+    #: The campaign whose waves are measured again, as it decided them; nothing is decided anew.
+    repeats: PlainName | None = None
 
 
 class Night(Part):

@@ -21,12 +21,15 @@ from reframe.frontend.executors import TaskEventListener
 from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
+from records.budget import experiment_of
 from records.causes import of_command, one_line
+from records.experiments import experiments
+from records.fold import State
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
 from reframe_checks.bin.bounds import cut
-from reframe_checks.bin.telling import LEFT, OVER, TOLD, is_over
+from reframe_checks.bin.telling import LEFT, ONCE, OVER, TOLD, is_over
 from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
@@ -264,7 +267,8 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
     """Return test cases in blocks: each cell with all its implementations, one after the other.
 
     Blocks, and implementations in each, are in an order that is drawn by seed, round and cell. What
-    others wait for stands before them, in its own blocks.
+    others wait for stands before them, in its own blocks. In the first round the more important
+    blocks come first, since a budget may not have room for all.
     """
     blocks: dict[str, list[Any]] = {}
     for case in sorted(cases, key=lambda case: (case.check.display_name, str(case.partition))):
@@ -273,6 +277,8 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
         blocks.setdefault(cell, []).append(case)
     order = sorted(blocks)
     random.Random(f"{seed} {number}").shuffle(order)
+    if number == 1:
+        order.sort(key=importance)
     for cell, block in blocks.items():
         random.Random(f"{seed} {number} {cell}").shuffle(block)
     ordered = [case for cell in order for case in blocks[cell]]
@@ -285,6 +291,33 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
         key=lambda case: len(with_what_they_wait_for(ordered, [case])),
     )
     return first + [case for case in ordered if case not in awaited]
+
+
+def importance(cell: str) -> int:
+    """Return the place of a cell where a budget has no room for all; fixtures have the first."""
+    entry = experiments().get(experiment_of(cell))
+    return entry.importance if entry else 0
+
+
+def measured_once(
+    of_launches: dict[Any, PlannedLaunch], state: State, number: int, images: list[str]
+) -> set[Any]:
+    """Return the test cases of a round that are left out, since a campaign needs them but once.
+
+    They are of experiments that compare nothing: only the first round has them, of each image or of
+    the first one alone. What was planned stays planned.
+    """
+    first: dict[str, str] = {}
+    for one in sorted(of_launches.values(), key=lambda one: images.index(one.implementation)):
+        first.setdefault(one.cell, one.implementation)
+    found = set()
+    for case, one in of_launches.items():
+        entry = experiments().get(experiment_of(one.cell))
+        once = entry.once if entry else None
+        is_needed = number == 1 and (once == "image" or first[one.cell] == one.implementation)
+        if once and not is_needed and one.launch not in state.launches:
+            found.add(case)
+    return found
 
 
 class Rounds:
@@ -346,6 +379,11 @@ class Rounds:
         cells = schedule.state.cells_of(number)
         if cells is not None:
             of_launches = {case: one for case, one in of_launches.items() if one.cell in cells}
+        if os.environ.get(ONCE):
+            names = os.environ["WYEAST_IMAGES"].split(",")
+            repeated = measured_once(of_launches, schedule.state, number, names)
+            of_launches = {case: one for case, one in of_launches.items() if case not in repeated}
+            cases = [case for case in cases if case not in repeated]
         schedule.plan(number, list(of_launches.values()))
         left = {one.name for one in schedule.state.open(number)}
         wanted = [

@@ -9,6 +9,8 @@ TOLD = "WYEAST_NEXT_ROUNDS"
 OVER = "round {} is over"
 #: How lines begin that are of the campaign's progress, too: what a job waits for, what one left.
 WAITS, LEFT = "[ WAIT     ] ", "[ LEFT     ] "
+#: The variable by which a campaign of all checks has what is compared with nothing measured once.
+ONCE = "WYEAST_ONCE"
 #: The variable that says until when launches are begun, by this machine's monotonic clock in
 #: seconds: a campaign that is driven by jobs goes on in the next one.
 UNTIL = "WYEAST_BEGIN_UNTIL"

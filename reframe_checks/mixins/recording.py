@@ -15,6 +15,7 @@ from reframe.core.exceptions import SanityError
 from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
+from records.budget import BEYOND, is_beyond
 from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
 from records.launch import AskedLaunch
 from records.program_output import disturbances_in
@@ -90,6 +91,13 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             f"{disturbance.COMMAND} >{AFTER}",
             "exit $launch_exit_code",
         ]
+
+    @run_after("setup")
+    def leave_out_what_the_budget_has_no_room_for(self) -> None:
+        """Measure of a first round what is most important, as long as the budget has room."""
+        name = self.launch_name()
+        for schedule in self.schedules():
+            self.skip_if(is_beyond(schedule.state, schedule.journal.entries, name), BEYOND)
 
     @run_after("setup", always_last=True)
     def write_what_is_wanted(self) -> None:

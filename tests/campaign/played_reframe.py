@@ -20,6 +20,7 @@ import pytest
 from campaign import measuring, rounds
 from records import launch as launches
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
@@ -135,6 +136,9 @@ def measure(root: Path, number: int) -> int:
             if done == play.get("time over after"):
                 (root / "over").touch()
                 return 1
+            if is_beyond(schedule.state, schedule.journal.entries, one.name):
+                schedule.add(NotStarted(launch=one.name, why="skipped", cause=BEYOND))
+                continue
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
                 schedule.lost(one.name, "sbatch timed out")

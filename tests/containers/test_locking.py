@@ -92,29 +92,6 @@ def test_a_folder_of_locks_is_closed_to_others(tmp_path: Path) -> None:
         assert (tmp_path / "locks").stat().st_mode & 0o777 == 0o755
 
 
-def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Anybody may write into the machine's lock, also what changes a terminal."""
-    lock = tmp_path / "locks" / "machine"
-    with exclusive(lock, "process 1 of root\x1b[2J"):
-        lock.write_text("process 1 of root\x1b[2J\n")
-        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
-            pass
-        said = str(caught.value)
-        assert said.isprintable() and said.startswith("process 1 of root")
-        assert f"by the kernel it is process {os.getpid()} of user {os.getuid()}" in said
-        assert "ALARM" not in said
-        monkeypatch.setattr(locks, "LONG_S", -1.0)
-        with pytest.raises(LockHeld, match=rf"ALARM: .* look at it \(ps -fp {os.getpid()}\)"):
-            locks.exclusive(lock, "another").__enter__()
-        # A kernel that does not tell, as of another namespace's process, is no obstacle.
-        monkeypatch.setattr(locks, "LISTED", tmp_path / "none")
-        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
-            pass
-        assert str(caught.value) == "process 1 of root"
-
-
 def local_checkout(root: Path) -> Path:
     site = root / "site_configs" / "local"
     site.mkdir(parents=True)
@@ -143,3 +120,26 @@ def test_nothing_is_built_beside_a_campaign_of_any_checkout(tmp_path: Path) -> N
             pass
     with only_campaign(measured, "local"):
         pass
+
+
+def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may write into the machine's lock, also what changes a terminal."""
+    lock = tmp_path / "locks" / "machine"
+    with exclusive(lock, "process 1 of root\x1b[2J"):
+        lock.write_text("process 1 of root\x1b[2J\n")
+        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
+            pass
+        said = str(caught.value)
+        assert said.isprintable() and said.startswith("process 1 of root")
+        assert f"by the kernel it is process {os.getpid()} of user {os.getuid()}" in said
+        assert "ALARM" not in said
+        monkeypatch.setattr(locks, "LONG_S", -1.0)
+        with pytest.raises(LockHeld, match=rf"ALARM: .* look at it \(ps -fp {os.getpid()}\)"):
+            locks.exclusive(lock, "another").__enter__()
+        # A kernel that does not tell, as of another namespace's process, is no obstacle.
+        monkeypatch.setattr(locks, "LISTED", tmp_path / "none")
+        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
+            pass
+        assert str(caught.value) == "process 1 of root"

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from records import schedule
+from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
 from records.fold import State
 from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
 from records.launch import LaunchRecord, read_record
 from records.manifest import Design
 from records.processes import MARK, known, processes
-from reframe_checks.bin.telling import UNTIL
+from reframe_checks.bin.telling import ONCE, UNTIL
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -331,12 +332,14 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
 CELL = "PointToPoint pair=Send/Recv message_range=short"
 
 
-def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...]) -> Path:
+def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...], budget_s: float = 1e6) -> Path:
     """Make a campaign with a budget that has decided waves; return its folder."""
     campaign = campaign_of(stand_in)
     (campaign / "launches").mkdir(parents=True)
-    design = Design(budget_s=1e6, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
-                    wave_s=1.0)  # fmt: skip
+    design = Design(
+        budget_s=budget_s, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
+        wave_s=1.0,
+    )  # fmt: skip
     schedule.begin(campaign, design=design)
     with schedule.held(campaign) as held:
         for number, rounds in enumerate(waves, 1):
@@ -369,9 +372,7 @@ def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: Stan
     """The checks are loaded once; a round that is chosen has its cells alone, and no proof anew."""
     every = tuple(WaveRound(round=number, cells=None) for number in (1, 2))
     campaign = decide(stand_in, every, (WaveRound(round=3, cells=(CELL,)),))
-    names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
-    stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
-    stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
+    two_images(stand_in)
     done = stand_in.run(only="PointToPoint.*=Send/Recv.*=short", then=(2, 3))
     state = state_of(stand_in)
     assert not state.left(), done.text
@@ -390,3 +391,45 @@ def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: Stan
     assert records == {1, 2, 3}
     outputs = list((stand_in.root / "reframe").rglob("*_retry*"))
     assert not outputs
+
+
+def two_images(stand_in: StandIn) -> list[str]:
+    """Give the stand-in two images to compare; return their names."""
+    names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
+    stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
+    stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
+    return names
+
+
+def test_what_is_compared_with_nothing_is_measured_once(stand_in: StandIn) -> None:
+    """By one image, or by each; all else is in every round."""
+    names = two_images(stand_in)
+    stand_in.variables[ONCE] = "1"
+    decide(stand_in, tuple(WaveRound(round=number, cells=None) for number in (1, 2)))
+    done = stand_in.run(only="^Stream|^SerialLinpack|PointToPoint.*=Send/Recv.*=short", then=(2,))
+    state = state_of(stand_in)
+
+    def of(number: int, experiment: str) -> list[str]:
+        return sorted(one.planned.implementation for one in state.of(number)
+                      if one.planned.cell.startswith(experiment))  # fmt: skip
+
+    assert of(1, "Stream") == names[:1] and of(1, "SerialLinpack") == names, done.text
+    assert of(2, "Stream") == of(2, "SerialLinpack") == []
+    assert of(1, "PointToPoint") == of(2, "PointToPoint") == names
+    assert not state.left()
+
+
+def test_a_first_round_leaves_out_what_the_budget_has_no_room_for(stand_in: StandIn) -> None:
+    """What is most important comes first, and a block that has begun is whole."""
+    two_images(stand_in)
+    decide(stand_in, (WaveRound(round=1, cells=None),), budget_s=1e-3)
+    done = stand_in.run(only="PointToPoint.*=Send/Recv.*=short|^EchoTest", then=(2,))
+    state = state_of(stand_in)
+    cells = [one.planned.cell for one in state.of(1)]
+    experiments = [cell.split()[0] for cell in cells]
+    assert experiments == ["Preflight", "Preflight", "EchoTest", "EchoTest",
+                           "PointToPoint", "PointToPoint"], done.text  # fmt: skip
+    assert [one.status for one in state.of(1)] == ["recorded"] * 4 + ["skipped"] * 2, done.text
+    assert left_out(state) == [CELL] and {one.cause for one in state.of(1)} == {None, BEYOND}
+    # The first round alone is cut: what comes later was decided by what it took.
+    assert {one.status for one in state.of(2)} == {"recorded"}, done.text
