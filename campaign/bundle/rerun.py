@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from campaign import request
 from campaign.bundle.redaction import LIST, refuse_another_list
+from campaign.patterns import refuse_pattern
 from campaign.provenance import sha256_of
 from containers import images, origin, table, trust
 from containers.ending import exit_code
@@ -298,7 +298,7 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         # It can be read now; it is refused before images are built for it.
         # It may be anybody's, and would be matched while the machine is held.
-        request.refuse_pattern(manifest.checks)
+        refuse_pattern(manifest.checks)
         if manifest.rounds > options.most_rounds:
             raise BundleError(
                 f"{name} has {manifest.rounds} rounds, and {options.most_rounds} at most are "
