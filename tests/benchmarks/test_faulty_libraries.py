@@ -138,9 +138,7 @@ RECEIVED_WRONG = {
 
 
 @pytest.mark.parametrize("operation", RECEIVED_WRONG)
-def test_a_wrong_byte_of_any_operation_is_found(
-    one: Built, tmp_path: Path, operation: str
-) -> None:
+def test_a_wrong_byte_of_any_operation_is_found(one: Built, tmp_path: Path, operation: str) -> None:
     declared, passed = RECEIVED_WRONG[operation].split("|")
     name = declared.split("(")[0]
     preloaded = library(
