@@ -41,7 +41,7 @@ from records import files, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
-from records.budget import schedule_of
+from records.budget import schedule_of, spent_s
 from records.campaign import is_imported, read_campaign
 from records.disturbance import REPEAT_BEYOND
 from records.fold import State, fold
@@ -330,8 +330,6 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
     Each decision is in the journal before its first launch. What a kill has cut is measured first.
     Returns whether all was measured and every check passed.
     """
-    from analysis.precision import waves
-
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
     work = estimate.Work.of(manifest)
@@ -355,7 +353,7 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
                     break
     except KeyboardInterrupt:
         with suppress(CampaignError, OSError), schedule.held(campaign) as held:
-            spent = waves.spent_s(held.journal.entries)
+            spent = spent_s(held.journal.entries)
             held.add(Ended(why="interrupted", spent_s=spent, open_series=None))
         raise
     return whole(campaign, manifest, progress)
@@ -401,7 +399,7 @@ def decided(campaign: Path, design: Design) -> Wave | Ended:
         return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
 
     if design.repeats:
-        spent = waves.spent_s(content.entries)
+        spent = spent_s(content.entries)
         return Ended(why="repeated", spent_s=spent, open_series=None)
     return waves.decide(design, content.entries, compared)
 

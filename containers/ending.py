@@ -13,7 +13,7 @@ def exit_code(
 ) -> int:
     """Do a command's work and return its exit code; print an error as a sentence of the command.
 
-    `errors` are those whose text is a sentence; `state` says how things are where the work was
+    `errors` are those whose text is a sentence; `state` says how things are if the work was
     interrupted. A file that cannot be read or written is named.
     """
     try:

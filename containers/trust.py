@@ -60,13 +60,13 @@ def signers(root: Path, path: Path) -> list[PublicKey]:
         )
     with keyring(root, good) as ring:
         try:
-            # Without --all, what is outside the first group is not looked at.
+            # Without --all, objects outside the first group are not verified.
             said = json.loads(
                 call("verify", "--all", "--local", "--json", path, APPTAINER_KEYSDIR=str(ring))
             )
         except (CallError, ValueError) as error:
             raise TrustError(
-                f"{path}: the signature does not hold: {error}; do not use the image, fetch or "
+                f"{path}: the signature is not valid: {error}; do not use the image, fetch or "
                 "build it again"
             ) from None
     # Apptainer also takes keys of the machine's own keyring, which do not count here.
@@ -212,7 +212,7 @@ def sign(root: Path, words: str, wanted: str, dry_run: bool, passphrase_file: st
         except TrustError:
             pass
         if dry_run:
-            print(f"would sign by {fingerprint}: {name}")
+            print(f"would sign with {fingerprint}: {name}")
             continue
         with only_build(root):
             sign_image(root, name, path, ring, index, passphrase_of(fingerprint, passphrase_file))
@@ -278,7 +278,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
     Raises TrustError.
     """
     if not owner or "@" not in email:
-        raise TrustError('say who owns the key: make new-key NAME="First Last" EMAIL=name@host')
+        raise TrustError('name its owner: make new-key NAME="First Last" EMAIL=name@host')
     ring = root / ".wyeast" / "trust"
     ring.mkdir(parents=True, exist_ok=True)
     ring.chmod(0o700)
@@ -304,15 +304,15 @@ def new_key(root: Path, owner: str, email: str) -> None:
 
 
 def main() -> int:
-    """Sign or verify images, or make a key, or say in a sentence why not."""
+    """Sign or verify images, or make a key, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.trust",
         description=f"Sign images, verify them with the keys in {FOLDER}, or make a key.",
     )
     parser.add_argument("action", choices=["sign", "verify", "new-key"])
-    parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
-    parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of one")
-    parser.add_argument("--name", default="", help="new-key: the name of its owner")
+    parser.add_argument("--images", default="", metavar="a,b|all", help="which (default: all)")
+    parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of it")
+    parser.add_argument("--name", default="", help="new-key: the owner's name")
     parser.add_argument("--email", default="", help="new-key: the owner's e-mail address")
     parser.add_argument(
         "--passphrase-file", default="", help="sign: a file whose first line is the key's"

@@ -64,6 +64,8 @@ FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
 ProcessorTime = Annotated[float, Field(ge=0, le=1e15)]
+#: Of a check: sizes, counts and the like.
+Parameter = Annotated[int, Field(ge=0, le=2**53)] | Annotated[float, Field(ge=0, le=1e18)]
 #: What a sweep over sizes is divided into, each part measured by launches of its own.
 RANGE = "message_range"
 
@@ -86,7 +88,7 @@ class AskedLaunch(BaseModel):
     launch: LaunchName
     round: RoundNumber
     experiment: PlainName
-    parameters: dict[str, str | int | float]
+    parameters: dict[str, str | Parameter]
     cell: str
     implementation: ImageName
     image_sha256: Sha256

@@ -1,4 +1,4 @@
-"""A job that waits in Slurm's queue says so: what the scheduler waits for, now and then."""
+"""Report now and then what a job in Slurm's queue is waiting for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reframe_checks.bin.telling import WAITS
 #: How long a job waits before that is said, and until it is said again, in seconds.
 SPEAK_AFTER_S = 60.0
 SPEAK_AGAIN_S = 300.0
-#: How long Slurm may take to answer, in seconds: nothing waits for what is only said.
+#: How long Slurm may take to answer, in seconds: nothing should wait for a mere notice.
 PATIENCE_S = 10.0
 #: Node states in which no job starts, without the letters that sinfo adds to them.
 UNUSABLE = ("down", "drain", "drng", "fail", "maint", "unk")
@@ -49,7 +49,7 @@ def ask(command: list[str], patience_s: float | None = None) -> str:
 
 
 def trouble_of(partition: str) -> str | None:
-    """Return why no job starts in a partition whoever asks for what, as far as Slurm says."""
+    """Return why the partition starts no jobs at all, as far as Slurm says."""
     command = ["sinfo", "--noheader", f"--partition={partition}", "--format=%a|%D|%t"]
     try:
         rows = [line.split("|") for line in ask(command).splitlines()]
@@ -78,7 +78,7 @@ def wait_of(job: str) -> str | None:
 
 
 class Waiting:
-    """Says of the job that is polled how long it has waited, and for what."""
+    """Reports how long the job that is polled has waited, and for what."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Waiting:
         elif self.silent_since is None:
             self.silent_since = self.now()
             self.next = max(self.next, self.silent_since + SPEAK_AFTER_S)
-        # While it runs nothing is asked: that would be beside what is measured.
+        # Nothing is asked while the job runs: that could disturb the measurement.
         if self.now() < self.next or (unanswered is None and job.state not in PENDING):
             return
         self.next = self.now() + SPEAK_AGAIN_S

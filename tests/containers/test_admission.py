@@ -111,7 +111,7 @@ def test_the_command_lists_and_asks(checkout: Path) -> None:
     assert first == (
         f"{NAME} is pulled from oras://somewhere: it is kept out; make admit IMAGES={NAME}"
     )
-    assert second.endswith("left.sif is in no lock, so nothing runs it")
+    assert second.endswith("left.sif is not in any lock, so nothing runs it")
     done = run(checkout, "build", "--images", NAME)
     assert done.returncode == 1 and "up to date" not in done.stdout
     assert "nobody here has vouched for it" in done.stderr and "Traceback" not in done.stderr
@@ -228,7 +228,7 @@ def test_guests_are_used_by_name_and_written_nowhere(
     assert set(json.loads((checkout / images.LOCK).read_text())["images"]) == {"other"}
     assert images.available(checkout) == [] and os.environ.get(images.GUESTS) is None
     [line] = admission.listed(checkout)
-    assert line == f"{NAME} is from the bundle x.tar.gz: only that bundle's rerun runs it"
+    assert line == f"{NAME} is from the bundle x.tar.gz: only the rerun of that bundle uses it"
     monkeypatch.setenv(images.GUESTS, "../../x")
     with pytest.raises(ImageError, match="no bundle's images are there"):
         images.load_lock(checkout)

@@ -211,7 +211,7 @@ def test_a_wheel_that_is_not_pinned_and_a_launcher_that_is_not_there(checkout: P
     lock.write_text(lock.read_text().replace('"mpich-5.0.2": {', '"mpich-5.0.3": {'))
     done = run(checkout, "--images", NAME)
     assert done.returncode == 1
-    assert f"pins no wheel `{NAME}`, which {NAME} is made of" in done.stderr
+    assert f"pins no wheel `{NAME}`, which {NAME} is built from" in done.stderr
     (checkout / "containers" / "launchers" / "lam_ranks").unlink()
     done = run(checkout, "--images", LAM)
     assert done.returncode == 1

@@ -44,7 +44,7 @@ def test_a_mistake_of_the_program_is_not_hidden() -> None:
 @pytest.mark.parametrize(
     ("module", "words", "sentence"),
     [
-        ("sharing.registry", ["push"], "push: say which registry"),
+        ("sharing.registry", ["push"], "push: name the registry"),
         ("trust", ["verify", "--images", "no-such"], "verify: "),
         ("bill_of_materials", ["--images", "no-such"], "bill: "),
     ],

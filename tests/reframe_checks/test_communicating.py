@@ -84,7 +84,7 @@ def test_what_each_rank_took_is_asked_for_and_must_be_there(stand_in: StandIn) -
     [launch] = whole.launches
     assert "--raw-by-rank" in str(launch["command"])
     assert lacking.code != 0
-    assert "the output lacks what each rank took for every iteration" in lacking.reason()
+    assert "the output lacks each rank's time for every iteration" in lacking.reason()
 
 
 def lacking(*names: str) -> str:
@@ -238,7 +238,7 @@ def exchange(moved: int = 0, mean: int = 0) -> str:
 EXCHANGES: list[tuple[dict[str, int], str]] = [
     ({}, ""),
     ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
-    ({"moved": 1}, "bytes moved, and the messages of seed 1 have"),
+    ({"moved": 1}, "bytes moved, but the messages of seed 1 have"),
 ]
 
 
@@ -263,7 +263,7 @@ def test_an_estimate_and_the_output_of_another_program_are_no_measurement(
         only=ONLY,
     )
     assert estimated.code != 0 and "the record 'estimate' is unknown" in estimated.reason()
-    assert other.code != 0 and "the output is of pairs, not of one_sided" in other.reason()
+    assert other.code != 0 and "the output is from pairs, not from one_sided" in other.reason()
 
 
 def communication(**more: object) -> Communication:
@@ -292,7 +292,7 @@ def test_buffers_that_a_node_has_no_memory_for_are_left_out(
     outcome = stand_in.run("-C", eight_cores, only=only)
     assert outcome.launches == [] and "FAIL" not in outcome.text
     assert (
-        f"{sentence} for the buffers of 8 rank(s) on a node, and 80% of the memory of 1 node(s) "
+        f"{sentence} for the buffers of 8 rank(s) on a node, but 80% of the memory of 1 node(s) "
         "is 2.40 GB; it is left out" in outcome.text
     ), outcome.text
 
