@@ -113,11 +113,11 @@ def others_write(found: os.stat_result, group: str | None = None) -> bool:
     # A group of one's own is as good as none. Whose first group it is does not stand in a group's
     # list of members, and not every name service lists all users: so one's own has one's name.
     try:
-        group, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
+        of_file, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
     except KeyError:
         return True
-    own = owner.pw_gid == found.st_gid and group.gr_name == owner.pw_name
-    return not own or bool(set(group.gr_mem) - {owner.pw_name})
+    own = owner.pw_gid == found.st_gid and of_file.gr_name == owner.pw_name
+    return not own or bool(set(of_file.gr_mem) - {owner.pw_name})
 
 
 def name_of(uid: int) -> str:
