@@ -1,4 +1,4 @@
-"""One at a time: whoever changes images keeps others out."""
+"""One at a time: a process that changes images keeps others out."""
 
 import os
 import shutil

@@ -12,7 +12,7 @@ from site_configs.site_file import NAME, SiteError, read_site
 
 
 def site_file(root: Path, site: str) -> Path:
-    """Return the path of a site's data; raise CampaignError for a site that there is none of."""
+    """Return the path of a site's data; raise CampaignError for an unknown site."""
     path = root / "site_configs" / site / "site.yaml"
     # A path instead of a name would lead out of the folder of sites, and of that of locks.
     if not NAME.fullmatch(site) or not path.is_file():
@@ -25,7 +25,7 @@ def site_file(root: Path, site: str) -> Path:
 def site_data(root: Path, site: str) -> dict[str, Any]:
     """Return a site's data.
 
-    Raises CampaignError for a site that there is none of, or whose data are not as they must be.
+    Raises CampaignError for an unknown site, or one whose data are not valid.
     """
     try:
         return read_site(site_file(root, site), root)
@@ -45,7 +45,7 @@ def wanted(root: Path, site: str) -> list[str]:
 def implementations(root: Path, site: str, words: str) -> list[str]:
     """Return the implementations, or variants of them, that `words` names: IMAGES on the command.
 
-    Without words they are the site's, without those of them that are not built; if none is, all,
+    Without words they are the site's that are built; if none is, all,
     so that each says what is missing.
     """
     if words == "default":

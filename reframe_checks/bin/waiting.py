@@ -1,4 +1,4 @@
-"""A job that waits in Slurm's queue says so: what the scheduler waits for, now and then."""
+"""Report now and then what a job in Slurm's queue is waiting for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WaitedTooLong(errors.JobError):  # type: ignore[misc]
 
 
 def trouble_of(partition: str) -> str | None:
-    """Return why no job starts in a partition whoever asks for what, as far as Slurm says."""
+    """Return why the partition starts no jobs at all, as far as Slurm says."""
     command = ["sinfo", "--noheader", f"--partition={partition}", "--format=%a|%D|%t"]
     try:
         rows = [line.split("|") for line in ask(command).splitlines()]
@@ -53,7 +53,7 @@ def wait_of(job: str) -> str | None:
 
 
 class Waiting:
-    """Says of the job that is polled how long it has waited, and for what."""
+    """Reports how long the job that is polled has waited, and for what."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Waiting:
         elif self.silent_since is None:
             self.silent_since = self.now()
             self.next = max(self.next, self.silent_since + SPEAK_AFTER_S)
-        # While it runs nothing is asked: that would be beside what is measured.
+        # Nothing is asked while the job runs: that could disturb the measurement.
         if self.now() < self.next or (unanswered is None and job.state not in PENDING):
             return
         self.next = self.now() + SPEAK_AGAIN_S
