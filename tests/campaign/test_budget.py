@@ -94,6 +94,18 @@ def blocks(state: State) -> dict[str, int]:
     return {cell: cells.count(cell) // 2 for cell in DIFFERENCE}
 
 
+def test_a_block_that_was_disturbed_is_measured_again_within_its_wave(played: Path) -> None:
+    # The session that measures more rounds is told of the same one once more.
+    path = new(played, "1000s", {"stopped": 1})
+    assert measure(path)
+    state = state_of(path)
+    again = [one for one in state.of(None) if one.is_repeat]
+    assert [one.attempts for one in again] == [2, 2] and {one.round for one in again} == {1}
+    assert blocks(state) == {CLEAR: 3, OPEN: LAST}
+    assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
+    assert read_campaign(path).repeated == {(1, again[0].planned.cell)}
+
+
 def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
