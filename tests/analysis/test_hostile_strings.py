@@ -22,7 +22,7 @@ WALK: dict[str, list[list[str]]] = {
     "ingest": [["A"]], "table": [["A"]], "variability": [["A"]], "linpack": [["A"]],
     "cycles": [["A"]], "profile": [["A"]], "report": [["A", "--output", "R/report.html"]],
     "answer": [["A"]], "winners": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
-    "plan": [["A"]], "spread": [["A"]], "replay": [["A"]],
+    "plan": [["A"]], "spread": [["A"]], "timed": [["A"]], "timed": [["A"]], "replay": [["A"]],
     "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]], "history": [["--runs", "R"]],
     "regress": [["B", "--runs", "R"]], "night": [["B", "--runs", "R"]],
     "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
