@@ -29,6 +29,7 @@ from analysis.commands.campaigns import (
     folder_of,
 )
 from records.acting_user import act_for
+from records.files import only_owner_writes
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -224,4 +225,5 @@ def report(
 
 if __name__ == "__main__":
     act_for(ROOT)
+    only_owner_writes()
     app()

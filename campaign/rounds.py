@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.launch import read_records
-from records.locks import LockHeld, NotShared, exclusive, on_machine
+from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
 from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
@@ -54,16 +54,17 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
     """
     scheduler = selection.site_data(root, site)["scheduler"]
     note = f"process {os.getpid()} of {root} since {folder.utc_now()}"
-    # Beside what else is of whoever measures on the site: on the cluster in a box that is the job
-    # user, and no folder is written by two users.
-    lock = root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+    lock = selection.campaign_lock(root, site)
     with ExitStack() as held:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if scheduler == LOCAL and not has_machine:
+            if selection.runs_here(root, site) and not has_machine:
                 place = "this machine"
-                held.enter_context(on_machine(note))
+                refuse_beside_the_box(root, site)
+                # The cluster in a box has folders of its own, in which nobody else looks.
+                if scheduler == LOCAL:
+                    held.enter_context(on_machine(note))
         except LockHeld as holder:
             is_build = str(holder).startswith("build")
             who = "a build is under way" if is_build else "another campaign is measuring"
@@ -82,6 +83,19 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
                 file=sys.stderr,
             )
         yield
+
+
+def refuse_beside_the_box(root: Path, site: str) -> None:
+    """Raise LockHeld where this checkout builds, or measures on another site of this machine.
+
+    One of them is the cluster in a box: others keep each other out by the machine's lock.
+    """
+    locks = [selection.campaign_lock(root, other)
+             for other in selection.sites_here(root) if other != site]  # fmt: skip
+    if holder := next(filter(None, map(holder_of, locks)), None):
+        raise LockHeld(holder)
+    if holder := holder_of(root / ".wyeast" / "locks" / "build"):
+        raise LockHeld(f"build, process {holder}")
 
 
 def end_with_parent() -> None:
@@ -231,8 +245,8 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
         with ExitStack() as stack:
             try:
                 if manifest.site != site:
-                    # Also where both are local: the lock of the machine may have been refused.
-                    has_machine = is_all_local(root, site, manifest.site)
+                    # Also where both are here: the lock of the machine may have been refused.
+                    has_machine = are_here(root, site, manifest.site)
                     stack.enter_context(only_campaign(root, manifest.site, has_machine))
             except CampaignError:
                 # It is being measured, or its site is no longer there.
@@ -241,9 +255,9 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
                 print(f"ended {ended} process(es) that runs/{campaign.name} had left here")
 
 
-def is_all_local(root: Path, *sites: str) -> bool:
-    """Return whether the launches of all these sites are processes of this machine."""
-    return all(scheduler_of(root, site) == LOCAL for site in sites)
+def are_here(root: Path, *sites: str) -> bool:
+    """Return whether the launches of all these sites run on this machine."""
+    return all(selection.runs_here(root, site) for site in sites)
 
 
 def end_in_flight(root: Path, campaign: Path, site: str) -> int:

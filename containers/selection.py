@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,31 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
     built = images.available(root)
     of_site = wanted(root, site)
     return [name for name in of_site if table.split_variant(name)[0] in built] or of_site
+
+
+def runs_here(root: Path, site: str) -> bool:
+    """Return whether a site's launches run on this machine: by no scheduler, or in its box.
+
+    Raises what site_data does.
+    """
+    in_a_box = (root / "site_configs" / site / "cluster.yaml").is_file()
+    return in_a_box or site_data(root, site)["scheduler"] == "local"
+
+
+def campaign_lock(root: Path, site: str) -> Path:
+    """Return the file that a campaign holds while it measures on a site.
+
+    It is beside what else is of whoever measures on the site: on the cluster in a box that is the
+    job user, and no folder is written by two users.
+    """
+    return root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+
+
+def sites_here(root: Path) -> list[str]:
+    """Return the sites whose launches run on this machine; one that cannot be read is none."""
+    found = []
+    for path in sorted((root / "site_configs").glob("*/site.yaml")):
+        with suppress(CampaignError):
+            if runs_here(root, path.parent.name):
+                found.append(path.parent.name)
+    return found

@@ -27,12 +27,15 @@ from containers.trusted_keys import FOLDER as FOLDER
 from containers.trusted_keys import PUBLIC, gpg, keyring, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
+from records.acting_user import name_of, name_of_group, others_write
 from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
 POLICY_KEY = "image_policy"
 POLICIES = ("known", "signed")
+#: Whose members may write the images besides their owner.
+GROUP_KEY = "image_group"
 SECRET = "pgp-secret"
 
 
@@ -113,11 +116,29 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
             f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
         )
     path, state = images.verified(root, name)
+    refuse_what_others_write(path, site.get(GROUP_KEY))
     if policy == "signed":
         _signers_of(root, path)
     elif not vouched(root, name):
         raise TrustError(origin.question(root, name))
     return Admitted(path, state)
+
+
+def refuse_what_others_write(image: Path, group: str | None) -> None:
+    """Raise TrustError for an image that others may write, or put another in the place of.
+
+    Between the moment at which it is admitted and that at which it starts on a node there is time.
+    The members of the site's `image_group` may.
+    """
+    for path in (image.resolve(), image.resolve().parent):
+        found = path.stat()
+        if others_write(found, group):
+            whose = name_of_group(found.st_gid)
+            raise TrustError(
+                f"{path} can be written by others than {name_of(found.st_uid)}, who could put "
+                f"another image in its place; deny them that: chmod go-w {path}; or, if all of "
+                f"the group {whose} may do so, name it in the site's file: {GROUP_KEY}: {whose}"
+            )
 
 
 def vouched(root: Path, name: str) -> bool:

@@ -78,7 +78,7 @@ def untrusted(root: Path) -> str | None:
                 "could replace what is in it; work as that user, or in a checkout whose "
                 "folders above are root's"
             )
-        if _others_write(found) or _has_list(folder):
+        if others_write(found) or _has_list(folder):
             return (
                 f"root does not work in {place}: others can write in {folder} and so replace what "
                 f"is in it; deny them that: chmod go-w {folder}"
@@ -97,22 +97,27 @@ def _has_list(folder: Path) -> bool:
     return not sticky and bool(folder.stat().st_mode & stat.S_IWGRP)
 
 
-def _others_write(found: os.stat_result) -> bool:
-    """Return whether others than its owner may replace what is in a folder."""
+def others_write(found: os.stat_result, group: str | None = None) -> bool:
+    """Return whether others than its owner may write a file, or replace what is in a folder.
+
+    The members of `group`, by its name, are none of them.
+    """
     if found.st_mode & stat.S_ISVTX:
         return False
     if found.st_mode & stat.S_IWOTH:
         return True
     if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
         return False
+    if group is not None and name_of_group(found.st_gid) == group:
+        return False
     # A group of one's own is as good as none. Whose first group it is does not stand in a group's
     # list of members, and not every name service lists all users: so one's own has one's name.
     try:
-        group, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
+        of_file, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
     except KeyError:
         return True
-    own = owner.pw_gid == found.st_gid and group.gr_name == owner.pw_name
-    return not own or bool(set(group.gr_mem) - {owner.pw_name})
+    own = owner.pw_gid == found.st_gid and of_file.gr_name == owner.pw_name
+    return not own or bool(set(of_file.gr_mem) - {owner.pw_name})
 
 
 def name_of(uid: int) -> str:
@@ -121,6 +126,14 @@ def name_of(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def name_of_group(gid: int) -> str:
+    """Return a group's name, or the number where there is none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return f"group {gid}"
 
 
 def group_of(uid: int) -> int:

@@ -139,6 +139,7 @@ KEYS: dict[str, KeyRule] = {
     ),
     "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
+    "image_group": KeyRule("a group's name", _text),
     # How the job of a campaign's driver is asked for (campaign/driver.py).
     "driver_time_s": KeyRule("a number of seconds above 0", _positive),
     "driver_options": KeyRule("a list of options", _texts),

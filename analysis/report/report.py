@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
@@ -32,6 +31,7 @@ from analysis.report.profile_figures import matrix_figure, share_figure
 from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
 from analysis.tables.csv import Download, downloads_of
+from analysis.tables.pages import page_environment
 from analysis.tables.table import Table, for_people
 from analysis.tables.units import covering, interval_text, p_text, prefixed
 from records.campaign import Campaign, manifest_of_nodes, read_campaign
@@ -126,16 +126,10 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     profiles, unreadable = profiled_cells(campaign)
     campaign.problems += unreadable
     manifest = manifest_of_nodes(campaign)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text, covering=covering
-    )
+    environment = page_environment(
+        TEMPLATES, prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text,
+        covering=covering,
+    )  # fmt: skip
     rounds = {launch.record.round for launch in campaign.launches}
     models, plane = (
         Models(campaign, ROOT),

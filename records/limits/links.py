@@ -195,7 +195,7 @@ def bytes_over_links(
         return of_one_sided(result, hosts)
     if messages is not None:
         return of_messages(messages, [list(range(len(hosts)))], hosts)
-    if result.operation in ("some-to-some", "halo"):
+    if result.operation in ("some-to-some", "halo") or result.operation.startswith("neighbour-"):
         # The busiest node brings the mean at least, where all that moves goes to other nodes.
         alone = len(set(hosts)) == len(hosts)
         return Bytes(spanned=result.moved_bytes / len(hosts) if alone else 0)

@@ -59,7 +59,8 @@ from records.acting_user import act_for, become, owner_of
 from records.causes import one_line
 from reframe_checks.bin import session
 from reframe_checks.bin.bounds import bounded
-from reframe_checks.bin.waiting import NoAnswer, WaitedTooLong, Waiting, ask
+from reframe_checks.bin.waiting import WaitedTooLong, Waiting
+from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,12 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from records.communication import Communication, CommunicationIterations
+from records.communication import (
+    BESIDE,
+    COMPUTING,
+    Communication,
+    CommunicationIterations,
+)
 from records.limits.links import Message
 from records.limits.plausibility import communication_above_link
 from records.program_output import ProgramOutput
@@ -200,6 +205,8 @@ class Communicating(Experiment):
         """Report each series' time at its largest message."""
         largest: dict[str, Communication] = {}
         for result in getattr(self, "measured", []):
+            if result.method in (BESIDE, COMPUTING):
+                continue
             if result.message_bytes >= getattr(largest.get(result.series), "message_bytes", -1):
                 largest[result.series] = result
         for series, result in largest.items():

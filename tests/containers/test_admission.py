@@ -1,5 +1,6 @@
 """Where images are from: what nobody answers for is kept out, listed and asked about."""
 
+import grp
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from containers.locking import BuildError
 from containers.sharing import registry
 from containers.sharing.registry import Registry
 from containers.table import load_table
+from tests.other_user import needs_root
 from tests.sif_files import said, write_sif
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -255,3 +257,28 @@ def test_only_our_own_bases_are_admitted(checkout: Path, tmp_path: Path) -> None
         os.chown(path, 65534, 65534)
         with pytest.raises(ImageError, match="belongs to another user"):
             bases.admit(base, state)
+
+
+@pytest.mark.parametrize(("place_of", "mode"), [("folder", 0o777), ("file", 0o666)])
+def test_an_image_that_others_may_replace_is_refused(
+    checkout: Path, place_of: str, mode: int
+) -> None:
+    """Between the moment at which it is admitted and that at which it starts there is time."""
+    path = place(checkout, origin=origin.BUILT)
+    target = path.parent if place_of == "folder" else path
+    target.chmod(mode)
+    for site in ({}, {"image_group": "users"}):
+        with pytest.raises(images.ImageError, match=r"can be written by others .*: chmod go-w"):
+            trust.admit(checkout, NAME, site)
+    target.chmod(0o755)
+    assert trust.admit(checkout, NAME, {})
+
+
+@needs_root
+def test_a_group_that_may_replace_images_is_named_by_the_site(checkout: Path) -> None:
+    path = place(checkout, origin=origin.BUILT)
+    os.chown(path.parent, -1, grp.getgrnam("users").gr_gid)
+    path.parent.chmod(0o775)
+    with pytest.raises(images.ImageError, match="image_group: users"):
+        trust.admit(checkout, NAME, {"image_group": "staff"})
+    assert trust.admit(checkout, NAME, {"image_group": "users"})
