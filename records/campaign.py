@@ -34,7 +34,7 @@ class LeftOut:
     sentence: str
 
     def __post_init__(self) -> None:
-        """Have what was printed by others be one line of bounded length."""
+        """Turn text printed by others into one line of bounded length."""
         object.__setattr__(self, "where", one_line(self.where))
         object.__setattr__(self, "sentence", one_line(self.sentence))
 
@@ -57,16 +57,16 @@ class Campaign:
         return [launch for launch in self.launches if launch.output is not None]
 
     def unproven(self) -> int:
-        """Return how many launches have no digests: a change of theirs would not be seen."""
+        """Return how many launches have no digests: changes to them would go unnoticed."""
         return sum(not launch.record.sha256 for launch in self.launches)
 
 
 def find_campaign(root: Path, name: str) -> Path:
-    """Return the folder of a campaign: a path, a name in runs/, or the latest of some.
+    """Return the folder of a campaign: a path, a name in runs/, or the latest of a kind.
 
     `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
     the beginning of a time that of the day; imported ones, and those that have measured nothing,
-    are found by their names alone. `sample` is unpacked from its archive.
+    are found only by their names. `sample` is unpacked from its archive.
     """
     runs = root / "runs"
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
@@ -101,7 +101,7 @@ def is_imported(folder: Path) -> bool:
 
 
 def has_measured(folder: Path) -> bool:
-    """Return whether a campaign has a whole launch, or the tables of launches that were removed."""
+    """Return whether a campaign has a complete launch, or the tables of removed ones."""
     whole = next((folder / "launches").glob("[!.]*/launch.json"), None)
     return whole is not None or (folder / "tables").is_dir()
 
@@ -119,9 +119,9 @@ def fits(name: str, folder: Path) -> bool:
 
 
 def measured_on(path: Path, manifest: Manifest) -> Manifest:
-    """Return a manifest whose `machine` is the nodes that measured, where the campaign has them.
+    """Return a manifest whose `machine` describes the nodes that measured, if they are recorded.
 
-    Of what differs among them each value is named. Raises CampaignError for a node's file that
+    If they differ, each value is named. Raises CampaignError for a node's file that
     cannot be read.
     """
     nodes: list[dict[str, Any]] = []
@@ -213,19 +213,19 @@ def _read_campaign(path: Path) -> Campaign:
 
 
 def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None) -> list[LeftOut]:
-    """Return what a campaign was to measure and has not, by its journal.
+    """Return what a campaign should have measured and has not, by its journal.
 
     The journal's blocks that were not measured in one go are entered into the campaign.
 
-    What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
-    from before there were journals cannot tell.
+    What is missing is named, launch by launch; what a campaign has not reached yet is counted. A
+    campaign older than journals cannot tell.
     """
     try:
         state = state_of(path)
         if state:
             refuse_another(path, state, manifest.campaign)
     except CampaignError as error:
-        return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
+        return [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
     if state is None:
         return []
     if campaign is not None:

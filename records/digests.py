@@ -1,4 +1,4 @@
-"""Digests of the files of a launch, taken as it is kept: what is changed afterwards is seen."""
+"""Digests of a launch's files, taken when it is stored: later changes are noticed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_BYTES = 2**20
 
 
 def copied(source: Path, target: Path) -> str:
-    """Copy a file, or make an empty one where there is none; return the SHA-256 of what was read.
+    """Copy a file, or make an empty one if there is none; return the SHA-256 of what was read.
 
     Raises OSError.
     """

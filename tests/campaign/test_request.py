@@ -178,11 +178,11 @@ def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     command = request.command_of(options)
     again = argparse.Namespace(**asked_by(command))
     measuring.as_study(again)
+    # So it is shown, too.
+    assert manifest(commands=[command]).commands_to_paste() == [command]
     # It names what was the site's, or usual.
     assert (again.rounds, again.budget) == (options.rounds, options.budget)
     request.with_design(PROJECT, again)
-    # So it is shown, too.
-    assert manifest(commands=[command]).commands_to_paste() == [command]
     assert vars(again) == vars(options)
 
 
