@@ -12,7 +12,7 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
-from records.budget import BEYOND, left_out
+from records.budget import left_out
 from records.causes import one_line
 from records.files import read_json
 from records.journal import FILE as JOURNAL
@@ -256,7 +256,7 @@ def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None)
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
         found.append(LeftOut(path.name, sentence))
     if others := left_out(state):
-        sentence = f"{len(others)} cell(s) are not measured, since {BEYOND}: {', '.join(others)}"
+        sentence = f"the budget had no room for {len(others)} cell(s): {', '.join(others)}"
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))
