@@ -36,14 +36,14 @@ from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
 from containers.table import HOST, TableError
-from records import files, schedule
+from records import files, packs, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported, read_campaign
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
-from records.launch import read_records
+from records.kept import read_records
 from records.manifest import (
     FILE,
     MANIFEST_SCHEMA,
@@ -161,7 +161,7 @@ def new_campaign(
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
-        (campaign / "launches").mkdir()
+        (campaign / packs.FOLDER).mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
     except OSError as error:

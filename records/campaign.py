@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
 from records.causes import one_line
+from records.digests import LaunchFiles
 from records.files import read_json
+from records.fold import State
 from records.journal import FILE as JOURNAL
+from records.kept import has_launches, kept_by
 from records.launch import Launch, read_launch
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
@@ -45,6 +49,8 @@ class Campaign:
     manifest: Manifest
     launches: list[Launch] = field(default_factory=list)
     problems: list[LeftOut] = field(default_factory=list)
+    #: What is kept of each of its launches, by name.
+    kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
 
     def sound(self) -> list[Launch]:
         """Return the launches that enter statistics."""
@@ -96,8 +102,7 @@ def is_imported(folder: Path) -> bool:
 
 def has_measured(folder: Path) -> bool:
     """Return whether a campaign has a whole launch, or the tables of launches that were removed."""
-    whole = next((folder / "launches").glob("[!.]*/launch.json"), None)
-    return whole is not None or (folder / "tables").is_dir()
+    return has_launches(folder) or (folder / "tables").is_dir()
 
 
 def fits(name: str, folder: Path) -> bool:
@@ -166,27 +171,36 @@ def _read_campaign(path: Path) -> Campaign:
             LeftOut(path.name, f"its raw output was removed {removed} by the retention of nights; "
                     "its tables and report are there")
         )  # fmt: skip
-    for folder in sorted((path / "launches").glob("*")):
-        if folder.name.startswith("."):
-            # A launch in flight when the campaign was killed: never whole, never counted.
-            continue
+    state: State | None = None
+    try:
+        state = state_of(path)
+        if state:
+            refuse_another(path, state, campaign.manifest.campaign)
+    except CampaignError as error:
+        state = None
+        unknown = [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
+    else:
+        unknown = []
+    found = kept_by(path, state)
+    campaign.kept = {one.name: one for one in reversed(found)}
+    for one in found:
         try:
-            record, output = read_launch(folder)
+            record, output = read_launch(one)
         except (RecordError, OSError) as error:
-            campaign.problems.append(LeftOut(folder.name, str(error)))
+            campaign.problems.append(LeftOut(one.name, str(error)))
             continue
         key = (record.round, record.cell, record.implementation)
         if key in seen:
             campaign.problems.append(
-                LeftOut(folder.name, f"{folder}: the same launch as {seen[key]}, left out")
+                LeftOut(one.name, f"{one.where}: the same launch as {seen[key]}, left out")
             )
             continue
-        seen[key] = folder.name
+        seen[key] = one.name
         if record.round > campaign.manifest.rounds:
             campaign.problems.append(
                 LeftOut(
-                    folder.name,
-                    f"{folder}: is of round {record.round}, but the campaign has only "
+                    one.name,
+                    f"{one.where}: is of round {record.round}, but the campaign has only "
                     f"{campaign.manifest.rounds}",
                 )
             )
@@ -194,40 +208,37 @@ def _read_campaign(path: Path) -> Campaign:
         image = campaign.manifest.images.get(record.implementation)
         if image is None or image.sha256 != record.image_sha256:
             campaign.problems.append(
-                LeftOut(folder.name, f"{folder}: ran an image other than the one in the manifest")
+                LeftOut(one.name, f"{one.where}: ran an image other than the one in the manifest")
             )
             continue
         if output is None:
             said = record.sentence or "no reason was recorded"
-            campaign.problems.append(LeftOut(folder.name, f"{record.outcome}: {said}"))
+            campaign.problems.append(LeftOut(one.name, f"{record.outcome}: {said}"))
         campaign.launches.append(Launch(record, output))
     if not campaign.manifest.raw_removed_utc:
-        campaign.problems += unmeasured(path, campaign.manifest)
+        campaign.problems += unknown
+        if state:
+            campaign.problems += unmeasured(path, campaign.manifest, state, set(campaign.kept))
     return campaign
 
 
-def unmeasured(path: Path, manifest: Manifest) -> list[LeftOut]:
-    """Return what a campaign was to measure and has not, by its journal.
+def unmeasured(
+    path: Path, manifest: Manifest, state: State, names: Collection[str]
+) -> list[LeftOut]:
+    """Return what a campaign was to measure and has not, by its journal; `names` are there.
 
     What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
     from before there were journals cannot tell.
     """
-    try:
-        state = state_of(path)
-        if state:
-            refuse_another(path, state, manifest.campaign)
-    except CampaignError as error:
-        return [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
-    if state is None:
-        return []
     found = []
     for one in state.of(None):
         if one.status == "missing":
             found.append(LeftOut(one.name, f"missing: {one.cause}; RESUME measures it"))
         elif one.status == "failed":
             found.append(LeftOut(one.name, f"failed: it was never started: {one.cause}"))
-        elif one.status == "recorded" and not (path / "launches" / one.name).exists():
-            found.append(LeftOut(one.name, "missing: it was measured, and its folder is gone"))
+        elif one.status == "recorded" and one.name not in names:
+            where = f"it is no longer in {one.place.pack}" if one.place else "its folder is gone"
+            found.append(LeftOut(one.name, f"missing: it was measured, and {where}"))
     for number in range(1, manifest.rounds + 1):
         left, of = state.open(number), state.rounds.get(number, [])
         if left:

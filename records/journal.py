@@ -28,6 +28,7 @@ from records.causes import one_line
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
+from records.packs import Place
 from records.processes import boot_id
 from records.program_output import explain
 
@@ -124,6 +125,8 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
+    #: None of what is a folder of its own, from before there were packs.
+    place: Place | None = None
 
 
 class Lost(Fact):
@@ -151,7 +154,7 @@ class NotStarted(Fact):
 class Gone(Fact):
     """A launch that was recorded is measured again.
 
-    It is no longer in the campaign's folder, or was put aside there: the campaign stopped for it.
+    It is no longer in the campaign, or no longer counts there: the campaign stopped for it.
     """
 
     kind: Literal["gone"] = "gone"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from records import packs
 from records.archive import Member
 
 #: Nothing else looks like these, so no bundle is made that has one.
@@ -43,6 +44,16 @@ def people(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def texts_of(name: str, member: Member) -> Iterator[tuple[str, bytes]]:
+    """Yield what a file of a bundle holds, of a pack each file in it, by name."""
+    with member.open() as file:
+        if not name.startswith(f"campaign/{packs.FOLDER}/"):
+            yield name, file.read()
+            return
+        for inner, content in packs.texts_of(file):
+            yield f"{name}/{inner}".rstrip("/"), content
+
+
 def scan(members: Mapping[str, Member], folder: Path) -> tuple[list[str], list[str]]:
     """Return sentences on secrets and on what may be private, each with where and how often.
 
@@ -58,12 +69,11 @@ def scan(members: Mapping[str, Member], folder: Path) -> tuple[list[str], list[s
         for name, member in sorted(members.items()):
             if name.startswith(passed_over):
                 continue
-            with member.open() as file:
-                content = file.read()
-            for kind, pattern in kinds.items():
-                if found := re.search(pattern, content):
-                    line = content.count(b"\n", 0, found.start()) + 1
-                    where.setdefault(kind, []).append(f"{name}:{line}")
+            for place, content in texts_of(name, member):
+                for kind, pattern in kinds.items():
+                    if found := re.search(pattern, content):
+                        line = content.count(b"\n", 0, found.start()) + 1
+                        where.setdefault(kind, []).append(f"{place}:{line}")
         said.append(
             [
                 f"{kind} is in {places[0]}"

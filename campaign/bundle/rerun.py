@@ -27,8 +27,8 @@ from records.manifest import PLAIN, Manifest, read_manifest
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: What was measured; the rest of a campaign's folder is made from it again.
 MEASURED = (
-    "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/nodes/",
-    "campaign/reframe/",
+    "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
+    "campaign/nodes/", "campaign/reframe/",
 )  # fmt: skip
 
 
