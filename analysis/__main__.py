@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from analysis.commands import cells, export, history, models, nights, precision, references, study
+from analysis.commands import (
+    cells,
+    export,
+    history,
+    models,
+    nights,
+    precision,
+    raw,
+    references,
+    study,
+)
 from analysis.commands.campaigns import (
     ROOT,
     BaseOption,
@@ -23,7 +33,7 @@ from records.acting_user import act_for
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for family in (cells, precision, history, nights, references, models, study, export):
+for family in (cells, precision, history, nights, references, models, study, export, raw):
     app.add_typer(family.app)
 
 

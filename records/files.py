@@ -1,7 +1,7 @@
 """Files that are whole once they have their name, how they are read, and the times in them.
 
 Everything is written aside, flushed to the disk and then renamed, so that what has its final name
-is whole. A launch is a folder of `launches/` with `launch.json`, `stdout`, `stderr` and `job.sh`.
+is whole; but for a campaign's journal and its packs of launches, which are only added to.
 """
 
 from __future__ import annotations

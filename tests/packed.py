@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from records import schedule
+from records.journal import PlannedLaunch
 from records.kept import kept_launches
-from records.launch import RECORD
+from records.launch import RECORD, record_in
 from records.packs import FOLDER, pack_name, segments_of
+
+
+def in_packs(source: Path, target: Path) -> Path:
+    """Make a campaign of the launches of another, as a session of today keeps them; return it."""
+    target.mkdir()
+    for file in ("manifest.json", "imported.json"):
+        if (source / file).exists():
+            shutil.copy(source / file, target)
+    if (source / "nodes").is_dir():
+        shutil.copytree(source / "nodes", target / "nodes")
+    manifest = json.loads((target / "manifest.json").read_text())
+    (target / "manifest.json").write_text(json.dumps({**manifest, "campaign": target.name}))
+    schedule.begin(target)
+    found = {one.name: (record_in(one), one) for one in kept_launches(source)}
+    with schedule.held(target) as book:
+        for number in sorted({record.round for record, _ in found.values()}):
+            of = [record for record, _ in found.values() if record.round == number]
+            book.plan(number, [
+                PlannedLaunch(launch=record.launch, cell=record.cell,
+                              implementation=record.implementation)
+                for record in of
+            ])  # fmt: skip
+            for record in of:
+                kept = found[record.launch][1]
+                book.intend(record.launch)
+                book.keep(
+                    record, {name: kept.read(name) for name in kept.names() if name != RECORD}
+                )
+    return target
 
 
 def pack_of(campaign: Path, launch: str) -> Path:
