@@ -40,7 +40,7 @@ from records import files, packs, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
-from records.campaign import is_imported, read_campaign
+from records.campaign import Known, is_imported, read_campaign
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.kept import read_records
@@ -299,11 +299,12 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
     progress.say(estimate.enough_for(ROOT, estimate.Work.of(manifest), design.budget_s))
+    known: Known = {}
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:
                 manifest = measure_decided(campaign, manifest, session)
-                decision = decided(campaign, design)
+                decision = decided(campaign, design, known)
                 with schedule.held(campaign) as held:
                     held.add(decision)
                     state = held.state
@@ -348,8 +349,11 @@ def as_decided(manifest: Manifest, state: State) -> Manifest:
     return manifest.changed(rounds=rounds, tested_once=waves.is_uniform(state))
 
 
-def decided(campaign: Path, design: Design) -> Wave | Ended:
-    """Return what a campaign with a budget measures next; raises CampaignError."""
+def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
+    """Return what a campaign with a budget measures next; raises CampaignError.
+
+    Each launch is read once: what was read for an earlier wave is `known`.
+    """
     from analysis.comparison.compare import Comparison, compare
     from analysis.precision import waves
 
@@ -357,7 +361,8 @@ def decided(campaign: Path, design: Design) -> Wave | Ended:
     assert content is not None
 
     def compared() -> Comparison:
-        return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
+        read = read_campaign(campaign, known)
+        return compare(waves.part_of(read, fold(content.events)))
 
     return waves.decide(design, content.entries, compared)
 

@@ -19,7 +19,7 @@ from records.files import read_json
 from records.fold import State
 from records.journal import FILE as JOURNAL
 from records.kept import has_launches, kept_by
-from records.launch import Launch, read_launch
+from records.launch import Launch, LaunchRecord, Output, read_launch
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
@@ -27,6 +27,10 @@ from records.schedule import refuse_another, state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"
+
+
+#: What was read of launches, by their names and the digests that the journal has of them.
+Known = dict[tuple[str, str | None], tuple[LaunchRecord, Output | None]]
 
 
 @dataclass(frozen=True)
@@ -157,13 +161,17 @@ def manifest_of_nodes(campaign: Campaign) -> Manifest:
         return campaign.manifest
 
 
-def read_campaign(path: Path) -> Campaign:
-    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept."""
+def read_campaign(path: Path, known: Known | None = None) -> Campaign:
+    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept.
+
+    What is `known` of packs, by what the journal says of it, is not read again; what is read is
+    added.
+    """
     with rights_of_owner(path):
-        return _read_campaign(path)
+        return _read_campaign(path, {} if known is None else known)
 
 
-def _read_campaign(path: Path) -> Campaign:
+def _read_campaign(path: Path, known: Known) -> Campaign:
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:
@@ -184,8 +192,11 @@ def _read_campaign(path: Path) -> Campaign:
     found = kept_by(path, state)
     campaign.kept = {one.name: one for one in reversed(found)}
     for one in found:
+        told = (one.name, one.sha256)
         try:
-            record, output = read_launch(one)
+            record, output = known[told] if told in known else read_launch(one)
+            if one.sha256:
+                known[told] = record, output
         except (RecordError, OSError) as error:
             campaign.problems.append(LeftOut(one.name, str(error)))
             continue

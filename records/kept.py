@@ -25,6 +25,9 @@ FOLDERS = "launches"
 class FolderLaunch:
     """A launch that is a folder of its own."""
 
+    #: Nobody has said what it was as a whole.
+    sha256 = None
+
     def __init__(self, folder: Path) -> None:
         self.name, self.where = folder.name, folder
 
