@@ -107,9 +107,9 @@ pull: setup ## pull images by digest (REGISTRY=oras://host/path, IMAGES=a,b, LOC
 new-key: setup ## make a key to sign images with (NAME="First Last" EMAIL=name@host)
 	@$(PYTHON) -m containers.trust new-key --name=$(call quoted,NAME) --email=$(call quoted,EMAIL)
 
-sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, DRY_RUN=1)
+sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint>, PASSPHRASE_FILE=<file>, DRY_RUN=1)
 	@$(PYTHON) -m containers.trust sign --images=$(call quoted,IMAGES) --key=$(call quoted,KEY) \
-	    $(call flag,--dry-run,DRY_RUN)
+	    $(call option,--passphrase-file,PASSPHRASE_FILE) $(call flag,--dry-run,DRY_RUN)
 
 verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
 	@$(PYTHON) -m containers.trust verify --images=$(call quoted,IMAGES) --key=$(call quoted,KEY)
@@ -126,8 +126,8 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
-    $(call option,--study,STUDY)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, BUILDER)
+    $(call option,--study,STUDY) $(call option,--driver,DRIVER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -182,6 +182,12 @@ cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to 
 report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
 	@$(PYTHON) -m analysis report -- $(or $(call given,CAMPAIGN),latest)
 
+.PHONY: audit
+# SITE has a default, which would leave out the campaigns of other sites.
+audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests on others (CAMPAIGN, SITE; all of runs/)
+	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
+	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
+
 .PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \
@@ -190,27 +196,27 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 accept-references: .wyeast/venv/.for-run ## put a site's proposed references in effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
-bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
 	    $(call option,--creator,CREATOR) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
-	    -- $(or $(call given,CAMPAIGN),latest)
+	    $(call flag,--redact,REDACT) $(call option,--keep,KEEP) -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample
 sample: .wyeast/venv/.for-run ## pack a part of a campaign into runs/sample.tar.gz, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.sample $(call option,--cells,CHECKS) $(call flag,--dry-run,DRY_RUN) \
 	    -- $(or $(call given,CAMPAIGN),latest)
 
-rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, AGAIN=1, HOST_MPI, MOST_BYTES, DRY_RUN=1)
+rerun: setup ## verify a bundle, repeat it here and compare (BUNDLE, SITE, KEEP_IMAGES=1, ALLOW_UNSIGNED=1, AGAIN=1, HOST_MPI, MOST_BYTES, MOST_ROUNDS, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.bundle.rerun $(call quoted,BUNDLE) $(call option,--site,SITE) \
 	    $(call flag,--keep-images,KEEP_IMAGES) $(call flag,--again,AGAIN) \
 	    $(call flag,--dry-run,DRY_RUN) $(call option,--host-mpi,HOST_MPI) \
-	    $(call option,--most-bytes,MOST_BYTES) \
-	    -- $(SUBMIT)
+	    $(call option,--most-bytes,MOST_BYTES) $(call option,--most-rounds,MOST_ROUNDS) \
+	    $(call flag,--allow-unsigned,ALLOW_UNSIGNED) -- $(SUBMIT)
 
 test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual
 
-# In lanes (tests/lanes.py): what may share the cores does, and what measures has them to itself.
+# In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
 TEST_NEEDS := lint test-images test-packages
 test: $(TEST_NEEDS) ## all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS

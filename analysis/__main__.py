@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from analysis.commands import (
+    audit,
     cells,
     export,
     history,
@@ -33,7 +34,9 @@ from records.acting_user import act_for
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for family in (cells, precision, history, nights, references, models, study, export, raw):
+for family in (
+    cells, precision, history, audit, nights, references, models, study, export, raw,
+):  # fmt: skip
     app.add_typer(family.app)
 
 
@@ -63,6 +66,7 @@ def ingest(campaign: CampaignArgument) -> None:
     unproven = found.unproven()
     # Of launches from before their records had digests, or of another version that takes none.
     counted += f"; {unproven} launches not proven by digest" if unproven else ""
+    counted += f"; redacted: {found.manifest.redacted}" if found.manifest.redacted else ""
     print(f"tables: {found.path / 'tables'} ({counted})")
 
 

@@ -6,14 +6,11 @@ import argparse
 import os
 import sys
 
-from campaign import measuring, request
+from campaign import driver, measuring, request
 from campaign.rounds import only_campaign
 from containers.ending import exit_code
 from records import files
 from records.acting_user import act_for
-
-#: So often everything is measured where nobody says how often.
-ROUNDS = 3
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -27,11 +24,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
     parser.add_argument(
         "--rounds", type=request.number_of_rounds,
-        help=f"number of rounds of everything ({ROUNDS})",
+        help="number of rounds of everything, in place of a budget",
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=request.budget, metavar="TIME",
-        help="in place of rounds: a time, such as 15m, that is spent where answers are open",
+        help="a time, such as 15m, that is spent where answers are open; tier quick has one "
+        "without this, the others have rounds",
     )  # fmt: skip
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument(
@@ -61,6 +59,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="bind the MPI that is installed there into the images, in place of their own",
     )  # fmt: skip
     parser.add_argument(
+        "--driver", type=driver.kind, metavar="job",
+        help="have the campaign driven by jobs of its own, one after the other, and return",
+    )  # fmt: skip
+    parser.add_argument(
         "--estimate", action="store_true",
         help="say how long it will take by the last campaign like it, and measure nothing",
     )  # fmt: skip
@@ -70,8 +72,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
-    # A campaign with a budget has its first round, and others as it decides.
-    options.rounds = options.rounds or (1 if options.budget else ROUNDS)
+    # With a budget a campaign has its first round, and others as it decides.
+    options.rounds = options.rounds or (1 if options.budget else None)
     return options
 
 
@@ -88,6 +90,13 @@ def main() -> int:
     )
 
 
+def site_of(options: argparse.Namespace) -> str:
+    """Return the site of a campaign that is begun or gone on with."""
+    if options.resume:
+        return measuring.read_manifest(options.resume).site
+    return str(options.site)
+
+
 def work(options: argparse.Namespace) -> int:
     """Do what the command line says; return the exit code.
 
@@ -95,10 +104,14 @@ def work(options: argparse.Namespace) -> int:
     """
     measuring.as_before(options)
     measuring.as_study(options)
+    if options.driver and not options.estimate:
+        driver.refuse(measuring.ROOT, site_of(options))
+    request.with_design(measuring.ROOT, options)
     if options.look:
         return measuring.look(options)
-    if options.resume:
-        options.site = measuring.read_manifest(options.resume).site
+    options.site = site_of(options)
+    if options.driver and not options.estimate:
+        return driver.begin(options)
     with only_campaign(measuring.ROOT, options.site):
         if options.estimate:
             print(measuring.expected(options))

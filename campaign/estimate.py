@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from records.base import CampaignError
-from records.campaign import is_imported
+from records.budget import left_out
+from records.campaign import is_imported, read_campaign
 from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
+from records.schedule import state_of
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,19 @@ def last_round_like(
     """Return the seconds of a round of the last campaign alike, and its name; None without one.
 
     Alike are campaigns of the same site, tier, checks (by their files' names) and implementations.
-    Whole rounds count; a campaign that cannot be read, and the one named `besides`, is passed over.
+    Whole rounds count, of campaigns that had room for all; a campaign that cannot be read, and the
+    one named `besides`, is passed over.
     """
     for path in sorted((root / "runs").glob(f"*/{FILE}"), reverse=True):
         try:
             if is_imported(path.parent):
                 continue
             other = read_manifest(path.parent)
+            state = state_of(path.parent) if other.design else None
         except (OSError, CampaignError):
+            continue
+        if state and left_out(state):
+            # What its rounds took is that of a part.
             continue
         took = [one.wall_s for one in other.rounds_done if one.round <= other.rounds_of_all]
         if took and other.campaign != besides and Work.of(other) == wanted:
@@ -77,32 +83,55 @@ def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = Non
     )
 
 
-def enough_for(root: Path, wanted: Work, budget_s: float) -> str:
-    """Return a sentence on what a budget is enough for."""
+def expected_share(root: Path, wanted: Work, budget_s: float) -> str:
+    """Return a sentence on what share of series a budget probably decides, by the last campaign.
+
+    It has no words where there is none, or its rounds say nothing of their spread. Raises
+    CampaignError where that campaign cannot be read.
+    """
+    # It takes a while to load, and only an estimate needs it.
+    from analysis.comparison.compare import compare
+    from analysis.simulation.forecast import share_decided
+
     found = last_round_like(root, wanted)
     if not found:
-        return f"a budget of {budget_s:g} s; what that is enough for is known after the first round"
+        return ""
+    seconds, name = found
+    comparison = compare(read_campaign(root / "runs" / name))
+    share = share_decided(comparison, seconds, budget_s, BEGIN, FEWEST)
+    if share is None:
+        return ""
+    return (
+        f"; of the series that are compared it probably decides {share:.0%}, if they differ and "
+        "vary as they did then"
+    )
+
+
+def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = None) -> str:
+    """Return a sentence on what a budget is enough for."""
+    found = last_round_like(root, wanted, besides)
+    if not found:
+        return (
+            f"a budget of {duration(budget_s)}; what it is enough for is known after the first "
+            "round, since no campaign like it was measured here; that round takes the most "
+            "important cells first"
+        )
     seconds, name = found
     blocks = int(budget_s / seconds)
-    what = (
-        f"{BEGIN} blocks of everything, and then of what is still open"
-        if blocks >= FEWEST
-        else f"{blocks} round(s) of everything with one test at the end, and for no choice: that "
-        f"takes {duration(FEWEST * seconds)}"
-    )
-    return f"{budget_s:g} s are enough for {what}: a round took {duration(seconds)} in runs/{name}"
-
-
-def refuse_too_little(root: Path, wanted: Work, budget_s: float) -> None:
-    """Raise CampaignError for a budget that has no room for three blocks of everything.
-
-    Where no campaign like it was measured nobody knows, and nothing is refused.
-    """
-    found = last_round_like(root, wanted)
-    if found and budget_s < BEGIN * found[0]:
-        least = math.ceil(BEGIN * found[0])
-        raise CampaignError(
-            f"a budget of {budget_s:g} s is too small: {BEGIN} blocks of everything "
-            f"take about {duration(least)}, as a round took {duration(found[0])} in runs/{found[1]}"
-            f"; give BUDGET={least}s or more, or fewer CHECKS, or ROUNDS=1 without a budget"
+    if blocks >= FEWEST:
+        what = f"enough for {BEGIN} rounds of everything, and then for what is still open"
+    elif blocks >= BEGIN:
+        what = (
+            f"enough for {blocks} round(s) of everything with one test at the end, and for no "
+            f"choice: that takes {duration(FEWEST * seconds)}"
         )
+    else:
+        what = (
+            f"too little for {BEGIN} rounds of everything: the most important cells are measured, "
+            f"as many as fit; everything takes {duration(BEGIN * seconds)}, and "
+            f"{duration(FEWEST * seconds)} where time is to be spent on what is still open"
+        )
+    return (
+        f"a budget of {duration(budget_s)} is {what}; a round took {duration(seconds)} in "
+        f"runs/{name}"
+    )

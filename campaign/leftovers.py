@@ -8,16 +8,13 @@ that environment.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from records.base import CampaignError
-from records.processes import started, stat_of
+from records.processes import end, processes, running_for
 
 #: How long a process that was killed may take to go.
 LONGEST_S = 30.0
@@ -26,8 +23,6 @@ POLL_S = 1.0
 #: How long a scheduler may take to answer, and ReFrame's names of Slurm.
 ANSWER_S = 60.0
 SLURM = ("slurm", "squeue")
-#: The variable: not the one by which somebody may name a campaign to a ReFrame of his own.
-MARK = "WYEAST_MEASURED_BY"
 
 
 class NotAsked(CampaignError):
@@ -36,48 +31,6 @@ class NotAsked(CampaignError):
     def __init__(self, campaign: Path, jobs: Collection[str]) -> None:
         super().__init__(may_still_run(campaign, jobs))
         self.jobs = ", ".join(jobs)
-
-
-@dataclass(frozen=True)
-class Process:
-    """One of our user's processes; `works_for` is the campaign that its environment names."""
-
-    session: int
-    started: int
-    works_for: str | None
-
-
-def processes() -> dict[int, Process]:
-    """Return our user's processes, without this one and those that have started it."""
-    found, parents = {}, {}
-    for place in Path("/proc").glob("[0-9]*"):
-        # Another user's, or one that ended while we looked.
-        with suppress(OSError, ValueError, IndexError):
-            pid = int(place.name)
-            stat = stat_of(pid)
-            state, parent, _, session = stat[:4]
-            parents[pid] = int(parent)
-            if state in "ZX" or place.stat().st_uid != os.geteuid():
-                continue
-            words = (place / "environ").read_bytes().split(b"\0")
-            marks = [os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode())]
-            found[pid] = Process(
-                int(session), started(stat), marks[0].partition("=")[2] if marks else None
-            )
-    own = os.getpid()
-    while own:
-        found.pop(own, None)
-        own = parents.get(own, 0)
-    return found
-
-
-def running_for(campaign: Path, sessions: Collection[int] = ()) -> set[int]:
-    """Return the processes that work for a campaign, or are of one of these sessions."""
-    return {
-        pid
-        for pid, one in processes().items()
-        if one.works_for == str(campaign) or one.session in sessions
-    }
 
 
 def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
@@ -110,17 +63,13 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
     all_of_them: set[int] = set()
     deadline = time.monotonic() + LONGEST_S
     while left := running_for(campaign, ours):
-        all_of_them |= left
+        all_of_them.update(left)
         if time.monotonic() > deadline:
             raise CampaignError(
                 f"process {min(left)} of a launch of {campaign.name} does not end, and nothing is "
                 "measured beside it; end it and resume"
             )
-        # Held first: a job whose rank ends would go on with the next line of its script.
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in left:
-                with suppress(OSError):
-                    os.kill(process, number)
+        end(left)
         time.sleep(0.05)
     return len(all_of_them)
 

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, provenance, request
+from campaign import choice, estimate, provenance, request, room
+from campaign.decisions import say_decision
 from campaign.missing import (
     done_rounds,
     has_something_left,
@@ -40,7 +41,9 @@ from records import files, packs, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
+from records.budget import schedule_of, spent_s
 from records.campaign import Known, is_imported, read_campaign
+from records.disturbance import REPEAT_BEYOND
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
 from records.kept import read_records
@@ -99,7 +102,9 @@ def expected(options: argparse.Namespace) -> str:
     """Return a sentence on how long a new campaign will take, or what its budget is enough for."""
     wanted = alike(options)
     if options.budget:
-        return estimate.enough_for(ROOT, wanted, options.budget)
+        return estimate.enough_for(ROOT, wanted, options.budget) + estimate.expected_share(
+            ROOT, wanted, options.budget
+        )
     return estimate.expectation(ROOT, wanted, options.rounds)
 
 
@@ -125,12 +130,14 @@ def new_campaign(
             f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
             "-, and begin with a letter or digit"
         )
-    if options.budget:
-        estimate.refuse_too_little(ROOT, alike(options), options.budget)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
     seed = random.randrange(1, 10**6) if options.seed is None else options.seed
+    waves = waves_to_repeat(options.like) if options.like else ()
     design = declared(options.budget, seed) if options.budget else None
+    if options.like and waves:
+        before = read_manifest(options.like).design
+        design = before and before.model_copy(update={"repeats": options.like})
     facts = {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,
@@ -147,26 +154,51 @@ def new_campaign(
         "raw_by_rank": options.raw_by_rank,
         "order_seed": seed,
         **({"design": design.model_dump()} if design else {}),
+        "repeat_beyond": REPEAT_BEYOND,
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
-        "site_data": site,
+        "site_data": provenance.without_accounts(site),
         "inputs": provenance.input_digests(ROOT, options.site),
         "machine": provenance.machine(),
+        "environment": provenance.environment(os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],
         "rounds_done": [],
         **(more or {}),
     }
     manifest = manifest_of(facts, campaign.name)
+    room.refuse_too_little(ROOT, manifest, manifest.rounds)
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
+        # Its name in runs/ too: all that is synced in it would be lost without that.
+        files.flush_to_disk(campaign.parent)
         (campaign / packs.FOLDER).mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
+        if waves:
+            with schedule.held(campaign) as held:
+                for wave in waves:
+                    held.add(wave, sync=wave is waves[-1])
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     return campaign, manifest
+
+
+def waves_to_repeat(name: str) -> tuple[Wave, ...]:
+    """Return the waves of a campaign that had a budget, none where it had rounds.
+
+    Raises CampaignError where its journal, which alone has them, cannot be used.
+    """
+    if read_manifest(name).design is None:
+        return ()
+    state = schedule.state_of(ROOT / "runs" / Path(name).name)
+    if state is None or not state.waves:
+        raise CampaignError(
+            f"{name} measured by a budget and has no journal of what it decided, so that it cannot "
+            "be repeated; measure one of your own: make run"
+        )
+    return schedule_of(state)
 
 
 def read_manifest(name: str) -> Manifest:
@@ -211,7 +243,10 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 f"the image {name} is not the one that {campaign.name} began with; start a new "
                 "campaign instead"
             )
-    manifest = manifest.changed(commands=[*manifest.commands, request.command_of(options)])
+    command = request.command_of(options)
+    # Jobs that drive it one after the other all go on with it.
+    if command != manifest.commands[-1]:
+        manifest = manifest.changed(commands=[*manifest.commands, command])
     return campaign, opened_again(campaign, manifest)
 
 
@@ -269,6 +304,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
     done = done_rounds(campaign, manifest)
     left = manifest.rounds - len(done)
     if left:
+        room.refuse_too_little(ROOT, manifest, left)
         progress.say(
             estimate.expectation(ROOT, estimate.Work.of(manifest), left, besides=manifest.campaign)
         )
@@ -294,11 +330,14 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
     Each decision is in the journal before its first launch. What a kill has cut is measured first.
     Returns whether all was measured and every check passed.
     """
-    from analysis.precision import waves
-
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
-    progress.say(estimate.enough_for(ROOT, estimate.Work.of(manifest), design.budget_s))
+    work = estimate.Work.of(manifest)
+    progress.say(
+        f"it has the rounds and cells of {design.repeats}, however long they take"
+        if design.repeats
+        else estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign)
+    )
     known: Known = {}
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
@@ -308,14 +347,14 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
                 with schedule.held(campaign) as held:
                     held.add(decision)
                     state = held.state
-                say_decision(decision, design, progress)
+                say_decision(decision, design, progress, state, len(manifest.images))
                 manifest = as_decided(manifest, state)
                 write_manifest(campaign, manifest)
                 if isinstance(decision, Ended):
                     break
     except KeyboardInterrupt:
         with suppress(CampaignError, OSError), schedule.held(campaign) as held:
-            spent = waves.spent_s(held.journal.entries)
+            spent = spent_s(held.journal.entries)
             held.add(Ended(why="interrupted", spent_s=spent, open_series=None))
         raise
     return whole(campaign, manifest, progress)
@@ -364,28 +403,10 @@ def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
         read = read_campaign(campaign, known)
         return compare(waves.part_of(read, fold(content.events)))
 
+    if design.repeats:
+        spent = spent_s(content.entries)
+        return Ended(why="repeated", spent_s=spent, open_series=None)
     return waves.decide(design, content.entries, compared)
-
-
-def say_decision(decision: Wave | Ended, design: Design, progress: CampaignProgress) -> None:
-    """Print what comes next, or why nothing does."""
-    spent = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
-    if isinstance(decision, Ended):
-        open_series = decision.open_series
-        why = {
-            "decided": "every series is decided",
-            "hopeless": f"{open_series} series are open, and no time that is left would decide one",
-            "budget": "what would come next does not fit into the budget"
-            + (f"; {open_series} series are open" if open_series is not None else ""),
-        }
-        progress.say(f"{why[decision.why]}; {spent}")
-        return
-    cells = {cell for one in decision.rounds for cell in one.cells or ()}
-    what = f"{len(cells)} cells" if cells else "everything"
-    if decision.why == "uniform":
-        what += " once more: the budget is too small to choose, so all is tested once, at the end"
-    took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"
-    progress.say(f"wave {decision.number}: {what}{took}; {spent}")
 
 
 def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:
@@ -481,7 +502,6 @@ def as_before(options: argparse.Namespace) -> None:
     if not options.like:
         return
     manifest = read_manifest(options.like)
-    request.refuse_to_repeat(manifest)
     names = list(manifest.images)
     marked = [name for name in names if f"+{HOST}-" in name]
     if marked and not options.host_mpi:
@@ -517,8 +537,4 @@ def look(options: argparse.Namespace) -> int:
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)
-    if options.budget:
-        with suppress(images.ImageError, TableError, PrefixError):
-            # As far as that can be told before images are built.
-            estimate.refuse_too_little(ROOT, alike(options), options.budget)
     return 0

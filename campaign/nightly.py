@@ -19,6 +19,7 @@ from typing import Any
 
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, request, retention
+from campaign.driver import forget_own_job
 from campaign.rounds import SiteIsBusy, only_campaign
 from containers import images, selection, trust
 from containers.ending import exit_code
@@ -170,6 +171,7 @@ def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
 
 def as_campaign(options: argparse.Namespace) -> argparse.Namespace:
     """Return a night's options with those of a campaign that a night does not have."""
+    # It has rounds, whatever the site's budget is.
     return argparse.Namespace(**{**vars(campaigns.arguments([])), **vars(options)})
 
 
@@ -269,9 +271,7 @@ def main() -> int:
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
     only_owner_writes()
     # A night that is itself a job of Slurm's asks for jobs of their own.
-    for name in [name for name in os.environ if re.match(r"S(LURM|BATCH|RUN)_", name)]:
-        if name != "SLURM_CONF":
-            del os.environ[name]
+    forget_own_job()
     state = "resume it: make nightly RESUME=<folder>"
     return exit_code("nightly", lambda: work(arguments()), measuring.ERRORS, state)
 

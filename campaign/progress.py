@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from records.causes import one_line
+from reframe_checks.bin.telling import LEFT, WAITS
 
 FINISHED = re.compile(r"^\[\s*(OK|FAIL|SKIP)\s*\] \(\s*(\d+)/(\d+)\) (.+?)(?: /[0-9a-f]{8})? @")
 REASON = re.compile(r"^==> test failed during '(\w+)'")
 SECONDS_BETWEEN_LINES = 10.0
-#: How a line of ReFrame's begins that says what a job waits for.
-WAITS = "[ WAIT     ] "
+#: How lines of ReFrame's begin that say what a job waits for, or what one has left.
+TOLD = (WAITS, LEFT)
 
 
 class CampaignProgress:
@@ -51,7 +52,7 @@ class CampaignProgress:
             log.write(line)
             if line == over:
                 return True
-            if line.startswith(WAITS):
+            if line.startswith(TOLD):
                 self.say(f"round {round_number}/{self.rounds}  {one_line(line[len(WAITS) :])}")
             match = FINISHED.match(line)
             if not match:

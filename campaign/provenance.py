@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -13,8 +14,11 @@ from typing import Any
 
 from containers import images, trust
 from containers.apptainer import command, exec_options
+from containers.table import split_variant
 from records import nodes
 from records.acting_user import git
+from records.base import CampaignError
+from records.manifest import Manifest
 from site_configs.machine import Machine, pmi_types
 
 # Everything that decides what is measured and that is not inside an image.
@@ -27,6 +31,23 @@ INPUTS = (
     "reframe_checks/**/*.py",
     "site_configs/settings.py",
 )
+#: Those that act through the images alone, whose digests are compared by themselves.
+OF_IMAGES = "containers/"
+#: What of a machine's software is asked again before each session.
+INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
+#: So many changes are named.
+MOST_NAMED = 5
+#: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
+#: and of the loader, for processes outside containers and inside. Of others only that they are set.
+MEASURED_BY = re.compile(
+    r"(?:APPTAINERENV_|SINGULARITYENV_)?(?:"
+    r"(?:OMPI|OPAL|ORTE|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|MPIEXEC|I_MPI|MV2|MVP|LAM|PVM|"
+    r"UCX|FI|PSM2?|HFI|IPATH|MLX[45]|RDMAV|IBV|NCCL|OMP|GOMP|KMP|OPENBLAS|GOTO|MKL|BLIS|LD|MALLOC)"
+    r"_[A-Z0-9_a-z]+|GLIBC_TUNABLES)",
+    re.ASCII,
+)
+#: Options by which a scheduler is told who pays and who asks, each with its value.
+WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
 
 
 def sha256_of(path: Path) -> str:
@@ -51,6 +72,21 @@ def machine() -> dict[str, Any]:
     """
     seen = nodes.of_this_machine()
     return {**nodes.facts(seen), **nodes.conditions(seen)}
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the names of variables, each with its value if it is of those that measure."""
+    return {
+        name: value if MEASURED_BY.fullmatch(name) else None
+        for name, value in sorted(variables.items())
+    }
+
+
+def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a site's data without who pays for its jobs and who asks for them."""
+    if "access" not in site:
+        return dict(site)
+    return {**site, "access": [WHO.sub(r"\1\2…", str(one)) for one in site["access"]]}
 
 
 def said_by(*words: str) -> str | None:
@@ -100,3 +136,38 @@ def describe_images(
             "manifest": json.loads(manifest) if manifest else None,
         }
     return described
+
+
+def changes(root: Path, manifest: Manifest) -> list[str]:
+    """Return what no longer is as it was when a campaign began: files, images, what is installed.
+
+    An image that is not here any more is none of it: its launches are missing until it is.
+    """
+    found = []
+    now, before = input_digests(root, manifest.site), manifest.inputs
+    for name in sorted(now.keys() | before.keys()):
+        if now.get(name) != before.get(name) and not name.startswith(OF_IMAGES):
+            how = "is gone" if name not in now else "is new" if name not in before else "changed"
+            found.append(f"{name} {how}")
+    locked = images.load_lock(root)["images"]
+    for name, image in manifest.images.items():
+        entry = locked.get(split_variant(name)[0])
+        if isinstance(entry, Mapping) and entry.get("sha256") != image.sha256:
+            found.append(f"the image {name} was replaced")
+    installed, known = software(root, manifest.site_data or {}), manifest.software
+    for name in INSTALLED:
+        # What does not answer now is no other version.
+        if name in known and installed.get(name) not in (None, known[name]):
+            found.append(f"{name} was {known[name]} and is {installed.get(name)}")
+    return found
+
+
+def refuse_changes(root: Path, manifest: Manifest) -> None:
+    """Raise CampaignError where a campaign would go on with other inputs than it began with."""
+    if found := changes(root, manifest):
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        raise CampaignError(
+            f"{manifest.campaign} cannot go on with what it did not begin with: "
+            f"{'; '.join(found[:MOST_NAMED])}{more}; put that back and resume, or measure a new "
+            "campaign: what was measured is kept"
+        )

@@ -12,16 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from campaign import choice
+from campaign.patterns import refuse_pattern
 from cluster import box
 from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
-from records.manifest import Manifest
 from reframe_checks.mixins.tiers import TIERS
+from site_configs.site_file import seconds_of
 
 #: The site whose jobs are submitted from within the cluster in a box.
 CLUSTER = "virtual"
+#: So often everything is measured where rounds are fixed and nobody says how many.
+ROUNDS = 3
+#: The tier whose campaigns have a budget where nobody says otherwise: the site's, or this in s, by
+#: which a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
+#: are as large as a report or a site, whatever time that takes.
+BUDGET_TIER, BUDGET_S = "quick", 540.0
 FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 
@@ -34,14 +41,29 @@ def number_of_rounds(words: str) -> int:
 
 def budget(words: str) -> float:
     """Return a time in seconds, given in s, m or h; raise CampaignError for what is none."""
-    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
-    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
-    if seconds <= 0:
+    seconds = seconds_of(words)
+    if seconds is None:
         raise CampaignError(
             f"BUDGET={words}: a budget is a time in seconds, minutes or hours, such as 900s, 15m "
             "or 2h"
         )
     return seconds
+
+
+def with_design(root: Path, options: argparse.Namespace) -> None:
+    """Give a request that names neither rounds nor a budget what it is measured by.
+
+    A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
+    goes on with another campaign, has rounds, as the other tiers have. Raises CampaignError for an
+    unknown site, and for a tier that is none.
+    """
+    refuse_tier(options.tier)
+    is_new = not (options.study or options.like or options.resume)
+    is_open = options.rounds is None and options.budget is None
+    if is_new and is_open and options.tier == BUDGET_TIER:
+        named = selection.site_data(root, options.site).get("budget")
+        options.budget = budget(str(named)) if named else BUDGET_S
+    options.rounds = options.rounds or (1 if options.budget else ROUNDS)
 
 
 def refuse_with_budget(options: argparse.Namespace) -> None:
@@ -64,27 +86,17 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
             )
 
 
-def refuse_to_repeat(manifest: Manifest) -> None:
-    """Raise CampaignError for a campaign that cannot be repeated round by round."""
-    if manifest.design:
-        raise CampaignError(
-            f"{manifest.campaign} measured by a budget: its later rounds have what it chose, and "
-            f"what is repeated has rounds of everything; measure one of your own: make run "
-            f"BUDGET={manifest.design.budget_s:g}s"
-        )
-
-
 def refuse(root: Path, options: argparse.Namespace) -> None:
     """Raise CampaignError for a tier, a site or a pattern of checks that cannot be measured."""
-    if options.tier not in TIERS:
-        raise CampaignError(f"TIER={options.tier} is unknown; choose one of: {', '.join(TIERS)}")
+    refuse_tier(options.tier)
     selection.site_file(root, options.site)
-    try:
-        re.compile(options.checks or "")
-    except re.error as error:
-        raise CampaignError(
-            f"CHECKS={shlex.quote(options.checks)} is not a valid regular expression: {error}"
-        ) from None
+    refuse_pattern(options.checks)
+
+
+def refuse_tier(tier: str) -> None:
+    """Raise CampaignError for an unknown tier."""
+    if tier not in TIERS:
+        raise CampaignError(f"TIER={tier} is unknown; choose one of: {', '.join(TIERS)}")
 
 
 def refuse_before_building(root: Path, options: argparse.Namespace) -> None:

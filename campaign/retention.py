@@ -19,6 +19,7 @@ from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.campaign import is_imported
 from records.manifest import Manifest, read_manifest, write_manifest
+from records.proof import kept_doubts, proof_in
 
 RAW = (kept.FOLDERS, packs.FOLDER, "reframe")
 #: What a night leaves for the history (analysis.history_index).
@@ -154,7 +155,9 @@ def _remove(campaign: Path) -> None:
         # First what readers go by: from here on the history takes the rows that were kept.
         manifest = read_manifest(campaign)
         if not manifest.raw_removed_utc:
-            write_manifest(campaign, manifest.changed(raw_removed_utc=files.utc_now()))
+            doubts = kept_doubts(proof_in(campaign))
+            now = files.utc_now()
+            write_manifest(campaign, manifest.changed(raw_removed_utc=now, doubts=doubts))
         for path in remains(campaign):
             aside = campaign / f".removed-{path.name.removeprefix('.removed-')}"
             if path != aside and not aside.exists():

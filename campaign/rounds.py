@@ -12,20 +12,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from campaign import leftovers
+from campaign import leftovers, provenance
 from campaign.progress import CampaignProgress
 from containers import selection
 from records import files as folder
-from records import schedule
+from records import processes, schedule
 from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.kept import read_records
-from records.locks import LockHeld, NotShared, exclusive, exclusive_on_machine
+from records.locks import LockHeld, NotShared, exclusive, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
-from records.processes import known
 from records.schedule import Schedule
-from reframe_checks.bin.telling import OVER, TOLD
+from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
 
 PR_SET_PDEATHSIG = 1
@@ -35,6 +34,10 @@ LOCAL = "local"
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
+
+
+class TimeIsOver(CampaignError):
+    """What drives the campaign has no more time, and the next goes on; the text is a sentence."""
 
 
 class SiteIsBusy(CampaignError):
@@ -60,11 +63,13 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
             held.enter_context(exclusive(lock, note))
             if scheduler == LOCAL and not has_machine:
                 place = "this machine"
-                held.enter_context(exclusive_on_machine("wyeast-campaign.lock", note))
+                held.enter_context(on_machine(note))
         except LockHeld as holder:
+            is_build = str(holder).startswith("build")
+            who = "a build is under way" if is_build else "another campaign is measuring"
             raise SiteIsBusy(
-                f"another campaign is measuring on {place} ({holder}), and two at once would "
-                "disturb each other; wait until it has ended"
+                f"{who} on {place} ({holder}), and two at once would disturb each other; wait "
+                "until it has ended"
             ) from None
         except OSError as error:
             raise CampaignError(
@@ -94,7 +99,8 @@ def run_round(
 
     It is over when each of its launches is done or missing, as the journal has it, however often
     ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
-    nothing, and OSError where the campaign cannot be written.
+    nothing, TimeIsOver where it is to go on elsewhere, and OSError where the campaign cannot be
+    written.
     """
     session = session or ReframeSession(root, campaign, manifest, progress)
     before, state = 0, schedule.state_of(campaign)
@@ -105,6 +111,8 @@ def run_round(
     # Of a round that is settled only the entry may be missing, and ReFrame has nothing to do.
     is_settled = state is not None and state.is_settled(number)
     while not is_settled:
+        if is_over():
+            raise TimeIsOver(f"round {number} goes on in the next job")
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = session.measure(number)
         with schedule.held(campaign) as held:
@@ -123,11 +131,17 @@ def run_round(
                     f"{circuit}; ReFrame's messages are in {log_of(campaign, number)}; put that "
                     f"right and resume: {resume_command(campaign, manifest)}"
                 )
+            if again := held.repeat_blocks(number, manifest.repeat_beyond):
+                for sentence in again:
+                    progress.say(sentence)
+                continue
             if state.is_settled(number):
                 # ReFrame fails where it finds nothing to do, and here that is as it should be; so
                 # is a kill after the last launch.
                 code = max(code, 0) if state.sessions > known else 0
                 break
+            if is_over():
+                raise TimeIsOver(f"round {number} goes on in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
                 raise CampaignError(
@@ -182,7 +196,7 @@ def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
     """
     jobs = held.jobs_in_flight()
     if scheduler == LOCAL:
-        return leftovers.end_all(held.campaign, known(list(jobs.values())))
+        return leftovers.end_all(held.campaign, processes.known(list(jobs.values())))
     try:
         leftovers.end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
     except leftovers.NotAsked as left:
@@ -205,7 +219,7 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
     CampaignError where something does not end, and OSError where a campaign cannot be written.
     """
     runs = root / "runs"
-    at_work = {Path(one.works_for) for one in leftovers.processes().values() if one.works_for}
+    at_work = {Path(one.works_for) for one in processes.processes().values() if one.works_for}
     for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
         try:
             manifest = read_manifest(campaign)
@@ -348,8 +362,9 @@ class ReframeSession:
         return process.wait()
 
     def start(self, number: int) -> None:
-        """Start ReFrame with a round."""
+        """Start ReFrame with a round; raise CampaignError where the campaign's inputs changed."""
         manifest = self.manifest
+        provenance.refuse_changes(self.root, manifest)
         command = [
             str(self.root / "reframe_checks" / "bin" / "reframe"),
             "-c", str(self.root / "reframe_checks"),
@@ -365,13 +380,15 @@ class ReframeSession:
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),
-            leftovers.MARK: str(self.campaign),
+            processes.MARK: str(self.campaign),
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
         }
-        # What proves the programs and compares no implementations is run when it is asked for by
-        # name.
+        # What proves the programs and compares no implementations is run when asked for by name.
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
+        # Who names checks and a number of rounds wants them so often.
+        if manifest.design or not manifest.checks:
+            environment[ONCE] = "1"
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
-from records.causes import one_line
+from records.causes import FULL_DISK, one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -175,10 +175,6 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
         )
 
 
-#: What the kernel says of a disk without room, and of a user who has used up a share of it.
-FULL = re.compile("no space left on device|disk quota exceeded", re.IGNORECASE)
-
-
 class CallError(Exception):
     """Apptainer has failed; the text is what it said at last."""
 
@@ -202,7 +198,9 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **envir
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         # What failed first is said first, and a full disk makes much else fail.
-        said = [line for line in lines if FULL.search(line)] or lines or ["it said nothing"]
+        said = (
+            [line for line in lines if FULL_DISK.said.search(line)] or lines or ["it said nothing"]
+        )
         raise CallError(one_line(said[-1].removeprefix("FATAL:")))
     return done.stdout
 

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 
+from records.causes import harmless
+
 INTERRUPTED = 130
 
 
@@ -24,5 +26,5 @@ def exit_code(
     except KeyboardInterrupt:
         print(f"{name}: interrupted; {state}", file=sys.stderr)
         return INTERRUPTED
-    print(f"{name}: {sentence}", file=sys.stderr)
+    print(f"{name}: {harmless(sentence)}", file=sys.stderr)
     return 1

@@ -2,12 +2,13 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from records.acting_user import hand_over, untrusted
-from records.locks import LockHeld, exclusive
+from records.locks import LockHeld, NotShared, exclusive, on_machine
 
 
 class BuildError(Exception):
@@ -16,21 +17,44 @@ class BuildError(Exception):
 
 @contextmanager
 def only_build(root: Path) -> Iterator[None]:
-    """Keep a second build out; raises BuildError where one is under way."""
+    """Keep a second build out, and campaigns whose launches run on this machine.
+
+    Raises BuildError where one is under way.
+    """
     remains = root / ".wyeast" / "build"
     if os.geteuid() == 0 and (sentence := untrusted(root)):
         raise BuildError(sentence)
     hand_over(root)
-    try:
-        with exclusive(root / ".wyeast" / "locks" / "build", str(os.getpid())):
-            # What an interrupted build has left; nobody else is at work here.
-            shutil.rmtree(remains, ignore_errors=True)
-            try:
-                yield
-            finally:
-                shutil.rmtree(remains, ignore_errors=True)
-    except LockHeld as holder:
-        raise BuildError(
-            f"another build is under way (process {holder}); wait for it to end, then run this "
-            "one again"
-        ) from None
+    place = root / ".wyeast" / "locks" / "build"
+    with ExitStack() as held:
+        try:
+            held.enter_context(exclusive(place, str(os.getpid())))
+        except LockHeld as holder:
+            raise BuildError(
+                f"another build is under way (process {holder}); wait for it to end, then run this "
+                "one again"
+            ) from None
+        held.enter_context(beside_no_campaign(root))
+        # What an interrupted build has left; nobody else is at work here.
+        shutil.rmtree(remains, ignore_errors=True)
+        held.callback(shutil.rmtree, remains, ignore_errors=True)
+        yield
+
+
+@contextmanager
+def beside_no_campaign(root: Path) -> Iterator[None]:
+    """Keep campaigns from beginning whose launches run on this machine, of any checkout.
+
+    Builds of several checkouts may go on side by side. Raises BuildError where a campaign measures.
+    """
+    with ExitStack() as held:
+        try:
+            held.enter_context(on_machine(f"build, process {os.getpid()} of {root}", shared=True))
+        except LockHeld as holder:
+            raise BuildError(
+                f"a campaign is measuring on this machine ({holder}), and whatever builds would "
+                "disturb it; wait until it has ended, then run this again"
+            ) from None
+        except NotShared as error:
+            print(f"campaigns on this machine would not be noticed: {error}", file=sys.stderr)
+        yield

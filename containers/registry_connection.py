@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers.apptainer import FULL, CallError, call
+from containers.apptainer import CallError, call
+from records.causes import FULL_DISK
 
 ADDRESS = re.compile(r"oras://[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)*")
 #: How long a registry may take to answer, in seconds, and at which rate files travel at least.
@@ -96,7 +97,7 @@ def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: 
     except CallError as error:
         said = str(error)
         cure = "check the address and the network, and run this again"
-        if FULL.search(said):
+        if FULL_DISK.said.search(said):
             cure = (
                 f"the disk is full: make room where images are written, {tempfile.gettempdir()} or "
                 "APPTAINER_TMPDIR and the checkout's .wyeast, and run this again"

@@ -20,6 +20,7 @@ from containers import images, origin
 from containers.apptainer import Admitted, CallError, apptainer_command, call, command, state_of
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
+from containers.passphrases import passphrase_of
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
 from containers.trusted_keys import FOLDER as FOLDER
@@ -134,15 +135,28 @@ def vouched(root: Path, name: str) -> bool:
 
 def _signers_of(root: Path, path: Path) -> list[PublicKey]:
     stamps = tuple((p.name, state_of(p)) for p in (root / FOLDER).glob("*.asc"))
-    return _signers_once(root, path, state_of(path), stamps)
+    found = _signers_once(root, path, state_of(path), stamps)
+    # A campaign goes on for days, in which a key may expire: asked again, it says so.
+    return signers(root, path) if any(key.fault() for key in found) else found
 
 
 def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
-    """Return by whom an image is signed, or `not verified`; raises ImageError as `admit` does."""
+    """Return what an image was admitted by: `signed by` keys, or `not verified` and why it may run.
+
+    Keys that count are named also where the site does not ask for them. Raises ImageError as
+    `admit` does.
+    """
     path = admit(root, name, site).path
-    if site.get(POLICY_KEY, POLICIES[0]) != "signed":
-        return "not verified"
-    return "signed by " + ", ".join(sorted(key.fingerprint for key in _signers_of(root, path)))
+    must_be = site.get(POLICY_KEY, POLICIES[0]) == "signed"
+    if must_be or any((root / FOLDER).glob("*.asc")):
+        try:
+            keys = sorted(key.fingerprint for key in _signers_of(root, path))
+            return f"signed by {', '.join(keys)}"
+        except (TrustError, ProvisionError):
+            if must_be:
+                raise
+    entry = images.entry_of(root, name)
+    return f"not verified: {'built here' if entry.get('origin') == origin.BUILT else 'vouched for'}"
 
 
 @cache
@@ -172,7 +186,7 @@ def private_keys(ring: Path) -> list[str]:
     return re.findall(r"Fingerprint:\s*([0-9A-F]{40})", listing)
 
 
-def sign(root: Path, words: str, wanted: str, dry_run: bool) -> None:
+def sign(root: Path, words: str, wanted: str, dry_run: bool, passphrase_file: str = "") -> None:
     """Sign the named images and renew their digests in images.lock.
 
     `wanted` is the end of a fingerprint; without it the keyring must have one key. An image that
@@ -201,11 +215,13 @@ def sign(root: Path, words: str, wanted: str, dry_run: bool) -> None:
             print(f"would sign by {fingerprint}: {name}")
             continue
         with only_build(root):
-            sign_image(root, name, path, ring, index)
+            sign_image(root, name, path, ring, index, passphrase_of(fingerprint, passphrase_file))
         print(f"signed by {fingerprint}: {name}; its sha256 is now that of the signed file")
 
 
-def sign_image(root: Path, name: str, path: Path, ring: Path, index: int) -> None:
+def sign_image(
+    root: Path, name: str, path: Path, ring: Path, index: int, passphrase: bytes | None = None
+) -> None:
     """Sign a copy of an image by a key of a keyring; put it into place if its signature counts."""
     aside = path.with_name(f".signed-{path.name}")
     entry = images.entry_of(root, name)
@@ -217,13 +233,18 @@ def sign_image(root: Path, name: str, path: Path, ring: Path, index: int) -> Non
             # One signature that does not count, of a key that expired, would spoil the others.
             for number in _signatures(aside):
                 call("sif", "del", number, aside)
-        # With the terminal: Apptainer asks for the passphrase there.
+        # With the terminal, if nothing else knows it: Apptainer asks for the passphrase there.
         done = subprocess.run(
             command("sign", "--keyidx", str(index), aside),
             env={**os.environ, "APPTAINER_KEYSDIR": str(ring)},
+            input=None if passphrase is None else passphrase + b"\n",
         )
         if done.returncode:
-            raise TrustError(f"{name} could not be signed; Apptainer's own message is above")
+            raise TrustError(
+                f"{name} could not be signed; Apptainer's own message is above. Where there is no "
+                "terminal to ask at, a passphrase comes from a file (PASSPHRASE_FILE=) or from "
+                "gpg-agent"
+            )
         signers(root, aside)
         renewed = {**entry, "sha256": sha256_of(aside), "bytes": aside.stat().st_size}
         put_in_place(aside, path)
@@ -293,13 +314,16 @@ def main() -> int:
     parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of one")
     parser.add_argument("--name", default="", help="new-key: the name of its owner")
     parser.add_argument("--email", default="", help="new-key: the owner's e-mail address")
+    parser.add_argument(
+        "--passphrase-file", default="", help="sign: a file whose first line is the key's"
+    )
     parser.add_argument("--dry-run", action="store_true", help="sign: print what would be done")
     options = parser.parse_args()
 
     def work() -> int:
         apptainer_command()
         if options.action == "sign":
-            sign(ROOT, options.images, options.key, options.dry_run)
+            sign(ROOT, options.images, options.key, options.dry_run, options.passphrase_file)
         elif options.action == "new-key":
             new_key(ROOT, options.name, options.email)
         else:

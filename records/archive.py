@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from records.causes import harmless
 from records.files import replacing
 
 SUMS = "SHA256SUMS"
@@ -30,6 +31,11 @@ MOST_BYTES_OF_SUMS = 2**28
 MOST_BYTES_AT_ONCE = 2**24
 #: What a list of digests can name; surrogates stand for bytes that are no UTF-8.
 PLAIN_NAME = re.compile(r"[^\x00-\x1f\\\x7f\ud800-\udfff]+")
+
+
+def is_plain(name: str) -> bool:
+    """Return whether a list of digests can name a file so, and a terminal show it."""
+    return PLAIN_NAME.fullmatch(name) is not None and harmless(name) == name
 
 
 class BundleError(Exception):
@@ -103,7 +109,7 @@ def refuse_beyond_limits(members: Mapping[str, Member], most: int = MOST_BYTES) 
 def sums_of(members: Mapping[str, Member]) -> dict[str, str]:
     """Return the digest of each file, by name; raises BundleError for a name that cannot be."""
     for name in members:
-        if not PLAIN_NAME.fullmatch(name):
+        if not is_plain(name):
             raise BundleError(f"{name!r} cannot be the name of a file in a bundle; rename it")
     return {name: members[name].digest() for name in sorted(members)}
 
@@ -170,7 +176,7 @@ def place_of(info: tarfile.TarInfo, top: str | None) -> tuple[str, str]:
         raise BundleError(f"{info.name!r} in it is not a regular file")
     folder, _, name = info.name.partition("/")
     plain = str(PurePosixPath(info.name)) == info.name and ".." not in info.name.split("/")
-    if not plain or not name or folder in ("", ".") or not PLAIN_NAME.fullmatch(info.name):
+    if not plain or not name or folder in ("", ".") or not is_plain(info.name):
         raise BundleError(f"{info.name!r} in it is not the name of a file in one folder")
     if top is not None and folder != top:
         raise BundleError(f"{info.name!r} in it is outside {top}")

@@ -131,10 +131,16 @@ class Header(HeaderFacts):
 
 
 class End(Record):
-    """The last line; an output without it was cut off."""
+    """The last line; an output without it was cut off.
+
+    `stopped` is how often a rank went on after it had been stopped, `carriers` how often a link of
+    a rank's node lost or got its carrier; None of programs that do not count it.
+    """
 
     record: Literal["end"]
     results: Count
+    stopped: Count | None = None
+    carriers: Count | None = None
 
 
 class CampaignError(Exception):

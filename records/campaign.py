@@ -13,6 +13,7 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
+from records.budget import BEYOND, left_out
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.files import read_json
@@ -42,6 +43,7 @@ class LeftOut:
 
     def __post_init__(self) -> None:
         """Have what was printed by others be one line of bounded length."""
+        object.__setattr__(self, "where", one_line(self.where))
         object.__setattr__(self, "sentence", one_line(self.sentence))
 
 
@@ -55,6 +57,10 @@ class Campaign:
     problems: list[LeftOut] = field(default_factory=list)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
+    #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
+    #: session, and those that were measured again since something from outside came between.
+    split: set[tuple[int, str]] = field(default_factory=set)
+    repeated: set[tuple[int, str]] = field(default_factory=set)
 
     def sound(self) -> list[Launch]:
         """Return the launches that enter statistics."""
@@ -229,6 +235,10 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
     if not campaign.manifest.raw_removed_utc:
         campaign.problems += unknown
         if state:
+            campaign.split = state.split()
+            campaign.repeated = {
+                (one.round, one.planned.cell) for one in state.of(None) if one.is_repeat
+            }
             campaign.problems += unmeasured(path, campaign.manifest, state, set(campaign.kept))
     return campaign
 
@@ -263,6 +273,9 @@ def unmeasured(
         and (state.ended is None or state.ended.why == "interrupted")
     ):
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
+        found.append(LeftOut(path.name, sentence))
+    if others := left_out(state):
+        sentence = f"{len(others)} cell(s) are not measured, since {BEYOND}: {', '.join(others)}"
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))

@@ -3,29 +3,129 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Any
 
 #: The most characters of a cause: a program may have written megabytes into one line.
 LONGEST = 400
 #: What moves a terminal's cursor or colours its text.
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
-#: How shells, launchers and Slurm say signal 7, and the exit code that a shell makes of it.
-BUS_ERROR = re.compile(r"\b(?:Bus error|SIGBUS|signal:? 7)\b")
-BUS_ERROR_CODE = 128 + 7
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What ended a process: its number, what to call it, how launchers and Slurm say it."""
+
+    number: int
+    cause: str
+    #: None of what they say of ranks, too, that they end themselves once another one has failed.
+    said: re.Pattern[str] | None = None
+
+
+def _by(number: int, cause: str, *words: str) -> Signal:
+    """Return a signal by the words of shells, launchers and Slurm, and by what names its number."""
+    numbered = rf"\bsignal:? {number}\b"
+    spoken = "|".join([*(rf"\b{word}\b" for word in words), numbered])
+    return Signal(number, f"{cause} (signal {number})", re.compile(spoken) if words else None)
+
+
+#: The first that fits is the cause: the ranks that are left are ended by what stands further below.
+SIGNALS = (
+    _by(7, "a bus error", "Bus error", "SIGBUS"),
+    _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
+    _by(4, "an illegal instruction", "Illegal instruction", "SIGILL"),
+    _by(8, "an arithmetic error", "Floating point exception", "SIGFPE"),
+    _by(6, "an abort", "SIGABRT"),
+    _by(9, "being killed"),
+    _by(15, "being asked to end"),
+)
+#: What each comes from, as far as it has a usual cause.
+USUAL = {
+    7: ", as a process gets it where memory that it shares has no room: look for a full /dev/shm "
+    "on the node (df /dev/shm)",
+    4: ": the image may have been built for another processor",
+    9: ", as the kernel does where memory runs out: look for it in the node's log (dmesg)",
+    15: ", as whoever cancels a job does",
+}
+#: How Slurm says that memory ran out, and that it ended a job or somebody did.
+OUT_OF_MEMORY = re.compile(r"\boom[_-]kill|\bOOM Killed|Out Of Memory", re.IGNORECASE)
+ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
+CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
+BY_SOMEBODY = "it was cancelled by somebody"
+#: What changes how the text around it is shown, or is no character: controls but tab and newline,
+#: C1's too, what turns the direction of letters, what has no width, and halves of characters.
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A cause that is known by what was said, and what to say of it."""
+
+    said: re.Pattern[str]
+    sentence: str
+
+
+FULL_DISK = Known(
+    re.compile(r"(?i)no space left on device|disk quota exceeded"),
+    "the disk is full; free some space and run it again",
+)
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return a text in one line of printable characters, cut where it is longer than that."""
     # What is looked at is bounded too, generously for what is taken out of it.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
-    line = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in words)
+    line = "".join(one if one.isprintable() else REPLACED for one in words)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def harmless(text: str) -> str:
+    """Return a text of others without what changes how it is shown; its lines and tabs stay."""
+    return CONTROLS.sub(REPLACED, ESCAPES.sub(" ", text))
+
+
+def harmless_strings(data: Any) -> Any:
+    """Return what a text of JSON holds with every string in it, keys too, harmless on one line."""
+    if isinstance(data, str):
+        # Its own lines would look like ours.
+        return harmless(re.sub(r"[\n\t]", " ", data))
+    if isinstance(data, dict):
+        return {harmless_strings(key): harmless_strings(value) for key, value in data.items()}
+    return list(map(harmless_strings, data)) if isinstance(data, list) else data
+
+
+def may_harm(text: str) -> bool:
+    """Tell quickly whether strings of a text of JSON may need `harmless_strings`."""
+    return "\\" in text or "\x7f" in text or not text.isascii()
 
 
 def of_signal(code: int | None, said: str) -> str | None:
     """Return what ended a launch where the kernel did, by its exit code and what was said of it."""
-    if code == BUS_ERROR_CODE or (code != 0 and BUS_ERROR.search(said)):
-        return (
-            "a bus error (signal 7), as a process gets it where memory that it shares has no room: "
-            "look for a full /dev/shm on the node (df /dev/shm)"
-        )
+    if code == 0:
+        return None
+    for one in SIGNALS:
+        if code == 128 + one.number or (one.said and one.said.search(said)):
+            return f"{one.cause}{USUAL.get(one.number, '')}"
     return None
+
+
+def of_scheduler(said: str) -> str | None:
+    """Return why Slurm says in a job's standard error that it ended the job, if it did.
+
+    That somebody cancelled it is BY_SOMEBODY: whom, only Slurm's accounting knows.
+    """
+    if reasons := ENDED_FOR.findall(said):
+        return one_line(reasons[-1].lower())
+    if OUT_OF_MEMORY.search(said):
+        return "memory ran out on the node, and the kernel ended a process of it"
+    return BY_SOMEBODY if CANCELLED.search(said) else None
+
+
+def of_command(said: str, stderr: str) -> str:
+    """Return what a command of a scheduler failed of: that it did, and all that it said of it."""
+    first = said.strip().partition("\n")[0].rstrip(":")
+    return one_line(f"{one_line(first, LONGEST // 2)}: {stderr}" if stderr.strip() else first)

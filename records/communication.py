@@ -24,6 +24,12 @@ from records.experiments import operations
 OPERATIONS = operations()
 
 
+#: A non-blocking call by itself; beside a computation that takes as long as the call did; and that
+#: computation. The slower a library's call, the longer the latter two are, so their times are not
+#: compared.
+ALONE, BESIDE, COMPUTING = "non-blocking", "non-blocking overlapped", "non-blocking computing"
+
+
 class PingPong(Record):
     """Round trips of one pair and message size; times are of the whole round trip."""
 
@@ -138,7 +144,7 @@ class Communication(Record):
     ranks: Positive
     iterations: Positive
     warmup: Count
-    synchronisation: Literal["barrier", "window", "none"]
+    synchronisation: Literal["barrier", "dissemination", "window", "none"]
     discarded: Count
     clock_error_s: Seconds
     time_s: TimeSummary

@@ -61,6 +61,8 @@ class ExperimentEntry(BaseModel):
     proves: dict[Proof, str] = {}
     earlier_clock: Literal["", "MPI_Wtime", "CLOCK_MONOTONIC", "CLOCK_REALTIME"] = "CLOCK_MONOTONIC"
     not_compared: Words | None = None
+    once: Literal["campaign", "image"] | None = None
+    importance: Annotated[int, Field(ge=1, le=99)] = 5
 
     @field_validator("sample")
     @classmethod
@@ -84,6 +86,8 @@ class ExperimentEntry(BaseModel):
             raise ValueError("what is not_compared has no metric, label, unit, formula and values")
         if not self.not_compared and lacking:
             raise ValueError(f"lacks {', '.join(lacking)}; or say why it is not_compared")
+        if self.once and not self.not_compared:
+            raise ValueError("once: what is compared is measured in every round")
         if self.values and self.unit not in UNITS[self.values]:
             raise ValueError(
                 f"values: {self.values} is in {' or '.join(UNITS[self.values])}, not in {self.unit}"

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from records.acting_user import text_of
+from records.causes import harmless_strings, may_harm
 from records.locks import remove_remains
 
 #: What we write has some levels of nesting.
@@ -135,7 +136,10 @@ def read_json(path: Path) -> Any:
 
 
 def json_of(text: str) -> Any:
-    """Return what a text of JSON holds; raises ValueError for what is wrong with it."""
+    """Return what a text of JSON holds, its strings harmless to show, on one line each.
+
+    Raises ValueError for what is wrong with it.
+    """
     try:
         data = json.loads(text, parse_constant=no_number, parse_float=finite)
     except RecursionError:
@@ -152,5 +156,5 @@ def json_of(text: str) -> Any:
             for inner in (one.values() if isinstance(one, dict) else one)
         ]
         if not level:
-            return data
+            return harmless_strings(data) if may_harm(text) else data
     raise ValueError("it is nested too deeply")

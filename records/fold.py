@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from records.disturbance import Outside
 from records.journal import (
     Begun,
     Ended,
@@ -23,6 +24,7 @@ from records.journal import (
     Planned,
     PlannedLaunch,
     Recorded,
+    Repeated,
     Reported,
     Resumed,
     SessionBegan,
@@ -61,6 +63,11 @@ class LaunchState:
     place: Place | None = None
     #: Why the last attempt was lost, or none was made.
     cause: str | None = None
+    #: What came from outside while it ran; whether it is of a block that is measured again for it.
+    outside: dict[Outside, int] = field(default_factory=dict)
+    is_repeat: bool = False
+    #: The session that it was recorded in, counted from 1; 0 of what has no journal.
+    session: int = 0
 
     @property
     def name(self) -> str:
@@ -115,6 +122,21 @@ class State:
                 if one.round == number:
                     return one.cells
         return None
+
+    def blocks(self, number: int | None = None) -> dict[tuple[int, str], list[LaunchState]]:
+        """Return the launches of all rounds or one by their block: their round and cell."""
+        found: dict[tuple[int, str], list[LaunchState]] = {}
+        for one in self.of(number):
+            found.setdefault((one.round, one.planned.cell), []).append(one)
+        return found
+
+    def split(self) -> set[tuple[int, str]]:
+        """Return the blocks that were cut, as by a kill, and finished by another session."""
+        return {
+            block
+            for block, of in self.blocks().items()
+            if len({one.session for one in of if one.status == "recorded"}) > 1
+        }
 
     def left(self, number: int | None = None) -> list[LaunchState]:
         """Return what a RESUME would measure, of all rounds or one, in the drawn order."""
@@ -201,6 +223,8 @@ class State:
             self.sessions += 1
         elif isinstance(event, Planned):
             self._plan(event)
+        elif isinstance(event, Repeated):
+            self._repeat(event)
         else:
             self._advance(self._known(event.launch), event)
 
@@ -236,6 +260,14 @@ class State:
             self.launches[planned.launch] = LaunchState(planned, event.round)
             self.rounds[event.round].append(self.launches[planned.launch])
 
+    def _repeat(self, event: Repeated) -> None:
+        for launch in [self._known(name) for name in event.launches]:
+            block = (launch.round, launch.planned.cell) == (event.round, event.cell)
+            is_first = launch.status == "recorded" and not launch.is_repeat
+            self._need(launch, event, block and is_first)
+            launch.status, launch.cause, launch.is_repeat = "planned", event.cause, True
+            launch.position = launch.outcome = launch.place = None
+
     def _advance(
         self, launch: LaunchState, event: Intended | Submitted | Recorded | Lost | NotStarted | Gone
     ) -> None:
@@ -268,6 +300,7 @@ class State:
             self._need(launch, event, known and self._is_last(launch, event))
             launch.status, launch.outcome = "recorded", event.outcome
             launch.position, launch.cause, launch.place = event.position, None, event.place
+            launch.outside, launch.session = dict(event.outside), self.sessions
             if event.attempt:
                 self._count_alike(launch, event.cause)
             self.is_reported = False

@@ -23,8 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from records import files
 from records.acting_user import open_folder, rights_of_owner
-from records.base import CampaignError, Count, Positive, Seconds
+from records.base import CampaignError, Count, Duration, Number, Positive, RoundNumber, Seconds
 from records.causes import one_line
+from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
@@ -69,7 +70,7 @@ class SessionBegan(Fact):
     """A process of ReFrame began to measure what is left of a round."""
 
     kind: Literal["session"] = "session"
-    round: Positive
+    round: RoundNumber
     process: Positive
 
 
@@ -85,7 +86,7 @@ class Planned(Fact):
     """The launches of a round, in the order that was drawn, before the first of them starts."""
 
     kind: Literal["planned"] = "planned"
-    round: Positive
+    round: RoundNumber
     launches: tuple[PlannedLaunch, ...]
 
     @model_validator(mode="after")
@@ -102,7 +103,7 @@ class Intended(Fact):
 
     kind: Literal["intended"] = "intended"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
 
 
 class Submitted(Fact):
@@ -110,7 +111,7 @@ class Submitted(Fact):
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     job: str
 
 
@@ -121,12 +122,27 @@ class Recorded(Fact):
     launch: LaunchName
     attempt: Count
     #: In the order in which the round was measured; None of what was never judged.
-    position: Positive | None
+    position: Number | None
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
     #: None of what is a folder of its own, from before there were packs.
     place: Place | None = None
+    #: How often came from outside what a block may be measured again for.
+    outside: dict[Outside, Often] = {}
+
+
+class Repeated(Fact):
+    """A whole block is measured again, once: something from outside came between.
+
+    What it had given is kept aside.
+    """
+
+    kind: Literal["repeated"] = "repeated"
+    round: RoundNumber
+    cell: str
+    launches: tuple[LaunchName, ...]
+    cause: str
 
 
 class Lost(Fact):
@@ -134,7 +150,7 @@ class Lost(Fact):
 
     kind: Literal["lost"] = "lost"
     launch: LaunchName
-    attempt: Positive
+    attempt: Number
     cause: str
 
 
@@ -172,7 +188,7 @@ class Stopped(Fact):
 class WaveRound(Fact):
     """A round of a wave; `cells` are those that it measures, None where it is all of them."""
 
-    round: Positive
+    round: RoundNumber
     cells: tuple[str, ...] | None
 
 
@@ -183,8 +199,8 @@ class WaveScore(Fact):
     """
 
     cell: str
-    blocks: Positive
-    seconds: Seconds
+    blocks: Number
+    seconds: Duration
     rate: Annotated[float, Field(ge=0)]
 
 
@@ -192,28 +208,29 @@ class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
     `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
-    budget is too small to choose.
+    budget is too small to choose. From the second wave on, all is what is compared.
     """
 
     kind: Literal["wave"] = "wave"
-    number: Positive
+    number: Number
     why: Literal["begin", "chosen", "uniform"]
     rounds: tuple[WaveRound, ...]
     scores: tuple[WaveScore, ...]
-    predicted_s: Seconds | None
-    spent_s: Seconds
+    predicted_s: Duration | None
+    spent_s: Duration
 
 
 class Ended(Fact):
     """A campaign with a budget measures nothing more, and why.
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
-    that may decide one is over in time; `interrupted`: until somebody goes on with it.
+    that may decide one is over in time; `repeated`: all waves of another campaign are measured;
+    `interrupted`: until somebody goes on with it.
     """
 
     kind: Literal["ended"] = "ended"
-    why: Literal["budget", "decided", "hopeless", "interrupted"]
-    spent_s: Seconds
+    why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
+    spent_s: Duration
     open_series: Count | None
 
 
@@ -225,7 +242,7 @@ class Reported(Fact):
 
 Event = (
     Begun | Resumed | SessionBegan | Planned | Intended | Submitted | Recorded | Lost | NotStarted
-    | Gone | Stopped | Reported | Wave | Ended
+    | Gone | Stopped | Reported | Wave | Ended | Repeated
 )  # fmt: skip
 
 

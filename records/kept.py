@@ -117,16 +117,16 @@ def kept_launches(campaign: Path) -> list[Kept]:
 def kept_by(campaign: Path, state: State | None) -> list[Kept]:
     """Return the launches of a campaign as far as they are there, in the order of their names.
 
-    What counts in a pack is what the journal amounts to; where it says nothing, what stands last.
+    What counts in a pack is what the journal amounts to; of what it never planned, what stands
+    last.
     """
     places = placed(state.of(None)) if state else {}
     found: list[Kept] = []
     for path in pack_files(campaign):
         try:
             found += found_in(path, places.get(path.name, ()))
-            if state is None or state.is_converted:
-                known = state.launches if state else {}
-                found += [one for one in last_in(path) if one.name not in known]
+            known = state.launches if state else {}
+            found += [one for one in last_in(path) if one.name not in known]
         except OSError:
             # Whoever reads the journal beside it says what is missing.
             continue

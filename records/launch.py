@@ -22,6 +22,7 @@ from pydantic import (
 
 from records.base import (
     CampaignError,
+    Count,
     Duration,
     ExitCode,
     Number,
@@ -30,6 +31,7 @@ from records.base import (
 )
 from records.causes import one_line
 from records.digests import LaunchFiles
+from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
 from records.files import json_of, read_text, write_json
 from records.hpl import HplRun, hpl_output
@@ -60,6 +62,8 @@ FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
 ProcessorTime = Annotated[float, Field(ge=0, le=1e15)]
+#: Of a check: sizes, counts and the like.
+Parameter = Annotated[int, Field(ge=0, le=2**53)] | Annotated[float, Field(ge=0, le=1e18)]
 #: What a sweep over sizes is divided into, each part measured by launches of its own.
 RANGE = "message_range"
 
@@ -82,7 +86,7 @@ class AskedLaunch(BaseModel):
     launch: LaunchName
     round: RoundNumber
     experiment: PlainName
-    parameters: dict[str, str | int | float]
+    parameters: dict[str, str | Parameter]
     cell: str
     implementation: ImageName
     image_sha256: Sha256
@@ -134,6 +138,10 @@ class LaunchRecord(AskedLaunch):
     #: The first node just before the launch: where its `facts` are, `load_average`, `running`
     #: processes, `memory_available_bytes`, `clock_hz`.
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
+    #: What came from outside while it ran; None where nobody looked.
+    disturbance: Disturbance | None = None
+    #: How many processes its job had left running, which were ended before the next launch.
+    left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None

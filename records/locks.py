@@ -12,14 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from records import processes
 from records.acting_user import open_folder, rights_of_owner
+from records.causes import one_line
 
 #: Folders in which all users of a machine may make files; the first that is one is taken.
 SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
+#: The lock in it that there is one of on a machine.
+OF_MACHINE = "wyeast-campaign.lock"
 #: More of a note than this is not shown: in a shared file it may be anybody's.
 LONGEST_NOTE = 300
 #: Longer than a process takes from making a file to locking it, in seconds.
 FRESH_S = 2.0
+#: The kernel's list of locks; and longer than this, in seconds, a lock is not expected to be held.
+LISTED = Path("/proc/locks")
+LONG_S = 24 * 3600.0
 
 
 class LockHeld(Exception):
@@ -34,8 +41,8 @@ class NotShared(Exception):
 def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
     """Hold a lock file with a note in it; the kernel frees it when this process ends.
 
-    Raises Held while another process holds it, unless that is to be waited for, and OSError where
-    its folder is another user's or what is in its place is no file of its own.
+    Raises LockHeld while another process holds it, unless that is to be waited for, and OSError
+    where its folder is another user's or what is in its place is no file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(_open_own(path), "a+", errors="replace") as file:
@@ -112,28 +119,55 @@ def _open_own(path: Path) -> int:
     return descriptor
 
 
-def _hold(file: IO[str], note: str, wait: bool = False) -> None:
+def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) -> None:
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         file.seek(0)
-        said = "".join(filter(str.isprintable, file.read(LONGEST_NOTE)))
-        raise LockHeld(said.strip() or "unknown") from None
+        said = one_line(file.read(LONGEST_NOTE)) or "unknown"
+        raise LockHeld(f"{said}{by_the_kernel(file.fileno())}") from None
     file.truncate(0)
     file.write(note)
     file.flush()
 
 
-@contextmanager
-def exclusive_on_machine(name: str, note: str) -> Iterator[None]:
-    """Hold a lock that there is one of on this machine, whoever its users and checkouts are.
+def by_the_kernel(descriptor: int) -> str:
+    """Return who holds a lock by the kernel's list, to stand behind what its note says.
 
-    Raises Held while another process holds it, and NotShared where there can be no such lock.
+    Anybody may write the note of a shared file. What is held long raises an alarm. Empty where the
+    kernel does not tell, as of a process that is in another namespace.
+    """
+    found = os.fstat(descriptor)
+    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        held = [line.split() for line in LISTED.read_text().splitlines()]
+        [pid] = {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+        owner = (processes.PROC / str(pid)).stat().st_uid
+        up = float((processes.PROC / "uptime").read_text().split()[0])
+        age = up - processes.started(processes.stat_of(pid)) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return ""
+    text = f"; by the kernel it is process {pid} of user {owner}, which started {age:.0f} s ago"
+    if age > LONG_S:
+        text += (
+            f". ALARM: that is {age / 3600:.0f} h, longer than a campaign takes: look at it "
+            f"(ps -fp {pid}), and end it if it hangs"
+        )
+    return text
+
+
+@contextmanager
+def on_machine(note: str, shared: bool = False) -> Iterator[None]:
+    """Hold this machine's lock, whoever its users and checkouts are.
+
+    Who measures holds it alone; those that only keep others from measuring, as builds do, share it.
+    Raises LockHeld while another process holds it, and NotShared where there can be no such lock.
     """
     folder = next((path for path in SHARED if _is_everyones(path)), None)
     if folder is None:
         raise NotShared(f"none of {', '.join(map(str, SHARED))} is a folder for all users")
-    path = folder / name
+    path = folder / OF_MACHINE
     try:
         descriptor = _open_shared(path)
     except OSError as error:
@@ -144,7 +178,7 @@ def exclusive_on_machine(name: str, note: str) -> Iterator[None]:
         os.close(descriptor)
         raise NotShared(f"{path} is not a file of its own")
     with open(descriptor, "a+", errors="replace") as file:
-        _hold(file, note)
+        _hold(file, note, shared=shared)
         yield
 
 

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
+from records.disturbance import Often, Outside
 from records.nodes import BOUNDS, possible
 
 FILE = "manifest.json"
@@ -24,6 +25,15 @@ PlainName = Annotated[str, Field(pattern=rf"^{PLAIN.pattern}$")]
 ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
+#: A campaign's command as campaign.request writes it: words that a shell takes for nothing else.
+_WORD = r"(?:[\w@%+=:,./-]|'[^']*'|\"'\")+"
+_GIVEN = "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|RESUME|PAPER|NAME|KEEP_NIGHTS"
+COMMAND = re.compile(
+    rf"make (?:run|study|nightly)(?: (?:{_GIVEN})={_WORD})*"
+    rf"|python -m campaign(?: (?='?--){_WORD})*",
+    re.ASCII,
+)
+NO_COMMAND = "a command that Wyeast does not write"
 
 
 def time_of(text: str) -> str:
@@ -91,6 +101,8 @@ class RoundDone(Part):
 #: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
 #: to be worth their price.
 BEGIN, FEWEST = 3, 5
+#: The rules by which what is measured next is decided (`analysis.precision.waves.decide`).
+DECIDED_BY: Literal[2] = 2
 
 
 class Design(BaseModel):
@@ -102,7 +114,8 @@ class Design(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
-    version: Literal[1] = 1
+    #: 1: later rounds had everything, also what is compared with nothing.
+    version: Literal[1, 2] = DECIDED_BY
     budget_s: Annotated[float, Field(gt=0, le=1e9)]
     seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     #: At how many complete blocks is looked, and the share of the level that each look has.
@@ -114,6 +127,8 @@ class Design(BaseModel):
     #: Looks are worth their price from so many blocks of all on; below is one test at the end.
     fewest: Annotated[int, Field(ge=2, le=1000)]
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
+    #: The campaign whose waves are measured again, as it decided them; nothing is decided anew.
+    repeats: PlainName | None = None
 
 
 class Night(Part):
@@ -132,7 +147,8 @@ class Manifest(Part):
     #: What a folder is named after; whoever makes one looks whether it can be.
     name: str | None = None
     site: PlainName
-    tier: str
+    #: As it stands in commands that are there to be pasted.
+    tier: PlainName
     created_utc: Utc
     finished_utc: Utc | None
     rounds: RoundNumber
@@ -149,6 +165,8 @@ class Manifest(Part):
     site_data: dict[str, Any] | None = None
     inputs: dict[str, Sha256]
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
+    #: The variables of who started it; None for those whose values are nobody's business.
+    environment: dict[str, str | None] = {}
     software: Annotated[dict[str, Any], AfterValidator(of_commit)]
     commands: list[str]
     rounds_done: list[RoundDone] = []
@@ -157,9 +175,15 @@ class Manifest(Part):
     #: measured equally often, and is tested once at the end.
     design: Design | None = None
     tested_once: bool = False
+    #: How often what comes from outside may happen in a launch before its block is measured again.
+    repeat_beyond: dict[Outside, Often] = {}
     raw_removed_utc: Utc | None = None
+    #: Why it was not proven when its raw output was removed (`records.proof`).
+    doubts: list[str] | None = None
     #: Of a part of a campaign: how much of it.
     sample: str | None = None
+    #: Of one that came without what tells of people: what was replaced.
+    redacted: str | None = None
 
     @model_validator(mode="after")
     def rounds_are_its_own(self) -> Manifest:
@@ -192,6 +216,10 @@ class Manifest(Part):
         """Return how many rounds measured everything, whatever had been seen before them."""
         chosen = self.design is not None and not self.tested_once
         return min(self.rounds, self.design.begin) if chosen and self.design else self.rounds
+
+    def commands_to_paste(self) -> list[str]:
+        """Return the commands that measured it; what is none of ours is not repeated."""
+        return [command if COMMAND.fullmatch(command) else NO_COMMAND for command in self.commands]
 
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for what it cannot have."""

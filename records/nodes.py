@@ -36,6 +36,22 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "load_average": (0, 10**7), "running": (0, 10**7), "memory_available_bytes": (0, 2**60),
     "clock_hz": (0, 1e11),
 }  # fmt: skip
+#: What of what a kernel was told bears on measurements; the rest may be anything, also secrets.
+KERNEL_PARAMETER = re.compile(
+    r"(?:mitigations|no(?:pti|spectre_v[12]|spec_store_bypass_disable|smt|x2apic|hpet|watchdog)"
+    r"|spectre_v2(?:_user)?|spec_(?:store_bypass_disable|rstack_overflow)|retbleed|l1tf|mds|srbds"
+    r"|tsx(?:_async_abort)?|mmio_stale_data|gather_data_sampling|reg_file_data_sampling|kpti|pti"
+    r"|isolcpus|nohz(?:_full)?|rcu_nocbs|rcu_nocb_poll|rcutree\.[\w.]+|rcupdate\.[\w.]+"
+    r"|irqaffinity|threadirqs|skew_tick|preempt|idle|highres|clocksource|tsc|hpet|nmi_watchdog"
+    r"|maxcpus|nr_cpus|possible_cpus|mem|hugepages|(?:default_)?hugepagesz|hugetlb_free_vmemmap"
+    r"|transparent_hugepage|numa(?:_balancing)?|page_alloc\.shuffle|init_on_(?:alloc|free)"
+    r"|(?:intel_|amd_)?iommu(?:\.[\w.]+)?|swiotlb|pcie_aspm(?:\.policy)?|pci"
+    r"|(?:intel_idle|processor)\.[\w.]+|(?:intel|amd)_pstate|cpufreq\.[\w.]+|cpuidle\.[\w.]+"
+    r"|audit|selinux|apparmor|lsm|psi|cgroup_(?:disable|enable|no_v1)|systemd\.unified_cgroup_hierarchy"
+    r"|swapaccount|vsyscall|kvm[\w.-]*|split_lock_detect|workqueue\.[\w.]+|sched_[\w.]+|relax_domain_level"
+    r"|schedstats|zswap\.[\w.]+|mce|nomodule|nomodeset|quiet)(?:=[\w.,:%+-]{0,200})?",
+    re.ASCII,
+)
 #: What of a node is words.
 WORDS = (
     "hostname", "kernel", "kernel_command_line", "cpu_model", "cpu_flags", "microcode", "governor",
@@ -72,6 +88,17 @@ def numbered(text: str | None) -> int | None:
     return sum(end[-1] - end[0] + 1 for end in ends)
 
 
+def of_kernel(told: str | None) -> str | None:
+    """Return what a kernel was told, without what does not bear on measurements.
+
+    What stands behind ` -- ` is for the first process, and none of it the kernel's.
+    """
+    if told is None:
+        return None
+    words = f"{told} ".partition(" -- ")[0].split()
+    return " ".join(word for word in words if KERNEL_PARAMETER.fullmatch(word))
+
+
 def in_bytes(text: str | None) -> int | None:
     """Return an amount of /proc/meminfo, `12 kB`, in bytes."""
     return int(text.split()[0]) * 1024 if text else None
@@ -99,7 +126,7 @@ def facts(text: str) -> dict[str, Any]:
     return {
         "hostname": first("/proc/sys/kernel/hostname"),
         "kernel": first("/proc/sys/kernel/osrelease"),
-        "kernel_command_line": first("/proc/cmdline"),
+        "kernel_command_line": of_kernel(first("/proc/cmdline")),
         "cpu_model": field_of(processor, "model name"),
         "cpu_flags": field_of(processor, "flags"),
         "microcode": field_of(processor, "microcode"),

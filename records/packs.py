@@ -259,9 +259,14 @@ def reachable(pack: IO[bytes], places: Iterable[Place]) -> list[Segment]:
 def end_of(pack: IO[bytes], places: Collection[Place]) -> int:
     """Return where a pack goes on: after its last launch, unless a kill has cut that one."""
     size = pack.seek(0, os.SEEK_END)
-    known = max((place.end for place in places), default=0)
-    if size in (0, known + len(end_mark(known))):
-        return known if size else 0
+    if not size:
+        return 0
+    if places:
+        last_place = max(places, key=lambda place: place.end)
+        there = segment_at(pack, last_place.offset)
+        pack.seek(last_place.end)
+        if there and there.end == last_place.end and pack.read(BLOCK) == bytes(BLOCK):
+            return last_place.end
     found = reachable(pack, places)
     if found:
         last = found[-1]
@@ -308,10 +313,9 @@ def cut(path: Path, places: Collection[Place]) -> None:
         return
     with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as pack:
         end = end_of(pack, places)
-        if os.fstat(pack.fileno()).st_size != end + len(end_mark(end)):
-            pack.truncate(end)
-            pack.seek(end)
-            pack.write(end_mark(end))
+        pack.truncate(end)
+        pack.seek(end)
+        pack.write(end_mark(end))
 
 
 def last_of(

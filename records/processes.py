@@ -2,11 +2,87 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 #: Of a machine's start: process numbers and start times begin anew with it.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROC = Path("/proc")
+#: The variable by which a campaign's processes are known: ReFrame's has it, and what it starts. Not
+#: the one by which somebody may name a campaign to a ReFrame of his own.
+MARK = "WYEAST_MEASURED_BY"
+#: How long what a job leaves may take to end by itself, and how often one looks, in seconds.
+END_S, POLL_S = 2.0, 0.02
+
+
+@dataclass(frozen=True)
+class Process:
+    """One of our user's processes; `works_for` is the campaign that its environment names."""
+
+    session: int
+    started: int
+    works_for: str | None
+    name: str
+
+
+def processes() -> dict[int, Process]:
+    """Return our user's processes, without this one and those that have started it."""
+    found, parents = {}, {}
+    for place in PROC.glob("[0-9]*"):
+        # Another user's, or one that ended while we looked.
+        with suppress(OSError, ValueError, IndexError):
+            pid = int(place.name)
+            stat = stat_of(pid)
+            state, parent, _, session = stat[:4]
+            parents[pid] = int(parent)
+            if state in "ZX" or place.stat().st_uid != os.geteuid():
+                continue
+            words = (place / "environ").read_bytes().split(b"\0")
+            marks = [os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode())]
+            works_for = marks[0].partition("=")[2] if marks else None
+            name = (place / "comm").read_text(errors="replace").strip()
+            found[pid] = Process(int(session), started(stat), works_for, name)
+    own = os.getpid()
+    while own:
+        found.pop(own, None)
+        own = parents.get(own, 0)
+    return found
+
+
+def running_for(campaign: Path, sessions: Collection[int] = ()) -> dict[int, Process]:
+    """Return the processes that work for a campaign, or are of one of these sessions."""
+    return {
+        pid: one
+        for pid, one in processes().items()
+        if one.works_for == str(campaign) or one.session in sessions
+    }
+
+
+def end(ours: Collection[int]) -> None:
+    """Kill processes, each held first: a job whose rank ends would go on with its script."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in ours:
+            with suppress(OSError):
+                os.kill(process, number)
+
+
+def end_what_is_left(campaign: Path, job: int) -> list[str]:
+    """End what a job of this machine has left running; return the names of these processes.
+
+    `job` was its process, which led its session. What ends by itself in a moment is not left.
+    """
+    deadline = time.monotonic() + END_S
+    while left := running_for(campaign, [job]):
+        if time.monotonic() > deadline:
+            end(left)
+            return sorted(one.name for one in left.values())
+        time.sleep(POLL_S)
+    return []
 
 
 def boot_id() -> str:

@@ -7,6 +7,7 @@ names file and line.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from records.base import End, Header, Record, RecordError
+from records.causes import harmless_strings, may_harm
 from records.communication import (
     OPERATIONS,
     Communication,
@@ -29,9 +31,13 @@ from records.communication import (
     Transport,
     World,
 )
+from records.disturbance import Outside
 from records.emulation import EmulationIterations, EmulationResult
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
+
+#: More than any end record has.
+MOST_END_BYTES = 4096
 
 Result = (
     PingPong
@@ -125,7 +131,7 @@ def parse_line(line: str) -> dict[str, Any]:
             raise ValueError(f"nested too deep for a record: {line.strip()[:60]!r}") from None
     if not isinstance(data, dict) or "record" not in data:
         raise ValueError(f"not a record: {line.strip()[:60]!r}")
-    return data
+    return dict(harmless_strings(data)) if may_harm(line) else data
 
 
 def model_of(data: dict[str, Any]) -> type[Record]:
@@ -213,6 +219,22 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from None
     return output
+
+
+def disturbances_in(path: Path) -> dict[Outside, int]:
+    """Return what a program's end record counted of what came from outside; 0 of what it did not.
+
+    An output without one tells nothing, whatever it is.
+    """
+    counts: dict[Outside, int] = {"stopped": 0, "carriers": 0}
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_END_BYTES))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+        end = End.model_validate_json(last)
+    except (OSError, ValueError):
+        return counts
+    return {"stopped": end.stopped or 0, "carriers": end.carriers or 0}
 
 
 def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from records import kept, packs
 from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
+from records.disturbance import Outside, why_again
 from records.files import flush_to_disk
 from records.fold import LaunchState, State, fold
 from records.journal import (
@@ -31,6 +32,7 @@ from records.journal import (
     Planned,
     PlannedLaunch,
     Recorded,
+    Repeated,
     Resumed,
     SessionBegan,
     Submitted,
@@ -108,6 +110,28 @@ class Schedule:
                 gone.append(one.name)
         return gone
 
+    def repeat_blocks(self, number: int, beyond: Mapping[Outside, int]) -> list[str]:
+        """Have each block of a round measured again, once, that something from outside disturbed.
+
+        The whole block, of which all is settled: its implementations are compared with each other.
+        What it gave is kept aside. Returns a sentence for each.
+        """
+        said = []
+        for (_, cell), block in self.state.blocks(number).items():
+            recorded = [one for one in block if one.status == "recorded"]
+            reasons = {one.name: why_again(one.outside, beyond) for one in recorded}
+            why = {name: reason for name, reason in reasons.items() if reason}
+            if not why or any(one.is_open or one.is_repeat for one in block):
+                continue
+            name, reason = next(iter(why.items()))
+            names = tuple(one.name for one in recorded)
+            cause = one_line(f"{reason} during {name}")
+            self.add(Repeated(round=number, cell=cell, launches=names, cause=cause))
+            for one in recorded:
+                self._put_aside(one)
+            said.append(f"the {len(names)} launch(es) of this block are measured again: {cause}")
+        return said
+
     def plan(self, number: int, planned: Sequence[PlannedLaunch]) -> None:
         """Have a round's launches planned, in their order; what is planned already stays so.
 
@@ -136,6 +160,8 @@ class Schedule:
 
     def intend(self, name: str) -> None:
         """Say that a launch is about to be submitted; it is on the disk when this returns."""
+        # Should a kill have come between a block's repetition and this.
+        self._put_aside(self.state.launches[name])
         self.add(Intended(launch=name, attempt=self.state.launches[name].attempts + 1))
 
     def submitted(self, name: str, job: str) -> None:
@@ -288,6 +314,7 @@ def recorded(record: LaunchRecord, place: Place | None, attempt: int) -> Recorde
     return Recorded(
         launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,
         cause=record.sentence if record.outcome != "sound" else None, place=place,
+        outside=record.disturbance.from_outside() if record.disturbance else {},
     )  # fmt: skip
 
 

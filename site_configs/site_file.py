@@ -93,6 +93,13 @@ def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> K
     return KeyRule(f"{words}, or `detect`", _or("detect", fits), needed)
 
 
+def seconds_of(words: str) -> float | None:
+    """Return a time above 0 that is given in s, m or h, in seconds; None for all else."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
+    return seconds if seconds > 0 else None
+
+
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
 KEYS: dict[str, KeyRule] = {
     "description": KeyRule("some words", _text, True),
@@ -106,6 +113,10 @@ KEYS: dict[str, KeyRule] = {
     "launch": _one_of(("mpiexec", "srun")),
     "launch_options": KeyRule("a list of options", _texts),
     "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
+    "budget": KeyRule(
+        "a time in seconds, minutes or hours, such as 900s, 15m or 2h",
+        lambda value: _text(value) and seconds_of(value) is not None,
+    ),
     "nodes": KeyRule("a whole number of at least 1", _whole, True),
     "cores_per_node": _detected("a whole number of at least 1", _whole),
     "memory_bytes_per_node": _detected("a number of bytes above 0", _positive),
@@ -126,7 +137,11 @@ KEYS: dict[str, KeyRule] = {
     "spare_init_wait": _detected(
         "true or false", lambda value: isinstance(value, bool), needed=False
     ),
+    "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
+    # How the job of a campaign's driver is asked for (campaign/driver.py).
+    "driver_time_s": KeyRule("a number of seconds above 0", _positive),
+    "driver_options": KeyRule("a list of options", _texts),
     "overrides": KeyRule("a path relative to the checkout", _text),
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import lanes
+from tests import processes
 
 # No time limit for an example: on a busy machine it would fail what is right.
 settings.register_profile("wyeast", deadline=None)
@@ -15,8 +15,10 @@ settings.load_profile("wyeast")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one worker run a file's real tests: its fixtures make what they share only once.
 
-    Those of programs built by hand are apart: what is built for them all workers share.
+    Those of programs built by hand are apart: what is built for them all workers share. The cluster
+    is started after what measures on this machine.
     """
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
     for item in items:
         together = item.get_closest_marker("real") or item.get_closest_marker("browser")
         if together and item.path.parent.name != "benchmarks":
@@ -33,6 +35,6 @@ def ends_with_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     if not any(request.node.get_closest_marker(name) for name in ("real", "cluster")):
         yield
         return
-    before = lanes.children()
+    before = processes.children()
     yield
-    lanes.end_with_descendants(lanes.children() - before)
+    processes.end_with_descendants(processes.children() - before)

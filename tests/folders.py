@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from campaign.bundle.contents import of_campaign
+from campaign.bundle.redaction import in_folders
+from records.journal import FILE
 from records.kept import FOLDERS, FolderLaunch, kept_launches
 from records.launch import RECORD, LaunchRecord, finished_launch
 
@@ -35,6 +39,17 @@ def unpacked(campaign: Path, into: Path) -> dict[str, Path]:
         for name in launch.names():
             (found[launch.name] / name).write_bytes(launch.read(name))
     return found
+
+
+def as_older(campaign: Path) -> None:
+    """Have a campaign be as it was before there were packs: its launches are folders."""
+    for name, member in in_folders(of_campaign(campaign), campaign).items():
+        file = campaign / name.removeprefix("campaign/")
+        if file.parent.parent.name == FOLDERS or file.name == FILE:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with member.open() as content:
+                file.write_bytes(content.read())
+    shutil.rmtree(campaign / "packs")
 
 
 def in_folder(folder: Path) -> FolderLaunch:

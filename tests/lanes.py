@@ -4,17 +4,17 @@
 """
 
 import argparse
-import ctypes
+import asyncio
+import hashlib
 import os
-import signal
+import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,8 +27,10 @@ BAD = ("failed", "errors")
 NOTHING = 5
 #: Names, to the lanes, a folder in which what one has built from sources is there for the next.
 BUILDS = "WYEAST_TESTS_BUILDS"
-#: Linux's prctl: orphans of our children become ours, and not init's.
-PR_SET_CHILD_SUBREAPER = 36
+#: Stands in a build's folder while that is as its last command has left it, which ended well.
+SOUND = "sound"
+#: What the programs that tests build are made of, and by: these, the MPIs and the compiler.
+BUILT_OF = ("benchmarks", "tests/benchmarks/conftest.py", "containers/sources.lock")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,21 @@ class Lane:
     marks: str
     #: How pytest shares them out to the cores; nothing where they have all cores to themselves.
     shared_out: str
+    #: How far it stands back (nice(1)) behind a lane beside it.
+    niceness: int = 0
+    #: Markers of which its tests have one; nothing where that is no condition.
+    marked: tuple[str, ...] = ()
+
+    def files(self) -> list[str]:
+        """Return the files that may have tests of it: all others take seconds to be imported."""
+        if not self.marked:
+            return []
+        words = tuple(f"mark.{name}" for name in self.marked)
+        return [
+            str(path.relative_to(PROJECT))
+            for path in sorted((PROJECT / "tests").rglob("test_*.py"))
+            if any(word in path.read_text() for word in words)
+        ]
 
     def command(self, options: argparse.Namespace, record: Path) -> list[str]:
         """Return what runs its tests and writes their outcomes into a file."""
@@ -46,17 +63,24 @@ class Lane:
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         cores = ["-n", str(len(os.sched_getaffinity(0))), f"--dist={self.shared_out}"]
         return [
+            "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(cores if self.shared_out else []), *options.tests,
+            *(cores if self.shared_out else []), *(options.tests or self.files()),
         ]  # fmt: skip
 
 
-LANES = (
-    Lane("fast", "not real and not browser and not cluster", "load"),
-    Lane("real", "(real or browser) and not measures and not cluster", "loadgroup"),
-    Lane("measures", "measures and not cluster", ""),
-    Lane("cluster", "cluster", ""),
-)
+#: What runs one by one leaves much of two processors to others, and waits for things with limits.
+FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10)
+REAL = Lane(
+    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10,
+    marked=("real", "browser"),
+)  # fmt: skip
+CLUSTER = Lane("cluster", "cluster and not measures", "", marked=("cluster",))
+SERIAL = Lane("serial", "serial and not (cluster or measures)", "", marked=("serial",))
+MEASURES = Lane("measures", "measures", "", marked=("measures",))
+#: One stage after the other; in each, rows of lanes beside each other.
+STAGES = (((FAST, REAL), (CLUSTER, SERIAL)), ((MEASURES,),))
+LANES = tuple(lane for stage in STAGES for row in stage for lane in row)
 
 
 @dataclass(frozen=True)
@@ -97,89 +121,22 @@ def closing_line(done: list[Done], seconds: float) -> str:
     return f" {', '.join(words)} in {seconds:.2f}s ({clock}) ".center(80, "=")
 
 
-def summary(done: list[Done], taken: dict[str, float]) -> list[str]:
-    """Return the slowest tests, the minutes of each lane, what failed, and how all ended."""
+def summary(done: list[Done], taken: dict[str, float], seconds: float) -> list[str]:
+    """Return the slowest tests, the minutes of each lane, what failed, and how all ended.
+
+    Of lanes beside each other, all of which took so many seconds.
+    """
     slow = sorted(done, key=lambda one: -one.seconds)[:SLOWEST]
     slow = [one for one in slow if one.seconds >= AT_LEAST_S]
     bad = [one for one in done if one.outcome in BAD]
-    lanes = ", ".join(f"{lane} {seconds / 60:.1f}" for lane, seconds in taken.items())
+    lanes = ", ".join(f"{lane} {lasted / 60:.1f}" for lane, lasted in taken.items())
     return [
         *(["slowest tests:"] if slow else []),
         *(f"{one.seconds:8.1f} s  {one.lane:8}  {one.name}" for one in slow),
         f"minutes of each lane: {lanes}",
         *(f"{'FAILED' if one.outcome == 'failed' else 'ERROR'} {one.name}" for one in bad),
-        closing_line(done, sum(taken.values())),
+        closing_line(done, seconds),
     ]
-
-
-def become_subreaper() -> None:
-    """Have orphans of this process' children become its own children, and not init's."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def run(command: list[str], environment: dict[str, str]) -> int:
-    """Run a command in the project; return its exit code.
-
-    Orphans that end meanwhile are waited for, as init would: else they were still to be seen.
-    """
-    process = subprocess.Popen(command, cwd=PROJECT, env=environment)
-    while True:
-        pid, status = os.wait()
-        if pid == process.pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode
-
-
-def children(process: int | str = "self") -> set[int]:
-    """Return a process' children, of all its threads; none of one that is gone."""
-    found = set()
-    for path in Path(f"/proc/{process}/task").glob("*/children"):
-        # A thread may end while we look; its children go to another one.
-        with suppress(OSError):
-            found |= {int(child) for child in path.read_text().split()}
-    return found
-
-
-def end_with_descendants(processes: Collection[int]) -> None:
-    """End children of this process with what they have started, but for what is an orphan."""
-    for process in processes:
-        tree, held = {process}, set[int]()
-        # Held first, so that nothing is started that was not seen.
-        while new := tree - held:
-            for one in new:
-                with suppress(OSError):
-                    os.kill(one, signal.SIGSTOP)
-            held |= new
-            tree |= {child for one in new for child in children(one)}
-        for one in tree:
-            with suppress(OSError):
-                os.kill(one, signal.SIGKILL)
-        with suppress(OSError):
-            os.waitpid(process, 0)
-
-
-def end_what_is_left(stay: Collection[int] = ()) -> list[str]:
-    """End the processes that a lane has left, and those that these leave; return their names.
-
-    A rank that looks for messages without rest would take a processor from the lanes that come.
-    Those that are to stay do, and those that we may not end.
-    """
-    names, stays = [], set(stay)
-    while left := children() - stays:
-        for child in left:
-            with suppress(OSError):
-                state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z":
-                    name = Path(f"/proc/{child}/comm").read_text().strip()
-                    try:
-                        os.kill(child, signal.SIGKILL)
-                    except PermissionError:
-                        names.append(f"{name} (process {child} may not be ended, and stays)")
-                        stays.add(child)
-                        continue
-                    names.append(name)
-                os.waitpid(child, 0)
-    return names
 
 
 def arguments() -> argparse.Namespace:
@@ -191,37 +148,86 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+@dataclass
+class Run:
+    """The lanes that were run, with what became of them."""
+
+    options: argparse.Namespace
+    #: Where each lane's outcomes are kept, and the output of those beside another.
+    records: Path
+    environment: dict[str, str]
+    done: list[Done] = field(default_factory=list)
+    #: Seconds and exit code, by lane.
+    taken: dict[str, float] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)
+
+    def output(self, lane: Lane) -> Path:
+        """Return the file for the output of a lane beside another."""
+        return self.records / f"{lane.name}.log"
+
+    async def row(self, lanes: Sequence[Lane], is_beside: bool) -> None:
+        """Run lanes one after the other; the output of a row beside another goes into files."""
+        for lane in lanes:
+            record = self.records / f"{lane.name}.xml"
+            record.unlink(missing_ok=True)
+            said = f", beside, with its output at the end; until then in {self.output(lane)}"
+            print(f"lane {lane.name}{said if is_beside else ''}:", flush=True)
+            began = time.monotonic()
+            with self.output(lane).open("w") if is_beside else nullcontext() as file:
+                process = await asyncio.create_subprocess_exec(
+                    *lane.command(self.options, record),
+                    cwd=PROJECT, env=self.environment, stdout=file, stderr=file,
+                )  # fmt: skip
+                try:
+                    code = await process.wait()
+                except asyncio.CancelledError:
+                    # It was interrupted as well, and ends what its tests have begun.
+                    await process.wait()
+                    raise
+            self.taken[lane.name], self.codes[lane.name] = time.monotonic() - began, code
+            self.done += outcomes(lane.name, record, code)
+
+    async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
+        """Run rows of lanes beside each other, the first with its output to the terminal."""
+        await asyncio.gather(*(self.row(row, number > 0) for number, row in enumerate(rows)))
+        for lane in (lane for row in rows[1:] for lane in row):
+            print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)
+
+
+def builds(folder: Path) -> Path:
+    """Return the folder for what tests build, of these sources; what is of others goes."""
+    digest = hashlib.sha256(subprocess.check_output(["cc", "--version"]))
+    files = [path for name in BUILT_OF for path in ((PROJECT / name), *(PROJECT / name).rglob("*"))]
+    for path in sorted(files):
+        if path.is_file() and "build" not in path.relative_to(PROJECT).parts:
+            digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
+    own = folder / digest.hexdigest()[:16]
+    own.mkdir(parents=True, exist_ok=True)
+    for path in [*folder.iterdir(), *own.iterdir()]:
+        if path.is_dir() and path != own and not (path / SOUND).exists():
+            shutil.rmtree(path)
+    return own
+
+
 def main() -> int:
     """Run the lanes; return 0 where every test that was asked for passed."""
     options = arguments()
-    become_subreaper()
     records = PROJECT / ".wyeast" / "tests"
     records.mkdir(parents=True, exist_ok=True)
     coverage = [sys.executable, "-m", "coverage"]
     if options.long:
         subprocess.run([*coverage, "erase"], cwd=PROJECT, check=True)
-    done: list[Done] = []
-    taken: dict[str, float] = {}
-    codes: list[int] = []
-    builds = tempfile.TemporaryDirectory(prefix="wyeast-tests-builds-")
-    environment = {**os.environ, BUILDS: builds.name}
-    for lane in LANES:
-        if options.only not in (None, lane.name):
-            continue
-        record = records / f"{lane.name}.xml"
-        record.unlink(missing_ok=True)
-        print(f"lane {lane.name}:", flush=True)
-        began = time.monotonic()
-        codes.append(run(lane.command(options, record), environment))
-        taken[lane.name] = time.monotonic() - began
-        if left := end_what_is_left():
-            print(f"processes that lane {lane.name} had left, ended: {', '.join(left)}", flush=True)
-        done += outcomes(lane.name, record, codes[-1])
+    run = Run(options, records, {**os.environ, BUILDS: str(builds(records / "builds"))})
+    began = time.monotonic()
+    for stage in STAGES:
+        rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]
+        asyncio.run(run.stage([row for row in rows if row]))
     if options.long:
         subprocess.run([*coverage, "combine", "-q"], cwd=PROJECT, check=True)
         subprocess.run([*coverage, "report"], cwd=PROJECT, check=True)
-    print("\n".join(summary(done, taken)))
+    print("\n".join(summary(run.done, run.taken, time.monotonic() - began)))
     # A lane without tests is none that passed, unless only some tests were asked for.
+    codes = list(run.codes.values())
     fine = {0, NOTHING} if options.tests else {0}
     return 0 if set(codes) <= fine and codes.count(NOTHING) < len(codes) else 1
 

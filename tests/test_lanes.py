@@ -1,22 +1,39 @@
 """Every test is run in one lane, and what has failed in any of them is in the last lines."""
 
+import argparse
+import asyncio
 import itertools
+import os
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lanes import LANES, PROJECT, Done, outcomes, summary
+import pytest
+
+from tests import lanes
+from tests.lanes import CLUSTER, FAST, LANES, PROJECT, Done, Lane, Run, outcomes, summary
 
 
 def test_every_test_is_in_one_lane() -> None:
-    kinds = ("real", "measures", "cluster", "browser")
+    kinds = ("real", "serial", "measures", "cluster", "browser")
     for marked in itertools.product((False, True), repeat=len(kinds)):
         names = dict(zip(kinds, marked, strict=True))
-        # What measures is real.
-        if names["measures"] and not names["real"]:
+        # What runs by itself is real, or needs the cluster.
+        if (names["serial"] or names["measures"]) and not (names["real"] or names["cluster"]):
             continue
         found = [lane.name for lane in LANES if eval(lane.marks, {}, names)]
         assert len(found) == 1, (names, found)
+        [lane] = (lane for lane in LANES if lane.name in found)
+        assert not lane.marked or any(names[name] for name in lane.marked)
+
+
+def test_a_lane_s_files_are_those_with_its_markers() -> None:
+    assert FAST.files() == []
+    assert "tests/cluster/test_link.py" in CLUSTER.files()
+    assert "tests/test_lanes.py" not in CLUSTER.files()
 
 
 def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
@@ -34,7 +51,7 @@ def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
                f"--rootdir={tmp_path}", f"--junitxml={record}", str(file)]  # fmt: skip
     assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 1
     done = [*outcomes("fast", record, 1), Done("real.py::test_slow", "real", "passed", 3600.0)]
-    lines = summary(done, {"fast": 30.0, "real": 3650.2})
+    lines = summary(done, {"fast": 30.0, "real": 3650.2}, 3660.4)
     assert lines[:3] == [
         "slowest tests:",
         "  3600.0 s  real      real.py::test_slow",
@@ -44,7 +61,7 @@ def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
         "ERROR test_some::test_without_its_fixture", "FAILED test_some::test_bad",
     ]  # fmt: skip
     closing = lines[-1].strip("= ")
-    assert closing == "1 failed, 2 passed, 1 skipped, 1 error in 3680.20s (1:01:20)"
+    assert closing == "1 failed, 2 passed, 1 skipped, 1 error in 3660.40s (1:01:00)"
 
 
 def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
@@ -53,83 +70,96 @@ def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
     record.write_text('<testsuite><testcase classname="a" name="b" time="1"/></testsuite>')
     assert [one.outcome for one in outcomes("real", record, 3)] == ["passed", "errors"]
     assert [one.outcome for one in outcomes("real", record, 0)] == ["passed"]
-    lines = summary([killed], {"real": 5.0})
+    lines = summary([killed], {"real": 5.0}, 5.0)
     assert lines[1] == "ERROR the lane ended with exit code -9"
     assert lines[-1].strip("= ") == "0 passed, 1 error in 5.00s (0:00:05)"
 
 
-#: An orphan becomes `sleep` in its own time.
-LEFT = """
-import subprocess, time
-from pathlib import Path
-from tests import lanes
+@dataclass(frozen=True)
+class Scripted(Lane):
+    """A lane that is a shell script, in a folder that all lanes have."""
 
-def leave():
-    subprocess.run(["setsid", "sh", "-c", "setsid sleep 600 & exec sleep 0"], check=True)
-    while {Path(f"/proc/{child}/comm").read_text() for child in lanes.children()} != {"sleep\\n"}:
-        time.sleep(0.05)
+    script: str = ""
 
-lanes.become_subreaper()
-assert lanes.end_what_is_left() == []
-leave()
-assert lanes.end_what_is_left() == ["sleep"]
-assert lanes.end_what_is_left() == []
-stays = subprocess.Popen(["sleep", "600"])
-leave()
-assert lanes.end_what_is_left({stays.pid}) == ["sleep"] and stays.poll() is None
-kill = lanes.os.kill
-def refuse(*_): raise PermissionError
-lanes.os.kill = refuse
-said = f"sleep (process {stays.pid} may not be ended, and stays)"
-assert lanes.end_what_is_left() == [said] and stays.poll() is None
-lanes.os.kill = kill
-assert lanes.end_what_is_left() == ["sleep"]
-"""
+    def command(self, options: argparse.Namespace, record: Path) -> list[str]:
+        """Return what runs it."""
+        script = f"cd '{record.parent}'; {self.script}"
+        return [sys.executable, "-m", "tests.processes", "sh", "-c", script]
 
 
-def test_what_a_lane_has_left_is_ended() -> None:
-    subprocess.run([sys.executable, "-c", LEFT], cwd=PROJECT, check=True, timeout=300)
+def scripted(name: str, script: str) -> Scripted:
+    return Scripted(name, "", "", script=script)
 
 
-#: Leaves an orphan that ends, and itself ends when nothing of that is to be seen any more.
-ORPHAN = """
-file=$(mktemp); (setsid sh -c 'echo $$ >"$0"' "$file" &)
-until [ -s "$file" ] && ! [ -e "/proc/$(cat "$file")" ]; do sleep 0.1; done
-rm "$file"; exit 3
-"""
+def await_file(name: str) -> str:
+    return f"until [ -e {name} ]; do sleep 0.05; done"
 
 
-def test_what_ends_beside_a_lane_is_not_seen_for_ever() -> None:
-    code = (
-        "import os, sys; from tests import lanes\n"
-        "lanes.become_subreaper()\n"
-        "assert lanes.run(['timeout', '300', 'sh', '-c', sys.argv[1]], dict(os.environ)) == 3\n"
+def test_rows_are_beside_each_other_and_each_ends_what_it_has_left(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Each leaves a process; that of the other row stays until its own lane ends.
+    left = "setsid sh -c 'echo $$ >{0}.left; exec sleep 600' & " + await_file("{0}.left")
+    front = f"{left.format('front')}; touch front; {await_file('beside')}; echo front said"
+    then = f"touch then; {await_file('alive')}; exit 3"
+    beside = (
+        f"{left.format('beside')}; echo beside said; touch beside; {await_file('then')}; "
+        "kill -0 $(cat beside.left) && ! kill -0 $(cat front.left) && touch alive"
     )
-    subprocess.run([sys.executable, "-c", code, ORPHAN], cwd=PROJECT, check=True)
+    rows = [[scripted("front", front), scripted("then", then)], [scripted("beside", beside)]]
+    run = Run(argparse.Namespace(), tmp_path, {**os.environ})
+    asyncio.run(run.stage(rows))
+    assert (
+        run.codes == {"front": 0, "then": 3, "beside": 0} and run.taken.keys() == run.codes.keys()
+    )
+    assert {(one.lane, one.outcome) for one in run.done} == {("then", "errors")}
+    assert not Path(f"/proc/{(tmp_path / 'beside.left').read_text().strip()}").exists()
+    said = capfd.readouterr().out
+    words = ("front said", "lane then:", "lane beside:\n", "beside said", "sleep")
+    places = [said.index(word) for word in words[:-1]] + [said.rindex("sleep")]
+    assert places == sorted(places), said
 
 
-#: A launch in the foreground of a shell, which waits for it: a test that failed leaves such.
-TREE = """
-import subprocess
-from tests import lanes
-stays = subprocess.Popen(["sleep", "600"])
-left = subprocess.Popen(["sh", "-c", "sleep 600; exit 1"])
-while not lanes.children(left.pid):
-    pass
-[below] = lanes.children(left.pid)
-lanes.end_with_descendants([left.pid])
-assert stays.poll() is None and lanes.children() == {stays.pid}
-# Whoever takes in orphans waits for it; a signal comes in its own time.
-ended = False
-while not ended:
-    try:
-        ended = open(f"/proc/{below}/stat").read().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        ended = True
-stays.kill()
-stays.wait()
+def test_builds_are_kept_that_are_sound_and_of_the_same_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "benchmarks" / "one.c"
+    source.parent.mkdir()
+    source.write_text("one")
+    monkeypatch.setattr(lanes, "PROJECT", tmp_path)
+    own = lanes.builds(tmp_path / "kept")
+    for name in ("whole", "broken"):
+        (own / name).mkdir()
+    (own / "whole" / lanes.SOUND).touch()
+    (own / "whole.lock").touch()
+    assert lanes.builds(tmp_path / "kept") == own
+    assert {path.name for path in own.iterdir()} == {"whole", "whole.lock"}
+    source.write_text("another")
+    other = lanes.builds(tmp_path / "kept")
+    assert other != own and list((tmp_path / "kept").iterdir()) == [other]
+
+
+#: Runs lanes until it is interrupted.
+INTERRUPTED = """
+import argparse, asyncio, os, sys
+from pathlib import Path
+from tests.lanes import Run
+from tests.test_lanes import await_file, scripted
+lane = "trap 'sleep 0.3; echo {0} >>ended; exit' INT; touch {0}; " + await_file("never")
+rows = [[scripted(name, lane.format(name))] for name in ("front", "beside")]
+asyncio.run(Run(argparse.Namespace(), Path(sys.argv[1]), {**os.environ}).stage(rows))
 """
 
 
-def test_what_a_test_has_left_ends_with_what_it_has_started() -> None:
-    subprocess.run([sys.executable, "-c", TREE], cwd=PROJECT, check=True)
+def test_an_interrupt_ends_all_lanes_before_it_ends_the_run(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, tmp_path],
+        cwd=PROJECT, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while not all((tmp_path / name).exists() for name in ("front", "beside")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == -signal.SIGINT and "KeyboardInterrupt" in said
+    assert sorted((tmp_path / "ended").read_text().split()) == ["beside", "front"]

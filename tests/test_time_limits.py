@@ -9,6 +9,7 @@ from containers import installed, trusted_keys
 from containers.installed import PrefixError
 from containers.trusted_keys import TrustError
 from reframe_checks.bin import guards
+from reframe_checks.bin.waiting import NoAnswer
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: Functions whose programs may take as long as their work does, or wait for a person. What asks a
@@ -88,8 +89,8 @@ def hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_queue_that_does_not_answer_is_no_word_of_it(
     hangs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guards, "SQUEUE_PATIENCE_S", 0.3)
-    with pytest.raises(ConnectionError, match=r"squeue did not answer within 0\.3 s"):
+    monkeypatch.setattr(guards, "SLURM_PATIENCE_S", 0.3)
+    with pytest.raises(NoAnswer, match=r"squeue did not answer within 0\.3 s"):
         guards.state_in_queue("7")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from records.acting_user import become, owner_of
+from records.causes import harmless
 
 if TYPE_CHECKING:
     from analysis.comparison.compare import Comparison
@@ -30,7 +31,7 @@ PagerOption = Annotated[bool, typer.Option(help="page output that is longer than
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
     """Print a sentence and end with a code."""
-    print(f"analysis: {sentence}", file=sys.stderr)
+    print(f"analysis: {harmless(sentence)}", file=sys.stderr)
     raise typer.Exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Commands of models: messages over size, scaling over ranks, guidelines between operations."""
+"""Commands of models: messages over size, scaling over ranks, guidelines, and overlap."""
 
 from __future__ import annotations
 
@@ -69,3 +69,19 @@ def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
             "make run CHECKS=Collectives"
         )
     show(tables, pager)
+
+
+@app.command()
+def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
+    """Print how much of non-blocking collective operations passes beside a computation."""
+    from analysis.models.overlap import overlap_table
+    from analysis.tables.terminal import show
+
+    found = campaign_of(campaign)
+    table = overlap_table(found)
+    if not table:
+        fail(
+            f"{found.path.name} has no sound non-blocking operation beside a computation; measure "
+            "some with: make run CHECKS='CollectiveForms.*suite=non-blocking'"
+        )
+    show(table, pager)

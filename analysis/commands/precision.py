@@ -71,6 +71,19 @@ def spread(
 
 
 @app.command()
+def timed(campaign: CampaignArgument, pager: PagerOption = True) -> None:
+    """Say what a campaign's time was spent on: how much of it programs themselves timed."""
+    from analysis.precision.timed import timed_table
+    from analysis.tables.terminal import show
+
+    found = campaign_of(campaign)
+    table = timed_table(found)
+    if table is None:
+        fail(f"{found.path.name} has no sound launch that says how long it took")
+    show(table, pager)
+
+
+@app.command()
 def replay(campaign: CampaignArgument) -> None:
     """Decide anew what a campaign with a budget measured, from its launches.
 

@@ -80,6 +80,8 @@ def calibrate(
         # The proposal is written in a folder of the site, which may not be of who measured.
         with rights_of(next(filter(None, map(owner_of, chosen)), 0)):
             proposal = propose(chosen, site, rounds)
+        for sentence in proposal.unproven:
+            print(f"caveat: {sentence}", file=sys.stderr)
         for sentence in proposal.left_out[: None if every else SHOWN]:
             print(f"no reference: {sentence}", file=sys.stderr)
         if len(proposal.left_out) > SHOWN and not every:

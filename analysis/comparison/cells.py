@@ -10,7 +10,7 @@ from typing import Any
 
 from inference.intervals import PRINTED_STEP, median
 from records.campaign import Campaign
-from records.communication import Communication, PingPong
+from records.communication import BESIDE, COMPUTING, Communication, PingPong
 from records.emulation import EmulationResult
 from records.experiments import compared
 from records.launch import Launch
@@ -103,6 +103,8 @@ def time_of(result: Result) -> tuple[str, int, float] | None:
     if isinstance(result, PingPong):
         return "", result.message_bytes, result.time_s.median
     if isinstance(result, Communication):
+        if result.method in (BESIDE, COMPUTING):
+            return None
         return result.series, result.message_bytes, result.time_s.median
     if isinstance(result, EmulationResult):
         return result.series, 0, result.together_s.median

@@ -33,29 +33,34 @@ from records.kept import FOLDERS, pack_files
 from records.launch import Launch
 from records.manifest import Manifest, read_manifest
 from records.program_output import ProgramOutput
+from records.proof import proof_of
 
 FILE = ".history.index"
 #: Of a campaign, where its rows are kept, also when its raw output is removed.
 KEPT = "tables/history.parquet"
 #: Changes whenever the rows of an unchanged campaign would: part of every stamp.
-VERSION = 4
+VERSION = 5
 #: Whose kept rows are still right. Those of version 2 differ where sizes had been added to those
-#: asked for (`--refine`): by their sizes they are a series of their own. Until 3 they had no clock.
-READABLE = (2, 3, VERSION)
+#: asked for (`--refine`): by their sizes they are a series of their own. Until 3 they had no clock,
+#: until 4 nothing of doubts.
+READABLE = (2, 3, 4, VERSION)
 #: What a stamp had for the metrics when their digest was one of a whole file, and what it has now.
 EARLIER = {"3bc2da492600": "f08709e85c56fd7ee622d9e1c86742872cc6f89dc5afb5d4119f4aeb"}
+#: The doubts of rows whose raw output was removed before there were any.
+NEVER_LOOKED = "unproven: raw output removed"
 #: A first reading of many campaigns is kept so often that little is lost when it is stopped.
 KEPT_EVERY = 500
 
 #: `level` is the median over launches of the mean logarithm over message sizes, in the metric's
-#: unit; `deviation` that of the launches (null of one). A campaign without such a row has one
-#: without a cell, and with a sentence where something is wrong with the campaign.
+#: unit; `deviation` that of the launches (null of one); `doubts` say in few words why the campaign
+#: was not proven when its rows were made (records.proof), null where it was. A campaign without
+#: such a row has one without a cell, and with a sentence where something is wrong with it.
 COLUMNS: dict[str, Any] = {
     "folder": pl.String, "stamp": pl.String, "sentence": pl.String, "campaign": pl.String,
     "created_utc": pl.String, "site": pl.String, "tier": pl.String, "experiment": pl.String,
     "cell": pl.String, "implementation": pl.String, "nodes": pl.Int64,
     "oversubscribed": pl.Boolean, "sizes": pl.String, "clock": pl.String, "launches": pl.Int64,
-    "level": pl.Float64, "deviation": pl.Float64,
+    "level": pl.Float64, "deviation": pl.Float64, "doubts": pl.String,
 }  # fmt: skip
 #: What a history has of them in memory and in its file: of text, of which most rows have the same,
 #: a number for each word.
@@ -101,6 +106,7 @@ def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
     common: dict[str, Any] = {
         "campaign": manifest.campaign, "site": manifest.site, "tier": manifest.tier,
         "created_utc": datetime.fromisoformat(manifest.created_utc).isoformat(),
+        "doubts": proof_of(campaign).words,
     }  # fmt: skip
     rows = []
     for cell in measured_cells(campaign):
@@ -249,7 +255,10 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
             "use metrics other than today's"
         )
     return [
-        {"clock": experiments()[row["experiment"]].earlier_clock if row["cell"] else None}
+        {
+            "clock": experiments()[row["experiment"]].earlier_clock if row["cell"] else None,
+            "doubts": NEVER_LOOKED,
+        }
         | {k: v for k, v in row.items() if k not in ("folder", "stamp")}
         for row in rows
     ]

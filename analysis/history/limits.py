@@ -16,13 +16,14 @@ import polars as pl
 
 from analysis.comparison.comparability import Difference, differences, refuses, rules
 from analysis.comparison.stolen_time import stolen_time
-from analysis.history.index import categories, rows_of
+from analysis.history.index import categories, of_folders, rows_of
 from analysis.history.lost_cells import UntoldCell, counted
 from analysis.history.series import earlier_of_each, key_of
 from analysis.history.two_campaigns import IncomparableError, known_differences
 from records.base import CampaignError
 from records.campaign import Campaign, measured_on, read_campaign
 from records.manifest import read_manifest
+from records.proof import proof_of
 
 #: So many earlier campaigns of a series are looked through for what differs.
 LOOKED_THROUGH = 10
@@ -108,7 +109,24 @@ def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]
     ]
     if not campaign.manifest.finished_utc:
         found.append(f"{campaign.path.name} is not finished")
+    found += unproven_sentences(campaign, own, frame)
     return found + [f"{campaign.path.name}: {said}" for said in stolen_time(campaign)]
+
+
+def unproven_sentences(
+    campaign: Campaign, own: Sequence[Mapping[str, Any]], frame: pl.DataFrame
+) -> list[str]:
+    """Return in words whether a campaign, and what it is held against, is not proven."""
+    found = [proof_of(campaign).caveat] if own and own[0]["doubts"] else []
+    folders = {name for rows in earlier_of_each(own, frame).values() for name in rows["folder"]}
+    earlier = of_folders(frame, "folder", "doubts").cast(pl.String)
+    doubted = [name for name, doubts in earlier.rows() if name in folders and doubts]
+    if doubted:
+        found.append(
+            f"{len(doubted)} of {len(folders)} earlier campaigns are unproven or damaged, the last "
+            f"of them {doubted[-1]}; why: make audit"
+        )
+    return found
 
 
 def of_cells(rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> str:

@@ -56,6 +56,8 @@ class Series:
     sizes: str
     clock: str
     campaigns: pl.Series
+    #: How many of the campaigns are not proven.
+    unproven: int
     levels: np.ndarray
     changes: list[Change]
     #: Whether so few campaigns could show a change at all.
@@ -150,7 +152,7 @@ def history(frame: pl.DataFrame) -> list[Series]:
     The chance of even one change in all series together where none changes is at most 5%, if
     campaigns are independent of each other.
     """
-    parts = by_series(frame.select(*SERIES, "folder", "level"))
+    parts = by_series(frame.select(*SERIES, "folder", "level", "doubts"))
     level = level_of_each([rows.height for rows in parts.values()], ALPHA)
     found = []
     for key, rows in parts.items():
@@ -176,7 +178,7 @@ def history(frame: pl.DataFrame) -> list[Series]:
             Series(
                 first["site"], first["tier"], first["experiment"], first["cell"],
                 first["implementation"], first["sizes"], first["clock"], names,
-                levels, changes, least_chance(len(levels)) < level,
+                rows["doubts"].count(), levels, changes, least_chance(len(levels)) < level,
             )
         )  # fmt: skip
     return found

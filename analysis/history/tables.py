@@ -84,6 +84,7 @@ def history_table(series: Sequence[Series], most: int) -> Table:
         Column("site", "site", JOINED, fields=("site", "tier")), Column("cell", "cell"),
         Column("implementation", "implementation"), Column("clock", "clock"),
         Column("campaigns", "campaigns", COUNT, "1"),
+        Column("unproven", "unproven", COUNT, "1"),
         Column("median", "median since", PREFIXED, "unit"), Column("unit"),
         Column("levels", "last ones"), Column("change", "last change"),
     )  # fmt: skip
@@ -93,6 +94,7 @@ def history_table(series: Sequence[Series], most: int) -> Table:
         last = one.changes[-1] if one.changes else None
         values = (
             (one.site, one.tier), one.cell, one.implementation, one.clock, len(one.levels),
+            one.unproven,
             one.median, metrics()[one.experiment]["unit"], bars(one.levels),
             f"{better_or_worse(last.ratio)} from {last.since}" if last else "none shown"
             if one.can_show else "too few to judge",
@@ -104,6 +106,11 @@ def history_table(series: Sequence[Series], most: int) -> Table:
         f"bars are its last {MOST_BARS} campaigns, scaled from the smallest to the largest. "
         f"{len(rows)} of {len(series)} series are shown."
     ]
+    if any(one.unproven for one in series):
+        notes.append(
+            "Of an unproven campaign it is not certain that nothing was lost or mixed; which these "
+            "are, and why: make audit"
+        )
     if short:
         notes.append(
             f"{short} of {len(series)} series are too short to show any change at all, however "

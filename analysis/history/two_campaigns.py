@@ -41,6 +41,7 @@ from inference.intervals import (
 from records.base import CampaignError
 from records.campaign import Campaign, measured_on
 from records.experiments import compared
+from records.proof import proof_of
 
 
 class IncomparableError(ValueError):
@@ -313,6 +314,7 @@ def compare_campaigns(
     caveats += [
         f"{c.path.name} is not finished" for c in (before, after) if not c.manifest.finished_utc
     ]
+    caveats += [proof.caveat for proof in map(proof_of, (before, after)) if proof.doubts]
     caveats += [f"{c.path.name}: {said}" for c in (before, after) for said in stolen_time(c)]
     caveats += [unknown] if unknown else []
     groups = []

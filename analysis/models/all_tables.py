@@ -10,6 +10,7 @@ from analysis.models.linpack import Hpl, hpl_in, hpl_table
 from analysis.models.message_tables import model_tables
 from analysis.models.messages import Fitted, fitted_in
 from analysis.models.node_rates import cycles_table, node_table, rates_in
+from analysis.models.overlap import overlap_table
 from analysis.models.scaling_tables import scaling_tables
 from analysis.tables.table import Table
 from records.campaign import Campaign
@@ -44,9 +45,10 @@ class Models:
 
     @cached_property
     def derived(self) -> list[Table]:
-        """Return the tables of messages, scaling and guidelines."""
+        """Return the tables of messages, scaling, guidelines and overlap."""
+        overlap = overlap_table(self.campaign)
         tables = (
             *model_tables(self.fitted), *scaling_tables(self.campaign, self.hpl),
-            *guideline_tables(self.campaign),
+            *guideline_tables(self.campaign), *([overlap] if overlap else []),
         )  # fmt: skip
         return [table for table in tables if table.rows]

@@ -155,6 +155,9 @@ def collectives_in(campaign: Campaign) -> Iterator[tuple[Launch, Setting, Commun
         for result in output.results:
             if not isinstance(result, Communication) or output.header.program != "collective":
                 continue
+            # Guidelines are for blocking calls, and for times of one definition.
+            if result.method or result.synchronisation != "barrier":
+                continue
             if result.time_s.median > 0:
                 setting = Setting(
                     record.implementation, result.ranks, record.nodes, result.group, int(scrub)

@@ -3,7 +3,8 @@
 Whoever has the same journal and the same launches gets the same waves, whether he measures, goes on
 with a campaign or replays it. All cells begin with as many blocks; then those are measured of which
 most open series are expected to be decided in a second (`inference.allocation`), until the budget
-is used up or nothing is left that can be decided.
+is used up or nothing is left that can be decided. What the first round had no room for
+(`records.budget`) is not begun later either.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from statistics import fmean, variance
 from typing import Literal
 
@@ -24,14 +24,17 @@ from inference.allocation import OpenSeries, next_wave, scores
 from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR
 from inference.looks import Looks
 from records.base import CampaignError
+from records.budget import begun_cells, left_out, spent_s
 from records.campaign import Campaign
 from records.fold import State, fold
 from records.journal import (
     Ended,
     Entry,
+    Event,
     Gone,
     Intended,
     Recorded,
+    Repeated,
     Resumed,
     SessionBegan,
     Submitted,
@@ -39,25 +42,13 @@ from records.journal import (
     WaveRound,
     WaveScore,
 )
-from records.manifest import BEGIN, FEWEST, Design
+from records.manifest import BEGIN, DECIDED_BY, FEWEST, Design
 
 #: By so much a number may differ when it is replayed, as a share: its last digits alone.
 SAME = 1e-6
 Decision = Wave | Ended
 #: So long is a wave, unless its only check takes longer.
 WAVE_S = 60.0
-
-
-def spent_s(entries: Sequence[Entry]) -> float:
-    """Return the seconds that a campaign has been measured for, by the clock that nobody sets.
-
-    What passed until somebody went on with it does not count, nor does a machine's restart.
-    """
-    return math.fsum(
-        max(0.0, after.monotonic_s - before.monotonic_s)
-        for before, after in pairwise(entries)
-        if not isinstance(after.event, Resumed) and before.boot == after.boot
-    )
 
 
 def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
@@ -168,9 +159,10 @@ def decide(
     left = design.budget_s - spent
     number = len(state.waves) + 1
     after = max((one.round for wave in state.waves for one in wave.rounds), default=0)
+    cells = begun_cells(state) if state.waves else None
 
     def wave_of_all(why: str, count: int, predicted: float | None) -> Wave:
-        every = tuple(WaveRound(round=after + 1 + more, cells=None) for more in range(count))
+        every = tuple(WaveRound(round=after + 1 + more, cells=cells) for more in range(count))
         return Wave.model_validate(
             {"number": number, "why": why, "rounds": every, "scores": (), "predicted_s": predicted,
              "spent_s": spent}
@@ -178,23 +170,29 @@ def decide(
 
     if not state.waves:
         return wave_of_all("begin", 1, None)
-    a_round = spent / after
-    if number == 2 and is_enough(design, a_round):
-        return wave_of_all("begin", design.begin - 1, a_round * (design.begin - 1))
+    if not cells:
+        return Ended(why="decided", spent_s=spent, open_series=0)
+    seconds = block_seconds(entries, state)
+    round_s = math.fsum(seconds.get(cell, 0.0) for cell in cells)
+    if number == 2 and is_enough(design, spent, round_s) and not left_out(state):
+        return wave_of_all("begin", design.begin - 1, round_s * (design.begin - 1))
     if is_uniform(state, number):
-        if a_round <= left:
-            return wave_of_all("uniform", 1, a_round)
+        if round_s <= left:
+            return wave_of_all("uniform", 1, round_s)
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
     every = open_series(comparison)
     in_vain = without_blocks(state, comparison.base)
     series = [one for other, one in every if (one.check, other) not in in_vain]
-    return chosen(design, series, block_seconds(entries, state), spent, number, after, len(every))
+    return chosen(design, series, seconds, spent, number, after, len(every))
 
 
-def is_enough(design: Design, round_s: float) -> bool:
-    """Return whether a budget has so many blocks of all that looks are worth their price."""
-    return design.fewest * round_s <= design.budget_s
+def is_enough(design: Design, spent: float, round_s: float) -> bool:
+    """Return whether a budget has so many blocks of all that looks are worth their price.
+
+    The first of them is `spent`, with all that is done but once in a campaign.
+    """
+    return spent + (design.fewest - 1) * round_s <= design.budget_s
 
 
 def is_uniform(state: State, number: int | None = None) -> bool:
@@ -307,6 +305,13 @@ def same(one: object, two: object) -> bool:
     return one == two
 
 
+def replaced_by(event: Event) -> tuple[str, ...]:
+    """Return the launches that were recorded and are measured again by what happened."""
+    if isinstance(event, Repeated):
+        return event.launches
+    return (event.launch,) if isinstance(event, Gone) else ()
+
+
 def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]:
     """Yield each decision of a campaign with a budget, and what replay gives.
 
@@ -317,6 +322,15 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
     design = state.design
     if design is None or not state.waves:
         raise CampaignError(f"{campaign.path.name} has no budget, so it decided nothing")
+    if design.repeats:
+        raise CampaignError(
+            f"{campaign.path.name} repeats what {design.repeats} decided, and decided nothing"
+        )
+    if design.version < DECIDED_BY:
+        raise CampaignError(
+            f"{campaign.path.name} decided by rules of version {design.version}, and this version "
+            f"of Wyeast has those of {DECIDED_BY}; replay it with the version that measured it"
+        )
     if campaign.manifest.design != design or campaign.manifest.tested_once != is_uniform(state):
         raise CampaignError(
             f"the manifest of {campaign.path.name} declares another design than its journal"
@@ -329,7 +343,7 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
             continue
         before = entries[:place]
         then = fold(one.event for one in before)
-        gone = [one.event.launch for one in entries[place:] if isinstance(one.event, Gone)]
+        gone = [name for one in entries[place:] for name in replaced_by(one.event)]
         replaced = [
             name for name in gone if (had := then.launches.get(name)) and had.status == "recorded"
         ]

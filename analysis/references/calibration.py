@@ -12,12 +12,13 @@ from analysis.comparison.metrics import better_of, margin_of
 from inference.intervals import median
 from inference.prediction import FEWEST_LAUNCHES, limits_of
 from records.base import CampaignError
-from records.campaign import is_imported, measured_on, read_campaign
+from records.campaign import Campaign, is_imported, measured_on, read_campaign
 from records.digests import LaunchFiles
 from records.experiments import proving
 from records.files import json_of, read_json
 from records.launch import LaunchRecord
 from records.manifest import Manifest, read_manifest
+from records.proof import proof_of
 from records.references import METRICS_FILE, METRICS_SCHEMA, CellReference, MetricReference
 
 #: A limit further from the value than this factor tells nothing and is not proposed.
@@ -31,12 +32,14 @@ class Proposal:
     """References, and in sentences what there is none of.
 
     `looked_at` counts the metrics that had launches enough, with those that scatter too much: what
-    is proposed of few launches are those that happened to scatter little.
+    is proposed of few launches are those that happened to scatter little. `unproven` says of which
+    campaigns it is not proven that nothing was lost or mixed.
     """
 
     references: list[CellReference] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     looked_at: int = 0
+    unproven: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -118,9 +121,9 @@ def read_metrics(launch: LaunchFiles) -> Metrics | None:
         raise CampaignError(f"{path} cannot be read: {error!r}") from None
 
 
-def measured(path: Path) -> Iterator[CellLevels]:
+def measured(campaign: Campaign) -> Iterator[CellLevels]:
     """Yield the sound launches of a campaign that count; raises CampaignError."""
-    campaign = read_campaign(path)
+    path = campaign.path
     manifest = measured_on(path, campaign.manifest)
     reports: dict[tuple[int, str], Metrics] | None = None
     for launch in campaign.sound():
@@ -232,6 +235,7 @@ def add_cell(proposal: Proposal, launches: list[CellLevels], fewest: int) -> Non
 
 def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES) -> Proposal:
     """Return references from campaigns; raises CampaignError where they do not go together."""
+    proposal = Proposal()
     cells: dict[tuple[str, str, str], list[CellLevels]] = defaultdict(list)
     for path in campaigns:
         manifest = read_manifest(path)
@@ -241,10 +245,12 @@ def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES)
             raise CampaignError(
                 f"{path.name} is not finished; resume it: make run RESUME={path.name}"
             )
-        for one in measured(path):
+        campaign = read_campaign(path)
+        proof = proof_of(campaign)
+        proposal.unproven += [proof.caveat] if proof.doubts else []
+        for one in measured(campaign):
             record = one.record
             cells[record.tier, record.cell, record.implementation].append(one)
-    proposal = Proposal()
     for _, launches in sorted(cells.items()):
         add_cell(proposal, launches, fewest)
     return proposal

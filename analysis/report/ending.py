@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 
 from analysis.comparison.compare import Comparison
+from analysis.comparison.from_outside import from_outside
 from analysis.comparison.image_caveats import image_caveats
 from analysis.comparison.metrics import metrics
 from analysis.comparison.stolen_time import stolen_time
@@ -32,7 +33,9 @@ def ending(comparison: Comparison) -> list[str]:
     """
     name = shlex.quote(comparison.campaign.path.name)
     tables = f"All tables: python -m analysis table {name}"
-    bears = [line for one in stolen_time(comparison.campaign) for line in wrapped(one)]
+    outside = [one.sentence for one in from_outside(comparison.campaign)]
+    said = [*stolen_time(comparison.campaign), *outside]
+    bears = [line for one in said for line in wrapped(one)]
     if len(comparison.implementations) < 2:
         bears = shortened(bears, MOST_CAVEATS, "lines")
         return [*levels(comparison, MOST_LINES - 1 - len(bears)), *bears, tables]

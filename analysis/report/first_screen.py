@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from analysis.comparison.compare import Comparison
+from analysis.comparison.from_outside import from_outside
 from analysis.comparison.image_caveats import ImageCaveat
 from analysis.comparison.metrics import metrics
 from analysis.comparison.stolen_time import stolen_time
@@ -96,6 +97,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         sentence = "This campaign is not finished: what follows is of the rounds until now."
         found.append(Beware("not finished", sentence))
     found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]
+    found += [Beware(one.few, one.sentence) for one in from_outside(campaign)]
     over = [cell for cell in comparison.cells if cell.oversubscribed]
     if over:
         names = ", ".join(dict.fromkeys(cell.experiment for cell in over))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Annotated
 
 import numpy as np
@@ -149,6 +149,30 @@ def rounds(count: int) -> Design:
     return measure
 
 
+def rounds_with_one_level(count: int) -> Design:
+    """Return the design of rounds with both kinds of claims in one family at 5%.
+
+    It is what waves by expected decisions took the place of.
+    """
+
+    def measure(campaign: SimulatedCampaign) -> DesignClaims:
+        parts = campaign.parts
+        seen = [
+            paired_ratio(row[:count], margin=part.margin)
+            for part, row in zip(parts, campaign.logarithms.tolist(), strict=True)
+        ]
+        differs, equals = np.zeros(len(parts), bool), np.zeros(len(parts), bool)
+        for members in families(parts).values():
+            found = [seen[i].p_value or 0.0 for i in members]
+            found += [seen[i].equivalence_p or 0.0 for i in members]
+            shown = [p <= DIFFERENCE_LEVEL + EQUIVALENCE_LEVEL for p in holm(found)]
+            for at, place in enumerate(members):
+                differs[place], equals[place] = shown[at], shown[len(members) + at]
+        return DesignClaims(differs, equals, np.full(len(seen), count))
+
+    return measure
+
+
 def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
     """Return the design that measures, wave by wave, what is likely to be decided soonest."""
 
@@ -163,9 +187,11 @@ def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
             for place, part in enumerate(parts):
                 if part.series not in seen or seen[part.series].blocks != done[part.check]:
                     row = rows[place][: done[part.check]]
-                    seen[part.series] = Seen(
-                        len(row), fmean(row), variance(row), anytime_p(row, part.margin, looks)
-                    )
+                    mean = fmean(row)
+                    # `statistics.variance` is exact, and takes a third of all time here.
+                    spread = math.fsum((one - mean) ** 2 for one in row) / (len(row) - 1)
+                    p_values = anytime_p(row, part.margin, looks)
+                    seen[part.series] = Seen(len(row), mean, spread, p_values)
             now = [seen[part.series] for part in parts]
             claims = claims_of(parts, [one.p for one in now], np.array([n.blocks for n in now]))
             ranked = scores(standings(parts, claims, now), cost, looks, left)

@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis.tables.table import Table
+from records.causes import harmless
 
-#: What no text format may hold: control characters but tab and newline, and what is no character.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-#: What a spreadsheet may take for a formula begins with one of these; a signed number is none.
-FORMULA = re.compile(r"[=@\t\r+-]")
-
+#: Where a spreadsheet may take what follows for a formula: at the beginning, and, where its user
+#: has another separator than a comma, after that, too.
+FORMULA = re.compile(r"(?:^|(?<=[;\t\n\r]))(?=[;=@\t\n\r+\-\uff1d\uff20\uff0b\uff0d])")
 
 #: What all links together may take of a report, in characters.
 BUDGET = 2_000_000
@@ -47,8 +46,8 @@ def downloads_of(tables: Iterable[Table], budget: int = BUDGET) -> dict[str, Dow
 
 
 def plain(text: object) -> str:
-    """Return a value as text without control characters."""
-    return CONTROL.sub("", "" if text is None else str(text))
+    """Return a value as text without characters that change how it is shown."""
+    return harmless("" if text is None else str(text))
 
 
 def is_number(text: str) -> bool:
@@ -67,13 +66,13 @@ def csv_field(value: object) -> object:
     if isinstance(value, (int, float)):
         return repr(value)
     text = plain(value)
-    return f"'{text}" if FORMULA.match(text) and not is_number(text) else text
+    return text if is_number(text) else FORMULA.sub("'", text)
 
 
 def csv_text(table: Table) -> str:
     """Return a table as CSV (RFC 4180), the first line the headers."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(table.heads)
+    writer.writerow(map(csv_field, table.heads))
     writer.writerows([csv_field(value) for value in table.record(row)] for row in table.rows)
     return out.getvalue()

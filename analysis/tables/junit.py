@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from analysis.tables.csv import plain
 from records.files import write_whole
-
-
-def without_control(text: str) -> str:
-    """Return a text without the characters that XML does not have, whoever wrote them."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 @dataclass(frozen=True)
@@ -31,14 +27,14 @@ def write_cases(path: Path, name: str, cases: Sequence[Case]) -> None:
     counted = {tag: str(sum(case.tag == tag for case in cases))
                for tag in ("failure", "skipped", "error")}  # fmt: skip
     suite = ElementTree.Element(
-        "testsuite", name=without_control(name), tests=str(len(cases)),
+        "testsuite", name=plain(name), tests=str(len(cases)),
         failures=counted["failure"], skipped=counted["skipped"], errors=counted["error"],
     )  # fmt: skip
     for case in cases:
-        words = without_control(case.words)
+        words = plain(case.words)
         element = ElementTree.SubElement(
-            suite, "testcase", classname=without_control(case.group),
-            name=without_control(case.name),
+            suite, "testcase", classname=plain(case.group),
+            name=plain(case.name),
         )  # fmt: skip
         if case.tag == "system-out":
             ElementTree.SubElement(element, case.tag).text = words

@@ -33,7 +33,8 @@ LAUNCHES: dict[str, Any] = {
     "processors_stolen_s": pl.Float64,
     "image_signature": pl.String, "node_facts": pl.String, "node_load_average": pl.Float64,
     "node_running": pl.Int64, "node_memory_available_bytes": pl.Int64,
-    "node_clock_hz": pl.Float64,
+    "node_clock_hz": pl.Float64, "others_s": pl.Float64, "stopped": pl.Int64,
+    "carriers": pl.Int64, "left_running": pl.Int64, "split": pl.Boolean,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -71,6 +72,8 @@ PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 def launch_row(launch: Launch) -> dict[str, Any]:
     """Return a launch's row."""
     row = {name: getattr(launch.record, name, None) for name in LAUNCHES}
+    if seen := launch.record.disturbance:
+        row |= {name: getattr(seen, name) for name in ("others_s", "stopped", "carriers")}
     row |= {f"{name}_s": seconds for name, seconds in launch.record.times_s.items()}
     row |= {f"processors_{name}_s": time for name, time in launch.record.processors_s.items()}
     row |= {f"node_{name}": value for name, value in launch.record.node.items()}
@@ -175,7 +178,13 @@ def write_tables(campaign: Campaign) -> dict[str, int]:
     rows = [row for launch in campaign.launches for row in result_rows(launch)]
     problems = [{"where": p.where, "sentence": p.sentence} for p in campaign.problems]
     tables = {
-        "launches": pl.LazyFrame([launch_row(one) for one in campaign.launches], LAUNCHES),
+        "launches": pl.LazyFrame(
+            [
+                launch_row(one) | {"split": (one.record.round, one.record.cell) in campaign.split}
+                for one in campaign.launches
+            ],
+            LAUNCHES,
+        ),
         "results": pl.LazyFrame(rows, RESULTS),
         "iterations": iterations_of(campaign, ITERATIONS),
         "rank_iterations": iterations_of(campaign, RANK_ITERATIONS),

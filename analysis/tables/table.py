@@ -16,6 +16,7 @@ from analysis.tables.units import duration, interval_text, p_text, prefixed
 from inference.intervals import Interval, Ratio
 from inference.means import Mean
 from records.campaign import Campaign
+from records.causes import harmless
 
 #: How much of a digest tells images apart where people read it.
 DIGEST_SIGNS = 12
@@ -219,7 +220,9 @@ def cell_words(value: Any, kind: Kind, unit: str = "") -> str:
     """Return a cell for people."""
     if value is None:
         return NOTHING
-    return value.words if isinstance(value, (Printed, Untold)) else kind.words(value, unit)
+    return harmless(
+        value.words if isinstance(value, (Printed, Untold)) else kind.words(value, unit)
+    )
 
 
 def parts(value: Any, count: int) -> Sequence[Any]:

@@ -1,5 +1,6 @@
 /* Time collective operations: those of NTNU's SimpleBench, NASA's ATA, Kearns' section 5.4 and
- * goptest, over the world or over its two halves at once. */
+ * goptest, and what applications call beyond them, over the world or over its two halves at once. */
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdint.h>
@@ -10,7 +11,8 @@
 #include "../common/communication.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
-#include "calls.h"
+#include "forms.h"
+#include "layout.h"
 #include "proof.h"
 
 #define LARGEST_SCRUB (1LL << 40)
@@ -19,7 +21,7 @@
 static const char *const group_names[] = {"world", "halves", NULL};
 
 static sampling plan;
-static choice_list operations, groups;
+static choice_list operations, groups, how_called;
 static size_list sizes;
 static long long scrub_bytes, page_offset;
 
@@ -28,6 +30,9 @@ static const option options[] = {
      .names = operation_names, .help = "what is timed"},
     {.name = "group", .kind = OPTION_CHOICES, .value = &groups, .initial = "world",
      .names = group_names, .help = "world, or both halves of it at once"},
+    {.name = "form", .kind = OPTION_CHOICES, .value = &how_called, .initial = "blocking",
+     .names = form_names,
+     .help = "how it is called; non-blocking also with a computation beside it"},
     {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "8",
      .help = "message sizes: what one rank sends to one other, or the vector that is reduced"},
     {.name = "scrub-bytes", .kind = OPTION_NUMBER, .value = &scrub_bytes, .initial = "0",
@@ -52,35 +57,81 @@ static void scrub_caches(void *context)
     scrub(c->unrelated, c->scrubbed);
 }
 
-/* What this rank has to send to others; of a reduction, what it must have in the end. */
+/* What this rank has to send to others; of a reduction, what it must have of others in the end. */
 static unsigned long long moved(const call *c)
 {
-    const unsigned long long others = (unsigned long long)c->ranks - 1;
-    if (c->bytes == 0)
+    const collective *what = c->what;
+    if (what->is_barrier)
         return 0;
-    if (c->what->reduces)
-        return c->what->root_receives && c->rank != 0 ? 0 : c->bytes;
-    if (c->what->root_sends)
-        return c->rank == 0 ? others * c->bytes : 0;
-    if (c->what->root_receives)
-        return c->rank == 0 ? 0 : c->bytes;
-    return others * c->bytes;
+    if (what->reduces)
+        return (what->root_receives && c->rank != 0) ||
+                       (what->of != OF_EVERY_RANK && c->rank == 0)
+                   ? 0
+                   : sizeof(double) * (unsigned long long)c->from[0];
+    unsigned long long bytes = 0;
+    for (int other = 0; other < c->ranks; other++)
+        if (other != c->rank && (!what->root_sends || c->rank == 0) &&
+            (!what->root_receives || other == 0))
+            bytes += (unsigned long long)c->to[other];
+    return bytes;
 }
 
-static void measure(const collective *what, const char *group, MPI_Comm comm, size_t bytes,
-                    unsigned char *buffers[3])
+static void prepare_nothing(void *context, unsigned long long n)
 {
-    call c = {.what = what, .comm = comm, .send = buffers[0], .receive = buffers[1],
-              .unrelated = buffers[2], .bytes = bytes, .scrubbed = (size_t)scrub_bytes};
+    (void)context;
+    (void)n;
+}
+
+static long long verify_nothing(void *context, unsigned long long n, complaint *about)
+{
+    (void)context;
+    (void)n;
+    (void)about;
+    return 0;
+}
+
+/* How much of a non-blocking call passes beside a computation that takes as long as the call itself:
+ * what the two take together, and the computation alone. */
+static void measure_overlap(call *c, double seconds, communication about,
+                            verified_operation operation)
+{
+    c->operations = operations_for(seconds);
+    c->run = operation.timed.run = run_overlapped;
+    about.method = "non-blocking overlapped";
+    measure_communication(&program, &plan, &operation, &about);
+    operation.timed.run = run_computing;
+    operation.prepare = prepare_nothing;
+    operation.verify = verify_nothing;
+    about.method = "non-blocking computing";
+    about.moved_bytes = 0;
+    measure_communication(&program, &plan, &operation, &about);
+}
+
+static void measure(const collective *what, const form *how, const char *group, MPI_Comm comm,
+                    size_t bytes, unsigned char *buffers[3])
+{
+    call c = {.what = what, .run = run_of(how, what), .comm = comm, .send = buffers[0],
+              .receive = buffers[1], .unrelated = buffers[2], .bytes = bytes,
+              .scrubbed = (size_t)scrub_bytes, .op = what->reduces == LEAST ? MPI_MIN : MPI_SUM};
     MPI_Comm_rank(comm, &c.rank);
     MPI_Comm_size(comm, &c.ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &c.first);
     c.first -= c.rank;
+    if (lay_out(&c))
+        leave_at_once(program.name, "no memory for the lengths of the blocks");
+    place_buffers(&c, how);
+    if (how->is_persistent)
+        what->open(&c);
     verified_operation operation = {
-        {.run = what->run, .before = scrub_bytes ? scrub_caches : NULL, .context = &c},
+        {.run = c.run, .before = scrub_bytes ? scrub_caches : NULL, .context = &c},
         prepare_collective, verify_collective};
-    communication about = {what->name, "", group, c.ranks, bytes, moved(&c)};
-    measure_communication(&program, &plan, &operation, &about);
+    communication about = {what->name, how->method, group, c.ranks, bytes, moved(&c)};
+    const double seconds = measure_communication(&program, &plan, &operation, &about);
+    if (how->has_request && !how->is_persistent)
+        measure_overlap(&c, seconds, about, operation);
+    if (how->is_persistent)
+        MPI_Request_free(&c.request);
+    free_layout(&c);
 }
 
 static int is_chosen(const choice_list *list, const char *name)
@@ -92,18 +143,16 @@ static int is_chosen(const choice_list *list, const char *name)
 }
 
 /* What the largest of the asked points needs of this rank's two buffers, in bytes. */
-static void find_room(int rank, int ranks, size_t room[2])
+static void find_largest_room(int rank, int ranks, size_t room[2])
 {
     for (size_t o = 0; o < operations.count; o++)
         for (size_t g = 0; g < groups.count; g++) {
-            const collective *what = find_collective(operations.names[o]);
             const int of_group = strcmp(groups.names[g], "halves") == 0 ? ranks / 2 : ranks;
-            const extent extents[2] = {what->send, what->receive};
-            for (int b = 0; b < 2 && !is_barrier(what); b++) {
-                const size_t needed = largest_size(&sizes) *
-                                      messages_of(extents[b], rank % of_group, of_group);
-                room[b] = needed > room[b] ? needed : room[b];
-            }
+            size_t needed[2];
+            find_room(find_collective(operations.names[o]), largest_size(&sizes), rank % of_group,
+                      of_group, is_chosen(&how_called, "in-place"), needed);
+            for (int b = 0; b < 2; b++)
+                room[b] = needed[b] > room[b] ? needed[b] : room[b];
         }
 }
 
@@ -122,20 +171,59 @@ static const char *refusal(int ranks, complaint *about)
                         "%zu bytes", page_offset, sizeof(double));
         return about->text;
     }
-    for (size_t o = 0; o < operations.count; o++)
+    for (size_t o = 0; o < operations.count; o++) {
+        const collective *what = find_collective(operations.names[o]);
+        for (size_t f = 0; f < how_called.count; f++)
+            if (check_form(find_form(how_called.names[f]), what, about))
+                return about->text;
         for (size_t s = 0; s < sizes.count; s++) {
-            if (find_collective(operations.names[o])->reduces &&
-                sizes.sizes[s] % sizeof(double)) {
+            if (what->reduces && sizes.sizes[s] % sizeof(double)) {
                 complain(about, "--sizes %zu: %s reduces doubles: the sizes must be multiples of "
-                                "%zu bytes", sizes.sizes[s], operations.names[o], sizeof(double));
+                                "%zu bytes", sizes.sizes[s], what->name, sizeof(double));
                 return about->text;
             }
             if (sizes.sizes[s] > SIZE_MAX / (size_t)ranks / 2) {
                 complain(about, "--sizes %zu: too large for %d ranks", sizes.sizes[s], ranks);
                 return about->text;
             }
+            if (what->unequal && sizes.sizes[s] > (size_t)INT_MAX / (size_t)ranks) {
+                complain(about, "--sizes %zu: %s has the places of %d ranks' blocks in an int",
+                         sizes.sizes[s], what->name, ranks);
+                return about->text;
+            }
         }
+    }
     return NULL;
+}
+
+/* Of a non-blocking call there are two more. */
+static size_t points(void)
+{
+    size_t of_operation = 0;
+    for (size_t f = 0; f < how_called.count; f++) {
+        const form *how = find_form(how_called.names[f]);
+        of_operation += how->has_request && !how->is_persistent ? 3 : 1;
+    }
+    return of_operation * operations.count * groups.count * sizes.count;
+}
+
+static void measure_operation(const collective *what, const form *how, MPI_Comm halves,
+                              unsigned char *buffers[3])
+{
+    complaint about;
+    if (lacks_operation(what)) {
+        complain(&about, "%s: %s", what->name, lacks_operation(what));
+        leave_out(&program, about.text);
+        return;
+    }
+    for (size_t g = 0; g < groups.count; g++)
+        for (size_t s = 0; s < sizes.count; s++) {
+            if (what->is_barrier && s > 0)
+                break; /* It has no message, so no size. */
+            measure(what, how, groups.names[g],
+                    strcmp(groups.names[g], "halves") == 0 ? halves : MPI_COMM_WORLD,
+                    what->is_barrier ? 0 : sizes.sizes[s], buffers);
+        }
 }
 
 int main(int argc, char **argv)
@@ -151,7 +239,7 @@ int main(int argc, char **argv)
 
     const size_t offset = (size_t)page_offset;
     size_t room[2] = {0, 0};
-    find_room(rank, ranks, room);
+    find_largest_room(rank, ranks, room);
     unsigned char *memory[3] = {page_aligned(room[0] + offset), page_aligned(room[1] + offset),
                                  page_aligned((size_t)scrub_bytes)};
     if (!memory[0] || !memory[1] || !memory[2])
@@ -160,17 +248,15 @@ int main(int argc, char **argv)
     MPI_Comm halves;
     MPI_Comm_split(MPI_COMM_WORLD, rank * 2 >= ranks, rank, &halves);
     begin_output(&program);
-    announce_points(&program, operations.count * groups.count * sizes.count);
-    for (size_t o = 0; o < operations.count; o++) {
-        const collective *what = find_collective(operations.names[o]);
-        for (size_t g = 0; g < groups.count; g++)
-            for (size_t s = 0; s < sizes.count; s++) {
-                if (is_barrier(what) && s > 0)
-                    break; /* It has no message, so no size. */
-                measure(what, groups.names[g],
-                        strcmp(groups.names[g], "halves") == 0 ? halves : MPI_COMM_WORLD,
-                        is_barrier(what) ? 0 : sizes.sizes[s], buffers);
-            }
+    announce_points(&program, points());
+    for (size_t f = 0; f < how_called.count; f++) {
+        const form *how = find_form(how_called.names[f]);
+        if (lacks_form(how)) {
+            leave_out(&program, lacks_form(how));
+            continue;
+        }
+        for (size_t o = 0; o < operations.count; o++)
+            measure_operation(find_collective(operations.names[o]), how, halves, buffers);
     }
     report_estimate(&plan);
     MPI_Comm_free(&halves);

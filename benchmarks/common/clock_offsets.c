@@ -64,45 +64,58 @@ void end_comparison(clock_comparison *clocks)
         MPI_Comm_free(&clocks->leaders);
 }
 
+/* Let another leader ask what time it is here, or ask one. */
+static void answer(MPI_Comm leaders, int client)
+{
+    double now = 0.0;
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        MPI_Recv(&now, 1, MPI_DOUBLE, client, TAG, leaders, MPI_STATUS_IGNORE);
+        now = seconds_now();
+        MPI_Send(&now, 1, MPI_DOUBLE, client, TAG, leaders);
+    }
+}
+
+static clock_offset ask(MPI_Comm leaders, int reference)
+{
+    clock_offset found = {0.0, 0.0, 0.0};
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        double there = 0.0;
+        const double began = seconds_now();
+        MPI_Send(&there, 1, MPI_DOUBLE, reference, TAG, leaders);
+        MPI_Recv(&there, 1, MPI_DOUBLE, reference, TAG, leaders, MPI_STATUS_IGNORE);
+        const double half = (seconds_now() - began) / 2;
+        /* Of the shortest round trip it is best known when it was at the reference. */
+        if (i == 0 || half < found.error)
+            found = (clock_offset){began + half, there - (began + half), half};
+    }
+    return found;
+}
+
+/* In the round of a distance the leaders below it are the references of those as far above them. */
 static clock_offset compare_leaders(MPI_Comm leaders)
 {
     int rank, ranks;
     MPI_Comm_rank(leaders, &rank);
     MPI_Comm_size(leaders, &ranks);
     clock_offset found = {seconds_now(), 0.0, 0.0};
-    for (int other = 1; other < ranks; other++)
-        for (int i = 0; i < ROUND_TRIPS; i++) {
-            double there = 0.0;
-            if (rank == 0) {
-                MPI_Recv(&there, 1, MPI_DOUBLE, other, TAG, leaders, MPI_STATUS_IGNORE);
-                there = seconds_now();
-                MPI_Send(&there, 1, MPI_DOUBLE, other, TAG, leaders);
-            } else if (rank == other) {
-                double began = seconds_now();
-                MPI_Send(&began, 1, MPI_DOUBLE, 0, TAG, leaders);
-                MPI_Recv(&there, 1, MPI_DOUBLE, 0, TAG, leaders, MPI_STATUS_IGNORE);
-                const double half = (seconds_now() - began) / 2;
-                /* Of the shortest round trip it is best known when it was at rank 0. */
-                if (i == 0 || half < found.error)
-                    found = (clock_offset){began + half, there - (began + half), half};
-            }
-        }
+    for (long long distance = 1; distance < ranks; distance *= 2) {
+        if (rank < distance && rank + distance < ranks)
+            answer(leaders, (int)(rank + distance));
+        else if (rank >= distance && rank < 2 * distance)
+            found = ask(leaders, (int)(rank - distance));
+    }
     return found;
 }
 
 clock_offset compare_clocks(const clock_comparison *clocks)
 {
     double of_leader[3] = {0.0, 0.0, 0.0};
-    int sharing;
-    MPI_Comm_size(clocks->sharing, &sharing);
     if (clocks->leaders != MPI_COMM_NULL) {
         const clock_offset found = compare_leaders(clocks->leaders);
         memcpy(of_leader, (const double[]){found.at, found.offset, found.error}, sizeof of_leader);
     }
     MPI_Bcast(of_leader, 3, MPI_DOUBLE, 0, clocks->sharing);
-    /* Two readings of one clock are known to its step each. */
-    return (clock_offset){of_leader[0] - clocks->from_leader, of_leader[1] + clocks->from_leader,
-                          of_leader[2] + (sharing > 1 ? clocks->step : 0.0)};
+    return (clock_offset){of_leader[0], of_leader[1], of_leader[2]};
 }
 
 /* Whether two comparisons differ by more than a clock can have drifted: then by their own errors. */
@@ -132,9 +145,57 @@ clock_line line_onwards(const clock_offset *earlier, const clock_offset *later)
     return (clock_line){later->at, later->offset, fabs(rate) > error ? rate : 0.0, error};
 }
 
-double time_of_rank_0(const clock_line *line, double seconds)
+double time_by_line(const clock_line *line, double seconds)
 {
     return seconds + line->offset + line->rate * (seconds - line->at);
+}
+
+clock_line line_over(const clock_line *to_reference, const clock_line *onwards)
+{
+    const double at = to_reference->at, there = at + to_reference->offset;
+    return (clock_line){at, time_by_line(onwards, there) - at,
+                        to_reference->rate + onwards->rate + to_reference->rate * onwards->rate,
+                        to_reference->rate_error + onwards->rate_error};
+}
+
+/* What a leader is told of its reference's whole way, and tells those whose reference it is. */
+enum { AT, OFFSET, RATE, RATE_ERROR, ERROR, TOLD };
+
+static void put_together(MPI_Comm leaders, clock_line *line, double *error)
+{
+    int rank, ranks;
+    MPI_Comm_rank(leaders, &rank);
+    MPI_Comm_size(leaders, &ranks);
+    for (long long distance = 1; distance < ranks; distance *= 2) {
+        double told[TOLD] = {line->at, line->offset, line->rate, line->rate_error, *error};
+        if (rank < distance && rank + distance < ranks) {
+            MPI_Send(told, TOLD, MPI_DOUBLE, (int)(rank + distance), TAG, leaders);
+        } else if (rank >= distance && rank < 2 * distance) {
+            MPI_Recv(told, TOLD, MPI_DOUBLE, (int)(rank - distance), TAG, leaders,
+                     MPI_STATUS_IGNORE);
+            const clock_line onwards = {told[AT], told[OFFSET], told[RATE], told[RATE_ERROR]};
+            *line = line_over(line, &onwards);
+            /* By a clock that may itself be as fast as clocks can be. */
+            *error = *error * (1 + LARGEST_RATE) + told[ERROR];
+        }
+    }
+}
+
+clock_line line_to_rank_0(const clock_comparison *clocks, const clock_line *to_reference,
+                          double *error)
+{
+    clock_line line = *to_reference;
+    int sharing;
+    MPI_Comm_size(clocks->sharing, &sharing);
+    if (clocks->leaders != MPI_COMM_NULL)
+        put_together(clocks->leaders, &line, error);
+    double of_leader[TOLD] = {line.at, line.offset, line.rate, line.rate_error, *error};
+    MPI_Bcast(of_leader, TOLD, MPI_DOUBLE, 0, clocks->sharing);
+    /* Two readings of one clock are known to its step each. */
+    *error = of_leader[ERROR] + (sharing > 1 ? clocks->step : 0.0);
+    return (clock_line){of_leader[AT] - clocks->from_leader,
+                        of_leader[OFFSET] + clocks->from_leader, of_leader[RATE],
+                        of_leader[RATE_ERROR]};
 }
 
 double error_between(const clock_offset *earlier, const clock_offset *before,

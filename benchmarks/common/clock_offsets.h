@@ -1,13 +1,16 @@
-/* How far the ranks' clocks are from rank 0's, now and as a line over time, for windows that begin at
- * the same time on all ranks. Ranks that read one clock know their offset; of the others one for each
- * clock sends messages to rank 0 to estimate it. */
+/* How far the ranks' clocks are from rank 0's, as a line over time, for windows that begin at the same
+ * time on all ranks. Ranks that read one clock know their offset. Of the others one for each clock, its
+ * leader, is compared by messages with another leader, its reference, so that the references of all make
+ * a binomial tree under rank 0: many pairs at once, as in HCA3 of Hunold and Carpen-Amarie (2018), so
+ * that it takes the longer by the logarithm of the clocks' number. Each rank has a line through two
+ * comparisons with its reference, and the lines are put together along the tree. */
 #ifndef WYEAST_CLOCK_OFFSETS_H
 #define WYEAST_CLOCK_OFFSETS_H
 
 #include <mpi.h>
 
-/* In seconds: `at` that time of this rank's clock, `offset` added to it made rank 0's; that was wrong by
- * at most `error`: half the shortest round trip by which it was found. */
+/* In seconds: `at` that time of this rank's leader's clock, `offset` added to it made its reference's;
+ * that was wrong by at most `error`: half the shortest round trip by which it was found. */
 typedef struct {
     double at, offset, error;
 } clock_offset;
@@ -36,8 +39,16 @@ clock_line line_through(const clock_offset *earlier, const clock_offset *later);
 /* The line that goes on from the later of two comparisons; without a rate where they show none. */
 clock_line line_onwards(const clock_offset *earlier, const clock_offset *later);
 
-/* Rank 0's time at a time of this rank's clock. */
-double time_of_rank_0(const clock_line *line, double seconds);
+/* The time of another clock at a time of this one. */
+double time_by_line(const clock_line *line, double seconds);
+
+/* The line from a clock to its reference's reference, by those from each to the next. */
+clock_line line_over(const clock_line *to_reference, const clock_line *onwards);
+
+/* Rank 0's line for this rank's clock, by those of all leaders to their references. `error` is how wrong
+ * this one is at most, and becomes that of the whole way. Collective over MPI_COMM_WORLD. */
+clock_line line_to_rank_0(const clock_comparison *clocks, const clock_line *to_reference,
+                          double *error);
 
 /* How wrong the line through `before` and `after` is at most between them. Where the clock keeps its
  * rate that is the larger of their errors. If it had another rate until `before`, by more than the

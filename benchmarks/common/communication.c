@@ -92,7 +92,20 @@ static void estimate_communication(const sampling *plan, double once, const samp
                        warmup + most);
 }
 
-void measure_communication(const program_description *program, const sampling *plan,
+static double slowest_median(const samples *taken)
+{
+    int rank, ranks;
+    double slowest = 0.0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int i = 0; rank == 0 && i < ranks; i++)
+        if (taken->median_by_rank[i] > slowest)
+            slowest = taken->median_by_rank[i];
+    MPI_Bcast(&slowest, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return slowest;
+}
+
+double measure_communication(const program_description *program, const sampling *plan,
                            const verified_operation *operation, const communication *about)
 {
     int rank;
@@ -129,7 +142,9 @@ void measure_communication(const program_description *program, const sampling *p
     }
     if (plan->raw_by_rank && !plan->estimate)
         report_by_rank(program, about, &taken);
+    const double slowest = slowest_median(&taken);
     free_samples(&taken);
+    return slowest;
 }
 
 void report_estimate(const sampling *plan)

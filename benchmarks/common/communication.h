@@ -27,8 +27,8 @@ typedef struct {
 } verified_operation;
 
 /* Verify, time and report a communication; a fault ends the program on all ranks. Collective over
- * MPI_COMM_WORLD. */
-void measure_communication(const program_description *program, const sampling *plan,
+ * MPI_COMM_WORLD. Returns, on all ranks, the median in seconds of what the slowest rank took itself. */
+double measure_communication(const program_description *program, const sampling *plan,
                            const verified_operation *operation, const communication *about);
 
 /* Write the result, and its iterations where the plan wants them; `ranks` is the length of
@@ -54,7 +54,7 @@ void report_estimate(const sampling *plan);
  * MPI_COMM_WORLD. */
 void refuse_together(const program_description *program, int failed, const complaint *about);
 
-/* Say on stderr of rank 0 why something is not measured. */
+/* Say on stderr of rank 0 why something is not measured: "what: reason". */
 void leave_out(const program_description *program, const char *sentence);
 
 #endif

@@ -1,13 +1,17 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#include "disturbances.h"
 #include "leaving.h"
 #include "options.h"
 #include "records.h"
 
 void begin_program(const program_description *program, int *argc, char ***argv)
 {
+    const int uncounted = begin_disturbances();
     MPI_Init(argc, argv);
+    if (uncounted)
+        leave_at_once(program->name, "stops of this process cannot be counted");
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     complaint about;
@@ -36,7 +40,12 @@ void end_program(const program_description *program, size_t results)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    /* Stops are each rank's own; ranks of a node have the same links. */
+    unsigned long own[] = {times_stopped(), carrier_changes()}, stops = 0, carriers = 0;
+    MPI_Reduce(&own[0], &stops, 1, MPI_UNSIGNED_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&own[1], &carriers, 1, MPI_UNSIGNED_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    const int is_lost = rank == 0 && print_end_of(stdout, results, stops, carriers);
+    int code = is_lost ? EXIT_FAILED : EXIT_SOUND;
     if (code)
         fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",
                 program->name);

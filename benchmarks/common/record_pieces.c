@@ -101,8 +101,21 @@ void print_header_record(FILE *out, const header_facts *facts)
     fprintf(out, ",\"parameters\":%s}\n", facts->parameters);
 }
 
+/* Returns 0 where all of the output got out, or -1. */
+static int get_out(FILE *out)
+{
+    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+}
+
 int print_end(FILE *out, size_t results)
 {
     fprintf(out, "{\"record\":\"end\",\"results\":%zu}\n", results);
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
+    return get_out(out);
+}
+
+int print_end_of(FILE *out, size_t results, unsigned long stopped, unsigned long carriers)
+{
+    fprintf(out, "{\"record\":\"end\",\"results\":%zu,\"stopped\":%lu,\"carriers\":%lu}\n", results,
+            stopped, carriers);
+    return get_out(out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "dissemination.h"
 #include "summary.h"
 #include "windows.h"
 
@@ -17,7 +18,7 @@
  * all, which after every batch would take longer than many short iterations themselves. */
 #define GROWTH_BETWEEN_LOOKS 8
 
-const char *const synchronisation_names[] = {"barrier", "window", "none", NULL};
+const char *const synchronisation_names[] = {"barrier", "dissemination", "window", "none", NULL};
 
 /* One batch as this rank saw it: by its clock, corrected to rank 0's clock with a window. */
 typedef struct {
@@ -72,17 +73,32 @@ void settle_runs(const operation *operation)
         operation->settle(operation->context);
 }
 
-static void run_batch(const operation *operation, batch *batch, int with_barrier)
+/* What lets the ranks begin an iteration together; NULL: nothing does. */
+typedef void (*barrier)(MPI_Comm comm);
+
+static void library_barrier(MPI_Comm comm)
+{
+    MPI_Barrier(comm);
+}
+
+static barrier find_barrier(const char *synchronisation)
+{
+    return strcmp(synchronisation, "barrier") == 0         ? library_barrier
+           : strcmp(synchronisation, "dissemination") == 0 ? dissemination_barrier
+                                                           : NULL;
+}
+
+static void run_batch(const operation *operation, batch *batch, barrier enter, MPI_Comm comm)
 {
     for (size_t i = 0; i < batch->count; i++) {
         if (operation->before)
             operation->before(operation->context);
-        if (with_barrier)
-            MPI_Barrier(MPI_COMM_WORLD);
+        if (enter)
+            enter(comm);
         batch->began[i] = seconds_now();
         operation->run(operation->context);
         batch->ended[i] = seconds_now();
-        if (with_barrier || i + 1 == batch->count)
+        if (enter || i + 1 == batch->count)
             settle_runs(operation);
     }
 }
@@ -194,7 +210,11 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *taken = (samples){0};
     const int with_window = strcmp(plan->synchronisation, "window") == 0;
-    const int with_barrier = strcmp(plan->synchronisation, "barrier") == 0;
+    const barrier enter = find_barrier(plan->synchronisation);
+    /* Our own messages must not meet a program's. The library's barrier stays that of the world. */
+    MPI_Comm own = MPI_COMM_WORLD;
+    if (enter == dissemination_barrier)
+        MPI_Comm_dup(MPI_COMM_WORLD, &own);
     const size_t most = (size_t)(plan->relative_width > 0.0 ? plan->most_iterations
                                                              : plan->iterations);
     const size_t of_batch = plan->estimate ? (size_t)few_iterations(plan->iterations)
@@ -220,6 +240,8 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         settle_runs(operation);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    if (own != MPI_COMM_WORLD)
+        enter(own); /* What the first messages of a communicator set up is not timed. */
     while (more) {
         /* The last batch may be shorter. */
         batch.count = smaller(of_batch, most - done);
@@ -229,7 +251,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                 break;
             run_windows(&windows, operation, batch.count, batch.began, batch.ended, batch.late);
         } else {
-            run_batch(operation, &batch, with_barrier);
+            run_batch(operation, &batch, enter, own);
         }
         const size_t late_before = taken->discarded;
         if (all_agree(clock_went_back(&batch))) {
@@ -269,6 +291,8 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
                                   : seconds_of_each(&batch);
     status = 0;
 out:
+    if (own != MPI_COMM_WORLD)
+        MPI_Comm_free(&own);
     if (has_windows)
         end_windows(&windows);
     free_batch(&batch);

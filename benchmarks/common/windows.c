@@ -71,16 +71,18 @@ void run_windows(windows *w, const operation *operation, size_t count, double *b
     double comparing = seconds_now();
     const clock_offset before = compare_clocks(&w->clocks);
     comparing = seconds_now() - comparing;
-    const clock_line ahead = line_onwards(&w->first, &before);
-    double start = time_of_rank_0(&ahead, seconds_now()) + w->length;
+    double unused = 0.0;
+    const clock_line on = line_onwards(&w->first, &before);
+    const clock_line ahead = line_to_rank_0(&w->clocks, &on, &unused);
+    double start = time_by_line(&ahead, seconds_now()) + w->length;
     MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     start += w->length;
     for (size_t i = 0; i < count; i++) {
         const double begin = start + (double)i * w->length;
         if (operation->before)
             operation->before(operation->context);
-        late[i] = time_of_rank_0(&ahead, seconds_now()) > begin;
-        while (time_of_rank_0(&ahead, seconds_now()) < begin)
+        late[i] = time_by_line(&ahead, seconds_now()) > begin;
+        while (time_by_line(&ahead, seconds_now()) < begin)
             ;
         began[i] = seconds_now();
         operation->run(operation->context);
@@ -88,16 +90,20 @@ void run_windows(windows *w, const operation *operation, size_t count, double *b
     }
     settle_runs(operation);
     w->left -= (double)count * w->length;
-    /* Again at the end: the clocks went on to drift, and now it is known how far. */
+    /* Again at the end: the clocks went on to drift, and now it is known how far. No clock is compared
+     * while another rank still needs it, since a line is not known beyond its comparisons. */
+    MPI_Barrier(MPI_COMM_WORLD);
     const double again = seconds_now();
     const clock_offset after = compare_clocks(&w->clocks);
     w->comparing = comparing + seconds_now() - again;
-    const clock_line between = line_through(&before, &after);
+    const clock_line through = line_through(&before, &after);
+    double error = error_between(&w->first, &before, &after);
+    const clock_line between = line_to_rank_0(&w->clocks, &through, &error);
     for (size_t i = 0; i < count; i++) {
-        began[i] = time_of_rank_0(&between, began[i]);
-        ended[i] = time_of_rank_0(&between, ended[i]);
+        began[i] = time_by_line(&between, began[i]);
+        ended[i] = time_by_line(&between, ended[i]);
     }
-    w->error = fmax(w->error, error_between(&w->first, &before, &after));
+    w->error = fmax(w->error, error);
 }
 
 int widen_windows(windows *w, size_t late, size_t count)

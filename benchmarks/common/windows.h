@@ -9,7 +9,7 @@
 typedef struct {
     double length; /* From one beginning to the next; all are in seconds. */
     double left;   /* What all windows together may still last. */
-    double error;  /* The largest of this rank's clock in any batch, as in error_between. */
+    double error;  /* The largest of this rank's line to rank 0's clock in any batch. */
     double comparing; /* What the last batch's comparing of clocks took. */
     clock_comparison clocks;
     clock_offset first; /* Before the warm-up: rates are known best over the longest time. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../common/leaving.h"
+#include "../common/standard.h"
 
 #define PROGRAM "pairs"
 enum { TAG_MESSAGE = 1, TAG_ANSWER };
@@ -120,8 +121,7 @@ static void run_persistent(transfer *t)
     MPI_Wait(&t->requests[1], MPI_STATUS_IGNORE);
 }
 
-/* Open MPI 5 has the calls, but says that it is of MPI 3.1. */
-#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#if HAS_MPI4
 static void open_partitioned(transfer *t)
 {
     const MPI_Count part = (MPI_Count)(t->bytes / (size_t)t->partitions);

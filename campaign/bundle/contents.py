@@ -45,6 +45,26 @@ class Bundle:
     manifest: Manifest
     members: dict[str, Member] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    definitions: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    with_images: bool = False
+
+    def describe(self, creator: str) -> None:
+        """Add, or renew, the files that say what the others are."""
+        about = {
+            "schema": SCHEMA,
+            "campaign": self.name,
+            "definitions": self.definitions,
+            "images": self.with_images,
+            "notes": self.notes,
+        }
+        self.members[ABOUT] = of_json(about)
+        self.members["README.md"] = Member(README.format(name=self.name).encode())
+        self.members["CITATION.cff"] = Member(crate.citation(self.manifest, creator).encode())
+        self.members[".zenodo.json"] = of_json(crate.zenodo(self.manifest, creator))
+        # Once it is there it is one of them.
+        self.members.pop(crate.CRATE, None)
+        sizes = {name: member.size for name, member in self.members.items()}
+        self.members[crate.CRATE] = of_json(crate.metadata(self.manifest, sizes, creator))
 
 
 def of_commit(root: Path, commit: str | None) -> dict[str, Member]:
@@ -172,17 +192,6 @@ def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, crea
     definitions = add_definitions(root, bundle)
     if with_images:
         add_images(root, bundle)
-    about = {
-        "schema": SCHEMA,
-        "campaign": bundle.name,
-        "definitions": definitions,
-        "images": with_images,
-        "notes": bundle.notes,
-    }
-    bundle.members[ABOUT] = of_json(about)
-    bundle.members["README.md"] = Member(README.format(name=bundle.name).encode())
-    bundle.members["CITATION.cff"] = Member(crate.citation(manifest, creator).encode())
-    bundle.members[".zenodo.json"] = of_json(crate.zenodo(manifest, creator))
-    sizes = {name: member.size for name, member in bundle.members.items()}
-    bundle.members["ro-crate-metadata.json"] = of_json(crate.metadata(manifest, sizes, creator))
+    bundle.definitions, bundle.with_images = definitions, with_images
+    bundle.describe(creator)
     return bundle

@@ -1,21 +1,42 @@
-"""What of a bundle nobody may mean to give away: secrets, and whose machine it was."""
+"""What of a bundle nobody may mean to give away: secrets, and whose machine it was.
+
+`scan` finds it, with what each is and where; `replaced` takes it out of one file, given by its name
+and bytes, wherever a bundle has that file.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import os
 import pwd
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import polars as pl
 
 from records import packs
 from records.archive import Member
+from records.nodes import of_kernel
 
-#: Nothing else looks like these, so no bundle is made that has one.
+PARQUET = ".parquet"
+PACKS = f"campaign/{packs.FOLDER}/"
+#: Nothing else looks like these.
 SECRETS = {
-    "a private key": rb"-----BEGIN [A-Z ]*PRIVATE KEY",
-    "an access token": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36}|glpat-[\w-]{20}|AKIA[0-9A-Z]{16}"
-    rb"|xox[abps]-[\w-]{20})",
+    "a private key": rb"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:[^-]{,20000}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?",
+    "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    "a token of GitLab": rb"\bgl(?:pat|rt|ptt|dt|oas|cbt|ft|soat|agent|imt)-[\w.-]{20,}",
+    "a token of Hugging Face": rb"\bhf_[A-Za-z0-9]{30,}",
+    "a token of PyPI": rb"\bpypi-AgE[A-Za-z0-9_-]{16,}",
+    "a token of Slack": rb"\bxox[abeoprs]-[\w-]{20,}",
+    "a key of AWS": rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    rb"|(?i:aws_secret_access_key|aws_session_token)[\"']?\s*[=:]\s*[\"']?[A-Za-z0-9/+=]{30,}",
+    "a JSON web token": rb"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
 }
 #: What may be meant.
 HINTS = {
@@ -23,9 +44,41 @@ HINTS = {
     rb"[\"']?\s*[=:]\s*[\"']?[^\s\"',;]{8,}",
     "an address with a password": rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",
     "a home folder": rb"/(?:home|users|Users)/[\w.-]+",
+    "an account": rb"(?<![\w-])(?:--account|--mail-user|--uid|--wckey)[= ][\w.@+-]+"
+    rb"|(?m:^#(?:SBATCH -[AU]|PBS -[AM]|BSUB -[PGu]) +[\w.@+-]+)",
+    "the name of a user": rb"\"user(?:_?name)?\": *\"(?!root\"|user\"|redacted-)[\w.-]+\"",
+    "an internal address": rb"(?<![\w.-])(?:10(?:\.[0-9]{1,3}){3}|192\.168(?:\.[0-9]{1,3}){2}"
+    rb"|172\.(?:1[6-9]|2[0-9]|3[01])(?:\.[0-9]{1,3}){2})(?![\w.-])"
+    rb"|(?i:\b(?:fe80|f[cd][0-9a-f]{2}):[0-9a-f:]*:[0-9a-f:]+)"
+    rb"|(?i:(?<![\w:.-])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:.-]))",
 }
+#: What a kernel was told, as JSON has it; what is not for all is looked for in it.
+KERNEL = re.compile(rb"\"kernel_command_line\": *(\"(?:[^\"\\]|\\.)*\")")
+#: What can be saved from a page (analysis.tables.csv), and the most of one that is looked at.
+DOWNLOAD = re.compile(rb"data:application/gzip;base64,([A-Za-z0-9+/=]+)")
+MOST_OF_A_LINK = 2**27
+KERNEL_LINE = "a kernel's whole command line"
 #: Names of users who are nobody in particular.
 NOBODY = ("root", "nobody", "daemon", "user")
+#: What is meant to be read is looked through for secrets alone, and images not at all: they hold no
+#: data of a campaign.
+IMAGES, DEFINITIONS = "images/", "definitions/"
+
+
+@dataclass
+class Finding:
+    """Something that was found: what it is, the texts of it, and where."""
+
+    what: str
+    is_secret: bool
+    texts: set[bytes] = field(default_factory=set)
+    places: list[str] = field(default_factory=list)
+
+    @property
+    def sentence(self) -> str:
+        """Return what it is and where, and how often."""
+        more = f" and in {len(self.places) - 1} more files" if self.places[1:] else ""
+        return f"{self.what} is in {self.places[0]}{more}"
 
 
 def people(folder: Path) -> dict[str, bytes]:
@@ -44,41 +97,148 @@ def people(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def texts_of(name: str, member: Member) -> Iterator[tuple[str, bytes]]:
-    """Yield what a file of a bundle holds, of a pack each file in it, by name."""
-    with member.open() as file:
-        if not name.startswith(f"campaign/{packs.FOLDER}/"):
-            yield name, file.read()
-            return
-        for inner, content in packs.texts_of(file):
-            yield f"{name}/{inner}".rstrip("/"), content
+def texts_of(name: str, content: bytes) -> bytes:
+    """Return what a file says, whatever holds it.
 
-
-def scan(members: Mapping[str, Member], folder: Path) -> tuple[list[str], list[str]]:
-    """Return sentences on secrets and on what may be private, each with where and how often.
-
-    `folder` is the campaign's, whose owner's name is looked for. Images are not looked into: they
-    hold no data of a campaign. Definitions, which are meant to be read, are for secrets alone.
+    Of a table in Parquet that is each text that a column has, one a line; of a page also what can
+    be saved from it.
     """
-    said: list[list[str]] = []
-    for kinds, passed_over in (
-        (SECRETS, ("images/",)),
-        ({**HINTS, **people(folder)}, ("images/", "definitions/")),
-    ):
-        where: dict[str, list[str]] = {}
-        for name, member in sorted(members.items()):
-            if name.startswith(passed_over):
+    if name.endswith(PARQUET):
+        columns = pl.scan_parquet(io.BytesIO(content)).select(pl.col(pl.String)).collect()
+        found = {text for column in columns for text in column.unique().to_list() if text}
+        return "\n".join(sorted(found)).encode()
+    return b"\n".join([content, *(unpacked(one[1]) for one in DOWNLOAD.finditer(content))])
+
+
+def files_of(members: Mapping[str, Member]) -> Iterator[tuple[str, bytes]]:
+    """Yield what the files of a bundle hold, by name, and of a pack each file that is in it.
+
+    Images are left out.
+    """
+    for name, member in sorted(members.items()):
+        if name.startswith(IMAGES):
+            continue
+        with member.open() as file:
+            if not name.startswith(PACKS):
+                yield name, file.read()
                 continue
-            for place, content in texts_of(name, member):
-                for kind, pattern in kinds.items():
-                    if found := re.search(pattern, content):
-                        line = content.count(b"\n", 0, found.start()) + 1
-                        where.setdefault(kind, []).append(f"{place}:{line}")
-        said.append(
-            [
-                f"{kind} is in {places[0]}"
-                + (f" and in {len(places) - 1} more files" if places[1:] else "")
-                for kind, places in where.items()
-            ]
-        )
-    return said[0], said[1]
+            for inner, content in packs.texts_of(file):
+                yield f"{name}/{inner}".rstrip("/"), content
+
+
+def unpacked(link: bytes) -> bytes:
+    """Return what a link has that a page can be saved from; nothing for what is damaged."""
+    try:
+        with gzip.open(io.BytesIO(base64.b64decode(link))) as file:
+            return file.read(MOST_OF_A_LINK)
+    except (OSError, EOFError, ValueError, zlib.error):
+        return b""
+
+
+def scan(
+    members: Mapping[str, Member], folder: Path, kept: re.Pattern[str] | None = None
+) -> list[Finding]:
+    """Return what was found, secrets first.
+
+    `folder` is the campaign's, whose owner's name is looked for; what `kept` matches whole is meant
+    to be there, unless it is a secret.
+    """
+    kinds = [(what, re.compile(one), True) for what, one in SECRETS.items()]
+    kinds += [(what, re.compile(one), False) for what, one in (people(folder) | HINTS).items()]
+    found = {what: Finding(what, secret) for what, _, secret in kinds}
+    found[KERNEL_LINE] = Finding(KERNEL_LINE, False)
+    for name, held in files_of(members):
+        content = texts_of(name, held)
+        for what, text, place in matches(content, kinds, not name.startswith(DEFINITIONS)):
+            if kept and not found[what].is_secret and kept.fullmatch(text.decode(errors="replace")):
+                continue
+            if text not in found[what].texts or not found[what].places[-1].startswith(f"{name}:"):
+                found[what].texts.add(text)
+                line = content.count(b"\n", 0, place) + 1
+                if not any(one.startswith(f"{name}:") for one in found[what].places[-1:]):
+                    found[what].places.append(f"{name}:{line}")
+    return [one for one in found.values() if one.places]
+
+
+def matches(
+    content: bytes, kinds: Iterable[tuple[str, re.Pattern[bytes], bool]], whole: bool
+) -> Iterator[tuple[str, bytes, int]]:
+    """Yield each thing in a text with what it is and its place; secrets alone if not `whole`."""
+    for what, pattern, secret in kinds:
+        if secret or whole:
+            for one in pattern.finditer(content):
+                yield what, one[0], one.start()
+    for one in KERNEL.finditer(content) if whole else ():
+        if for_all(one[1]) != one[1]:
+            yield KERNEL_LINE, one[1], one.start(1)
+
+
+def for_all(told: bytes) -> bytes:
+    """Return a kernel's command line, a text of JSON, with what of it is for all."""
+    return b'"' + (of_kernel(told[1:-1].decode(errors="replace")) or "").encode() + b'"'
+
+
+def stand_ins(found: Iterable[Finding]) -> dict[bytes, bytes]:
+    """Return what stands for each text that was found: the same for the same text.
+
+    A path stays a path, a value of JSON one, and a kernel's command line what of it is for all.
+    """
+    given: dict[bytes, bytes] = {}
+    for one in found:
+        word = next((known for known in ("user", "home") if known in one.what), "")
+        word = word or re.sub(r"\W+", "-", one.what.removeprefix("a").removeprefix("n").strip())
+        for text in sorted(one.texts - given.keys()):
+            if one.what == KERNEL_LINE:
+                given[text] = for_all(text)
+                continue
+            stands = f"redacted-{word}-{len(given) + 1}".encode()
+            if text.startswith(b"/"):
+                stands = b"/" + stands
+            elif text.startswith(b'"'):
+                stands = text[: text.index(b":") + 1] + b' "' + stands + b'"'
+            given[text] = stands
+    return given
+
+
+def alone(text: bytes) -> bytes:
+    """Return a pattern for a text that is no part of a longer word."""
+    before = rb"(?<!\w)" if text[:1].isalnum() else b""
+    return before + re.escape(text) + (rb"(?!\w)" if text[-1:].isalnum() else b"")
+
+
+def replaced(name: str, content: bytes, given: Mapping[bytes, bytes]) -> bytes:
+    """Return a file, by its name and bytes, with other texts in the place of those of `given`.
+
+    The longest goes first; of a table in Parquet the texts of its columns are looked through.
+    """
+    if not given:
+        return content
+    # What was found as a word of its own is replaced where it is one.
+    longest = sorted(given, key=len, reverse=True)
+    pattern = re.compile(b"|".join(map(alone, longest)))
+
+    def of(text: bytes) -> bytes:
+        return pattern.sub(lambda one: given[one[0]], text)
+
+    if not name.endswith(PARQUET):
+        return DOWNLOAD.sub(lambda link: saved(of, link), of(content))
+    table = pl.read_parquet(io.BytesIO(content))
+    texts = [column for column in table.columns if table.schema[column] == pl.String]
+    changed = table.with_columns(
+        pl.col(column).map_elements(lambda text: of(text.encode()).decode(), return_dtype=pl.String)
+        for column in texts
+    )
+    if changed.equals(table):
+        return content
+    out = io.BytesIO()
+    changed.write_parquet(out)
+    return out.getvalue()
+
+
+def saved(of: Callable[[bytes], bytes], link: re.Match[bytes]) -> bytes:
+    """Return a page's link with other texts in what can be saved from it."""
+    was = unpacked(link[1])
+    if of(was) == was:
+        return link[0]
+    packed = base64.b64encode(gzip.compress(of(was), 9, mtime=0))
+    return b"data:application/gzip;base64," + packed

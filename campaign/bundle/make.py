@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 from campaign.bundle import leaks
 from campaign.bundle.contents import gather
 from campaign.bundle.crate import DEVELOPERS
+from campaign.bundle.redaction import in_folders, redacted
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
 from records.acting_user import act_for, become, owner_of
@@ -24,9 +27,12 @@ from records.archive import (
 )
 from records.base import CampaignError
 from records.campaign import find_campaign
+from records.causes import one_line
 from records.manifest import read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+#: So many of the texts that were found are shown, each once.
+SHOWN = 5
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -47,8 +53,24 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         default=MOST_BYTES,
         help="largest size of the bundle unpacked, as whoever repeats it gives it (%(default)s)",
     )
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="replace what nobody may mean to give away, and list old and new digests",
+    )
+    parser.add_argument(
+        "--keep", metavar="PATTERN", help="what may be found in it: an expression for whole texts"
+    )
     parser.add_argument("--dry-run", action="store_true", help="list what it would hold")
     return parser.parse_args(words)
+
+
+def pattern_of(keep: str | None) -> re.Pattern[str] | None:
+    """Return what may be found in a bundle; raises BundleError for what is no pattern."""
+    try:
+        return re.compile(keep) if keep else None
+    except re.error as error:
+        raise BundleError(f"KEEP={shlex.quote(keep or '')} is no pattern: {error}") from None
 
 
 def make(options: argparse.Namespace) -> int:
@@ -65,15 +87,24 @@ def make(options: argparse.Namespace) -> int:
     out = Path(options.out) if options.out else ROOT / ".wyeast" / "bundles" / name
     if out.is_dir():
         out = out / name
-    secrets, hints = leaks.scan(bundle.members, folder)
     for sentence in bundle.notes:
         print(f"note: {sentence}", file=sys.stderr)
-    for sentence in hints:
-        print(f"private? {sentence}; a reader of the bundle will see it", file=sys.stderr)
-    if secrets:
+    found = leaks.scan(bundle.members, folder, pattern_of(options.keep))
+    for one in found:
+        shown = b", ".join(sorted(one.texts)[:SHOWN]).decode(errors="replace")
+        kind = "secret:" if one.is_secret else "private?"
+        words = "" if one.is_secret else f" ({one_line(shown, 200)})"
+        print(f"{kind} {one.sentence}{words}", file=sys.stderr)
+    if found and not options.redact:
         raise BundleError(
-            f"{'; '.join(secrets)}: a bundle must not contain secrets; remove them first"
+            "a reader of the bundle would see the above; REDACT=1 replaces it, and "
+            "KEEP='<pattern>' says which of it may be seen, though no secret"
         )
+    if found:
+        bundle.members = redacted(in_folders(bundle.members, folder), found)
+        bundle.describe(options.creator)
+        if left := leaks.scan(bundle.members, folder, pattern_of(options.keep)):
+            raise BundleError(f"it could not be replaced: {left[0].sentence}")
     if options.dry_run:
         for member in sorted(bundle.members):
             print(f"{bundle.members[member].size:>12} {member}")

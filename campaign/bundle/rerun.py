@@ -11,25 +11,33 @@ import subprocess
 import sys
 from pathlib import Path
 
-from campaign import request
+from campaign.bundle.redaction import LIST, refuse_another_list
+from campaign.patterns import refuse_pattern
 from campaign.provenance import sha256_of
-from containers import images, origin, table
+from containers import images, origin, table, trust
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
+from containers.programs import ProvisionError
+from containers.registry_connection import RegistryError
+from containers.sharing.registry import check_name
 from records import base, files
 from records.acting_user import act_for, rights_of_owner
 from records.archive import MOST_BYTES, BundleError, unpack
 from records.base import CampaignError
 from records.campaign import IMPORTED, is_imported
+from records.causes import harmless
 from records.locks import scratch
 from records.manifest import PLAIN, Manifest, read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
-#: What was measured; the rest of a campaign's folder is made from it again.
+#: What was measured; the rest of a campaign's folder is made from it again, and never brought in:
+#: a sender's report is a page with whatever script the sender put there.
 MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
-    "campaign/nodes/", "campaign/reframe/",
+    "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
+#: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
+MOST_ROUNDS = 100
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -48,6 +56,14 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--keep-images", action="store_true",
         help="measure with the images here where they differ from the bundle's",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-unsigned", action="store_true",
+        help="run the bundle's images although no key of containers/trust has signed them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--most-rounds", type=int, default=MOST_ROUNDS,
+        help="most rounds of a campaign that is repeated (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--again", action="store_true", help="measure again even if it was repeated already"
@@ -189,7 +205,10 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
         return f"would put the campaign into runs/{target.name}"
     with scratch(target.parent, f".{target.name}.") as folder:
         aside = folder / target.name
-        shutil.copytree(unpacked / "campaign", aside)
+        for name in measured_sums(sums):
+            copy = aside / name.removeprefix("campaign/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(unpacked / name, copy)
         digest = hashlib.sha256(json.dumps(measured_sums(sums), sort_keys=True).encode())
         mark = {
             "schema": "wyeast-imported-1",
@@ -242,7 +261,13 @@ def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
 
 
 def compare(before: Path, after: Path) -> int:
-    """Print how two campaigns compare and why they may differ; return the exit code."""
+    """Make the tables and the report of the one that was brought in; compare, and say why.
+
+    Return the exit code of the comparison.
+    """
+    for command in ("ingest", "report"):
+        if not (before / "report.html").exists():
+            subprocess.run([sys.executable, "-m", "analysis", command, str(before)], cwd=ROOT)
     words = [sys.executable, "-m", "analysis", "compare", str(before), str(after), "--why"]
     return subprocess.run(words, cwd=ROOT, check=False).returncode
 
@@ -268,9 +293,17 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         manifest = read_manifest(unpacked / "campaign")
         if manifest.campaign != name or not PLAIN.fullmatch(name):
             raise BundleError(f"{bundle} holds {manifest.campaign!r} in a folder {name!r}")
+        if said := refuse_another_list(unpacked / "campaign", sums):
+            print(said)
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         # It can be read now; it is refused before images are built for it.
-        request.refuse_to_repeat(manifest)
+        # It may be anybody's, and would be matched while the machine is held.
+        refuse_pattern(manifest.checks)
+        if manifest.rounds > options.most_rounds:
+            raise BundleError(
+                f"{name} has {manifest.rounds} rounds, and {options.most_rounds} at most are "
+                "repeated; MOST_ROUNDS= raises that"
+            )
         for sentence in definition_differences(manifest):
             print(f"differs: {sentence}")
         prepare_images(options, unpacked, sums, manifest)
@@ -281,6 +314,29 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
     sys.stdout.flush()
     again, code = repeat(options, name)
     return compare(ROOT / "runs" / name, again) or code
+
+
+def say_what_it_is(file: Path, implementation: str, digest: str, allow_unsigned: bool) -> None:
+    """Print whose image of a bundle it is and what it may do, before anything of it runs.
+
+    Raises BundleError where no key that counts has signed it and nobody has allowed that.
+    """
+    check_name(implementation)
+    signers, why = [], ""
+    try:
+        signers = sorted(map(str, trust.signers(ROOT, file)))
+    except (trust.TrustError, ProvisionError) as error:
+        why = harmless(str(error)).removeprefix(f"{file} ")
+    print(
+        f"image {implementation}, sha256 {digest}: "
+        + (f"signed by {', '.join(signers)}" if signers else "not signed by a key that counts here")
+        + "; its programs would run as you, in containers without your home and with the network"
+    )
+    if not signers and not allow_unsigned:
+        raise BundleError(
+            f"the image {implementation} of the bundle {why}; if you know who made it, "
+            "ALLOW_UNSIGNED=1 runs it all the same"
+        )
 
 
 def prepare_images(
@@ -296,6 +352,8 @@ def prepare_images(
     for implementation, here in image_differences(manifest).items():
         digest = digests[implementation]
         if here is None and f"images/{implementation}.sif" in sums:
+            file = unpacked / "images" / f"{implementation}.sif"
+            say_what_it_is(file, implementation, digest, options.allow_unsigned)
             if not options.dry_run:
                 put_image(unpacked, sums, implementation, digest, Path(options.bundle))
             would = "would be" if options.dry_run else "is"
@@ -326,7 +384,10 @@ def main(words: list[str] | None = None) -> int:
     options = arguments(words)
     act_for(ROOT)
     files.only_owner_writes()
-    errors = (BundleError, CampaignError, base.CampaignError, images.ImageError, BuildError)
+    errors = (
+        BundleError, CampaignError, base.CampaignError, images.ImageError, BuildError,
+        RegistryError,
+    )  # fmt: skip
     return exit_code("rerun", lambda: rerun(options), errors, "the same command continues")
 
 

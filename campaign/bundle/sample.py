@@ -22,8 +22,9 @@ from typing import Any
 
 from campaign.bundle import leaks
 from campaign.bundle.contents import of_campaign
+from campaign.bundle.redaction import in_folders
 from containers.ending import exit_code
-from records import archive, packs
+from records import archive
 from records.acting_user import act_for, become, owner_of
 from records.archive import BundleError, Member, read_sums, sums_of
 from records.base import CampaignError
@@ -34,13 +35,14 @@ from records.kept import FOLDERS, kept_launches
 from records.launch import RECORD, LaunchRecord, record_in, record_of
 from records.manifest import FILE, Manifest, read_manifest
 from records.nodes import FOLDER as NODES
+from records.nodes import of_kernel
 from records.sample import ARCHIVE, NAME
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: Some of each section of the report.
 CELLS = "|".join(f"{name} {cells}" for name, one in experiments().items() for cells in one.sample)
 REPLACED = (
-    "paths and host names replaced, and the kernel's arguments for init left out; "
+    "paths and host names replaced, and what else the kernel was told left out; "
     "all that was measured is as it was"
 )
 #: Where the first part of a path says nothing of a machine: the kernel's, a distribution's, an
@@ -68,22 +70,6 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--dry-run", action="store_true", help="list what it would contain")
     return parser.parse_args(words)
-
-
-def in_folders(source: Path) -> dict[str, Member]:
-    """Return the files of a campaign by name, those of its launches in a folder for each.
-
-    Raises BundleError, RecordError and OSError for what cannot be read.
-    """
-    members = {
-        name: member for name, member in of_campaign(source).items()
-        if not name.startswith(f"campaign/{packs.FOLDER}/")
-    }  # fmt: skip
-    for launch in kept_launches(source):
-        for file in launch.names():
-            name = f"campaign/{FOLDERS}/{launch.name}/{file}"
-            members.setdefault(name, Member(launch.read(file)))
-    return members
 
 
 def chosen(members: Mapping[str, Member], pattern: str) -> tuple[dict[str, str], int, int]:
@@ -191,18 +177,9 @@ def with_digests(texts: dict[str, str]) -> None:
             texts[name] = json.dumps(facts, indent=1) + "\n"
 
 
-def for_the_kernel(command_line: str | None) -> str | None:
-    """Return the kernel's command line without what is for the first process."""
-    if command_line is None:
-        return None
-    words = command_line.partition(" -- ")[0].split()
-    return " ".join(word for word in words if not re.match(r"(rd)?init=", word))
-
-
-def without_init(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a machine without what its kernel was told for the first process."""
-    told = for_the_kernel(machine.get("kernel_command_line"))
-    return {**machine, "kernel_command_line": told}
+def of_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a machine, of an older version too, as one of today has them."""
+    return {**machine, "kernel_command_line": of_kernel(machine.get("kernel_command_line"))}
 
 
 def foreign_paths(texts: Mapping[str, str]) -> list[str]:
@@ -221,7 +198,7 @@ def gather(source: Path, cells: str) -> dict[str, str]:
     manifest = read_manifest(source)
     if manifest.sample is not None:
         raise CampaignError(f"{source} is itself a sample; name the campaign it was taken from")
-    texts, kept, all_of_them = chosen(in_folders(source), cells)
+    texts, kept, all_of_them = chosen(in_folders(of_campaign(source), source), cells)
     hosts = hosts_of(manifest, texts)
     refuse_what_was_changed(source, texts)
     # Of a site's data also patterns of its hosts.
@@ -229,18 +206,18 @@ def gather(source: Path, cells: str) -> dict[str, str]:
     manifest = manifest.changed(
         **({} if site is None else {"site_data": {**site, "hostnames": [".*"]}}),
         sample=f"{kept} of {all_of_them} launches; {REPLACED}",
-        machine=without_init(manifest.machine),
+        machine=of_machine(manifest.machine),
     )
     texts[FILE] = json.dumps(manifest.writable().facts, indent=1) + "\n"
     for name in [name for name in texts if name.startswith(f"{NODES}/")]:
-        texts[name] = json.dumps(without_init(json_of(texts[name])), indent=1) + "\n"
+        texts[name] = json.dumps(of_machine(json_of(texts[name])), indent=1) + "\n"
     mark = {"schema": "wyeast-imported-1", "sample_of": manifest.campaign}
     texts[IMPORTED] = json.dumps(mark, indent=1) + "\n"
     without_names(texts, places(source), hosts)
     with_digests(texts)
     members = {name: Member(text.encode(errors="surrogateescape")) for name, text in texts.items()}
-    secrets, hints = leaks.scan(members, source)
-    if said := secrets + hints + foreign_paths(texts):
+    found = [one.sentence for one in leaks.scan(members, source)]
+    if said := found + foreign_paths(texts):
         raise CampaignError(f"{'; '.join(said)}: not fit for version control; leave its cell out")
     return texts
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from records.communication import Communication
+from records.communication import COMPUTING, Communication
 
 BITS = 2**64 - 1
 
@@ -135,7 +135,8 @@ def of_collective(result: Communication, hosts: Sequence[str]) -> Bytes:
     """Return the bytes of a collective operation: what its nodes do not have and need.
 
     Of a reduction a node needs one vector, to which others' have come together on their way. Of
-    what has a root nothing is certain: the root can be through before another rank begins.
+    what has a root nothing is certain: the root can be through before another rank begins. Nothing
+    is told of unequal blocks and scans.
     """
     groups, size = groups_in(result.group, len(hosts)), result.message_bytes
     if result.operation == "alltoall":
@@ -153,7 +154,9 @@ def of_collective(result: Communication, hosts: Sequence[str]) -> Bytes:
         if result.operation in ("gather", "scatter"):
             # Into the root's node, or out of it.
             through[root] += size * (len(group) - own[root])
-        elif result.operation.startswith("reduce-"):
+        elif result.operation == "reduce-scatter-block-sum":
+            through.update({host: size * count for host, count in own.items()})
+        elif result.operation.startswith("reduce-") and result.operation != "reduce-scatter-sum":
             through[root] += size
         elif result.operation == "bcast":
             through.update({host: size for host in own if host != root})
@@ -198,6 +201,8 @@ def bytes_over_links(
         return Bytes(spanned=result.moved_bytes / len(hosts) if alone else 0)
     if result.message_bytes == 0 or result.operation in ("barrier", "cartesian", "echo"):
         return Bytes()
+    if result.method == COMPUTING:
+        return Bytes()
     return of_collective(result, hosts)
 
 
@@ -219,7 +224,7 @@ def least_seconds(
         most = max(needed.certain, needed.spanned)
         return max(0.0, most / link_bytes_per_s - 2 * result.clock_error_s)
     certain = needed.certain / link_bytes_per_s
-    if oversubscribed or result.synchronisation != "barrier":
+    if oversubscribed or result.synchronisation not in ("barrier", "dissemination"):
         return certain
     return max(certain, needed.spanned / link_bytes_per_s - MOST_SKEW_S)
 

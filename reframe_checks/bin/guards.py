@@ -31,10 +31,10 @@ from __future__ import annotations
 import logging
 import os
 import random
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -47,6 +47,8 @@ import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter
+from reframe.core.schedulers import slurm
+from reframe.core.schedulers.local import LocalJobScheduler
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli
@@ -54,8 +56,10 @@ from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
 from records.acting_user import act_for, become, owner_of
+from records.causes import one_line
 from reframe_checks.bin import session
-from reframe_checks.bin.waiting import Waiting
+from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin.waiting import NoAnswer, WaitedTooLong, Waiting, ask
 from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,8 +70,8 @@ NOTHING_SELECTED = (
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
 
 
-#: How long squeue may take, in seconds; it is asked again at the next poll.
-SQUEUE_PATIENCE_S = 60.0
+#: How long a command of Slurm's may take, in seconds; it is asked again at the next poll.
+SLURM_PATIENCE_S = 60.0
 #: What checks have said that left themselves out when they were loaded.
 LEFT_OUT: set[str] = set()
 #: What files of references have, by their paths.
@@ -169,52 +173,81 @@ class CountingRunner(Runner):  # type: ignore[misc]
 def state_in_queue(jobid: str) -> str | None:
     """Return a job's state in Slurm's queue, or None where it is no longer there.
 
-    Raises ConnectionError where Slurm does not answer.
+    Raises NoAnswer where Slurm does not say.
     """
     command = ["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SQUEUE_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        raise ConnectionError(f"squeue did not answer within {SQUEUE_PATIENCE_S:g} s") from None
-    if done.returncode and "Invalid job id" not in done.stderr:
-        raise ConnectionError(done.stderr.strip())
-    return done.stdout.strip() or None
+        return ask(command, SLURM_PATIENCE_S).strip() or None
+    except NoAnswer as error:
+        if "Invalid job id" in str(error):
+            return None
+        raise
 
 
 def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
     """Poll jobs as ReFrame does, and let none complete without Slurm's word for it."""
     before = {job: job.state for job in jobs if job is not None}
-    unguarded_poll(scheduler, *jobs)
+    poll_and_speak(scheduler, *jobs, poll=unguarded_poll)
     for job, state in before.items():
         if job.state != "COMPLETED" or state == "COMPLETED":
             continue
         try:
             found = state_in_queue(job.jobid)
-        except ConnectionError:
+        except NoAnswer as error:
             found = state or "PENDING"
+            waiting.look(job, str(error))
         if found:
             job._state = found
-    speak_of(*jobs)
 
 
 unguarded_poll = SqueueJobScheduler.poll
 
 
-def poll_and_speak(scheduler: Any, *jobs: Any) -> None:
-    """Poll jobs as ReFrame does by Slurm's accounting, and say what they wait for."""
-    silent_poll(scheduler, *jobs)
-    speak_of(*jobs)
+def poll_and_speak(scheduler: Any, *jobs: Any, poll: Callable[..., None] | None = None) -> None:
+    """Poll jobs as ReFrame does by Slurm's accounting, and say what they wait for.
+
+    What does not answer leaves a job as it was: nobody would watch one that is given up for it.
+    """
+    unanswered = None
+    try:
+        (poll or silent_poll)(scheduler, *jobs)
+    except errors.SpawnedProcessError as error:
+        unanswered = one_line(str(error))
+    for job in jobs:
+        if job is not None and (unanswered or job.state != "COMPLETED"):
+            waiting.look(job, unanswered)
 
 
 silent_poll = SlurmJobScheduler.poll
 waiting = Waiting()
 
 
-def speak_of(*jobs: Any) -> None:
-    """Say what jobs wait for."""
-    for job in jobs:
-        if job is not None:
-            waiting.look(job)
+def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
+    """Cancel jobs as ReFrame does, and have each end as one that was never run."""
+    waiting_jobs = [job for job in jobs if not job.is_cancelling]
+    silent_cancel(scheduler, waiting_jobs)
+    for job in waiting_jobs:
+        if job.is_cancelling:
+            job._exception = WaitedTooLong(
+                "it has waited in the queue for longer than the site allows (longest_wait_s: "
+                f"{job.max_pending_time:g}) and was cancelled", job.jobid,
+            )  # fmt: skip
+
+
+silent_cancel = SlurmJobScheduler._cancel_if_pending_too_long
+
+
+class Answered:
+    """Stands in for ReFrame's `osext` where it asks Slurm: no command is waited for without end."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(osext, name)
+
+    @staticmethod
+    def run_command(command: Any, *words: Any, timeout: float | None = None, **more: Any) -> Any:
+        """Run a command as ReFrame does, for a minute at most where it names no time."""
+        return osext.run_command(command, *words, timeout=timeout or SLURM_PATIENCE_S, **more)
 
 
 class SeededOrder:
@@ -310,8 +343,12 @@ def main() -> None:
     cli.RegressionCheckLoader = StrictLoader
     cli.Runner = CountingRunner
     reframe.core.schedulers.local.osext = WholePath
-    SqueueJobScheduler.poll = poll_until_answered
-    SlurmJobScheduler.poll = poll_and_speak
+    SqueueJobScheduler.poll = bounded(poll_until_answered)
+    SlurmJobScheduler.poll = bounded(poll_and_speak)
+    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
+    SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
+    slurm.osext = Answered()
+    slurm._run_strict = partial(slurm.osext.run_command, check=True)
     # A round of a session has the folders that it has in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders

@@ -21,15 +21,22 @@ from reframe.frontend.executors import TaskEventListener
 from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept, RecordError
-from records.causes import one_line
+from records.budget import experiment_of
+from records.causes import of_command, one_line
+from records.experiments import experiments
+from records.fold import State
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.kept import has_launches
-from records.processes import named
+from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
-from reframe_checks.bin.telling import OVER, TOLD
+from reframe_checks.bin.bounds import cut
+from reframe_checks.bin.telling import LEFT, ONCE, OVER, TOLD, is_over
+from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
 
+#: Of a job that was cancelled in the queue: it has run nothing that could have failed.
+NEVER_RAN = (WaitedTooLong, errors.JobBlockedError)
 #: Of a submission after which nobody knows whether the scheduler has the job.
 UNANSWERED = (errors.SpawnedProcessError, errors.JobSchedulerError)
 
@@ -41,6 +48,14 @@ def is_of_the_disk(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return False
+
+
+def never_ran(error: BaseException | None) -> bool:
+    """Return whether a job was cancelled in the queue: nothing of it can have failed."""
+    # The second are ReFrame's words of jobs of PBS.
+    return isinstance(error, NEVER_RAN) or (
+        isinstance(error, errors.JobError) and "maximum pending time exceeded" in str(error)
+    )
 
 
 class Told(TaskEventListener):  # type: ignore[misc]
@@ -69,6 +84,11 @@ class Told(TaskEventListener):  # type: ignore[misc]
         one = self.schedule.state.launches.get(name or "")
         return name if one and one.is_open else None
 
+    def on_task_setup(self, task: Any) -> None:
+        """End the session before a launch that somebody else is to begin."""
+        if self.name_of(task) and is_over():
+            raise errors.FailureLimitError("the time in which launches are begun is over")
+
     def on_task_run(self, task: Any) -> None:
         """Say what the scheduler calls the launch."""
         name = self.name_of(task)
@@ -76,6 +96,22 @@ class Told(TaskEventListener):  # type: ignore[misc]
             job = task.check.job
             is_here = job.scheduler.is_local
             self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
+
+    def on_task_exit(self, task: Any) -> None:
+        """End what the job has left here: nothing of it runs beside the next launch."""
+        recording.left_running = 0
+        job = task.check.job
+        if job is None or not job.scheduler.is_local:
+            return
+        if left := end_what_is_left(
+            Path(os.environ.get(MARK) or self.schedule.campaign), job.jobid
+        ):
+            recording.left_running = len(left)
+            names = ", ".join(dict.fromkeys(map(one_line, left)))
+            print(
+                f"{LEFT}{task.check.display_name} has left {len(left)} process(es) running, which "
+                f"were ended: {names}", flush=True,
+            )  # fmt: skip
 
     def on_task_failure(self, task: Any) -> None:
         """Say what failed, and end the session where every launch fails of one cause."""
@@ -87,10 +123,14 @@ class Told(TaskEventListener):  # type: ignore[misc]
         """Say that a launch failed before it was judged, or that an attempt was lost."""
         if not is_of_the_disk(task.exc_info[1]):
             self.keep_judged(task)
-        reason = (errors.what(*task.exc_info) or "the launch was lost").splitlines()[0]
+        if task.failed_stage in ("run_complete", "run_wait"):
+            # It was ended, and has not ended.
+            self.on_task_exit(task)
+        reason = errors.what(*task.exc_info) or "the launch was lost"
+        reason = of_command(reason, getattr(task.exc_info[1], "stderr", None) or "")
         said = one_line(f"{task.failed_stage}: {reason}")
         self.is_unproven(task, said)
-        is_lost = is_of_the_disk(task.exc_info[1])
+        is_lost = is_of_the_disk(task.exc_info[1]) or never_ran(task.exc_info[1])
         name = self.name_of(task)
         if not name:
             if is_lost and task.check.is_fixture():
@@ -143,6 +183,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
             asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
             exit_code=None, outcome="failed", sentence=sentence,
         )  # fmt: skip
+        for stream in ("stdout", "stderr"):
+            cut(check.output_path(stream))
         kept = {
             "stdout": check.output_path("stdout"), "stderr": check.output_path("stderr"),
             "job.sh": stage / "rfm_job.sh",
@@ -186,7 +228,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
     def nothing(self, task: Any) -> None:
         """Leave alone what says nothing of a launch."""
 
-    on_task_setup = on_task_compile = on_task_exit = on_task_compile_exit = nothing
+    on_task_compile = on_task_compile_exit = nothing
     on_task_xfailure = on_task_xsuccess = on_task_abort = nothing
 
 
@@ -237,7 +279,8 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
     """Return test cases in blocks: each cell with all its implementations, one after the other.
 
     Blocks, and implementations in each, are in an order that is drawn by seed, round and cell. What
-    others wait for stands before them, in its own blocks.
+    others wait for stands before them, in its own blocks. In the first round the more important
+    blocks come first, since a budget may not have room for all.
     """
     blocks: dict[str, list[Any]] = {}
     for case in sorted(cases, key=lambda case: (case.check.display_name, str(case.partition))):
@@ -246,6 +289,8 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
         blocks.setdefault(cell, []).append(case)
     order = sorted(blocks)
     random.Random(f"{seed} {number}").shuffle(order)
+    if number == 1:
+        order.sort(key=importance)
     for cell, block in blocks.items():
         random.Random(f"{seed} {number} {cell}").shuffle(block)
     ordered = [case for cell in order for case in blocks[cell]]
@@ -258,6 +303,33 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
         key=lambda case: len(with_what_they_wait_for(ordered, [case])),
     )
     return first + [case for case in ordered if case not in awaited]
+
+
+def importance(cell: str) -> int:
+    """Return the place of a cell where a budget has no room for all; fixtures have the first."""
+    entry = experiments().get(experiment_of(cell))
+    return entry.importance if entry else 0
+
+
+def measured_once(
+    of_launches: dict[Any, PlannedLaunch], state: State, number: int, images: list[str]
+) -> set[Any]:
+    """Return the test cases of a round that are left out, since a campaign needs them but once.
+
+    They are of experiments that compare nothing: only the first round has them, of each image or of
+    the first one alone. What was planned stays planned.
+    """
+    first: dict[str, str] = {}
+    for one in sorted(of_launches.values(), key=lambda one: images.index(one.implementation)):
+        first.setdefault(one.cell, one.implementation)
+    found = set()
+    for case, one in of_launches.items():
+        entry = experiments().get(experiment_of(one.cell))
+        once = entry.once if entry else None
+        is_needed = number == 1 and (once == "image" or first[one.cell] == one.implementation)
+        if once and not is_needed and one.launch not in state.launches:
+            found.add(case)
+    return found
 
 
 class Rounds:
@@ -318,6 +390,11 @@ class Rounds:
         cells = schedule.state.cells_of(number)
         if cells is not None:
             of_launches = {case: one for case, one in of_launches.items() if one.cell in cells}
+        if os.environ.get(ONCE):
+            names = os.environ["WYEAST_IMAGES"].split(",")
+            repeated = measured_once(of_launches, schedule.state, number, names)
+            of_launches = {case: one for case, one in of_launches.items() if case not in repeated}
+            cases = [case for case in cases if case not in repeated]
         schedule.plan(number, list(of_launches.values()))
         left = {one.name for one in schedule.state.open(number)}
         wanted = [

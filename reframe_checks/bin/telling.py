@@ -1,6 +1,21 @@
 """How a campaign tells a session of ReFrame what it measures next, and is told what is over."""
 
+import os
+import time
+
 #: The variable that names the descriptor from which the rounds after the first are read, by line.
 TOLD = "WYEAST_NEXT_ROUNDS"
 #: The line that is printed when a round is over and the next is waited for.
 OVER = "round {} is over"
+#: How lines begin that are of the campaign's progress, too: what a job waits for, what one left.
+WAITS, LEFT = "[ WAIT     ] ", "[ LEFT     ] "
+#: The variable by which a campaign of all checks has what is compared with nothing measured once.
+ONCE = "WYEAST_ONCE"
+#: The variable that says until when launches are begun, by this machine's monotonic clock in
+#: seconds: a campaign that is driven by jobs goes on in the next one.
+UNTIL = "WYEAST_BEGIN_UNTIL"
+
+
+def is_over() -> bool:
+    """Return whether no launch is to be begun any more by who measures here."""
+    return time.monotonic() >= float(os.environ.get(UNTIL, "inf"))

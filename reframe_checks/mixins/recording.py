@@ -1,5 +1,6 @@
 """Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
 
+import math
 import os
 import re
 import shlex
@@ -13,12 +14,15 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
+from records import disturbance, instants, launch, nodes
 from records import files as folder
-from records import instants, launch, nodes
 from records.base import NotKept, RecordError
-from records.causes import of_signal, one_line
+from records.budget import BEYOND, is_beyond
+from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
 from records.launch import AskedLaunch
+from records.program_output import disturbances_in
 from records.schedule import Schedule
+from reframe_checks.bin.waiting import NoAnswer, ask
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -27,7 +31,11 @@ STARTED = "launch_started"
 SCHEDULES: list[Schedule] = []
 #: The round that is measured, which a session of several rounds sets anew.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
+#: How many processes the last job has left running here, which were ended.
+left_running = 0
 ENDED = "launch_ended"
+#: What a job's script saw of the node's processes and links before and after, and its own stops.
+BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
@@ -55,14 +63,6 @@ def complaint_in(path: Path, *programs: str) -> str:
     return one_line((own or others or lines or [""])[-1])
 
 
-def end_by_scheduler(path: Path) -> str | None:
-    """Return why Slurm says in a job's standard error that it ended the job, if it did."""
-    if not path.is_file():
-        return None
-    reasons = re.findall(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", path.read_text(errors="replace"))
-    return reasons[-1].lower() if reasons else None
-
-
 class RecordedCheck(rfm.RegressionTestPlugin):
     """A check whose launch is judged by `examine` and kept in the campaign.
 
@@ -75,15 +75,34 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     is_sound = False
 
     @run_before("run")
+    def wait_as_long_as_the_site_says(self) -> None:
+        """Have a job that waits too long in the queue cancelled, where the site says how long."""
+        if longest_s := self.current_partition.extras["site"].get("longest_wait_s"):
+            self.max_pending_time = f"{math.ceil(longest_s)}s"
+
+    @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        # Before the launch's time begins.
-        self.prerun_cmds += [f"{nodes.COMMAND} >{NODE}", f"{instants.COMMAND} >{STARTED}"]
+        # Before the launch's time begins, and after it ended.
+        self.prerun_cmds += [
+            f"{nodes.COMMAND} >{NODE}",
+            f"trap 'echo >>{STOPS}' CONT",
+            f"{disturbance.COMMAND} >{BEFORE}",
+            f"{instants.COMMAND} >{STARTED}",
+        ]
         self.postrun_cmds += [
             "launch_exit_code=$?",
             f"{instants.COMMAND} >{ENDED}",
+            f"{disturbance.COMMAND} >{AFTER}",
             "exit $launch_exit_code",
         ]
+
+    @run_after("setup")
+    def leave_out_what_the_budget_has_no_room_for(self) -> None:
+        """Measure of a first round what is most important, as long as the budget has room."""
+        name = self.launch_name()
+        for schedule in self.schedules():
+            self.skip_if(is_beyond(schedule.state, schedule.journal.entries, name), BEYOND)
 
     @run_after("setup", always_last=True)
     def write_what_is_wanted(self) -> None:
@@ -170,7 +189,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
-        code, end = self.exit_code(), end_by_scheduler(self.output_path("stderr"))
+        code, said = self.exit_code(), self.said()
+        end = of_scheduler(said)
         if code == 0 and not end:
             self.refuse_another_image()
             self.refuse_set_clock()
@@ -181,12 +201,28 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             complaint_in(self.output_path("stderr"), self.program, launcher)
             or "it printed nothing on stderr"
         )
-        if signal := of_signal(code, self.said()):
+        if end == BY_SOMEBODY:
+            end = f"{end}{self.who_cancelled()}"
+        if end:
+            raise SanityError(f"the launch was ended by the scheduler: {end}")
+        if signal := of_signal(code, said):
             raise SanityError(f"{self.program} ended by {signal}: {complaint}")
-        if end or code is None:
-            raise SanityError(f"the launch was ended by the scheduler: {end or complaint}")
+        if code is None:
+            raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+
+    def who_cancelled(self) -> str:
+        """Return by whom Slurm's accounting says that the job was cancelled, if it says so."""
+        if self.job.scheduler.registered_name != "slurm":
+            return ""
+        command = ["sacct", "--noheader", "--allocations", "--parsable2", "--format=State"]
+        try:
+            state = ask([*command, f"--jobs={self.job.jobid}"])
+        except NoAnswer:
+            return ""
+        found = re.search(r"CANCELLED by (\d+)", state)
+        return f": user {found[1]}" if found else ""
 
     def refuse_another_image(self) -> None:
         """Raise where the launch may have run another image than the one that was admitted."""
@@ -231,7 +267,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def noted(self, name: str) -> list[str]:
         """Return the lines that the launch noted in a file: the time, the processors' time."""
         try:
-            return (Path(self.stagedir) / name).read_text().splitlines()
+            return (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
         except OSError:
             return []
 
@@ -272,6 +308,18 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return {}
         # The kernel's count of waiting for input and output may go back, says proc(5).
         return spent if min(spent.values()) >= 0 else {}
+
+    def disturbance(self) -> disturbance.Disturbance | None:
+        """Return what came from outside while the launch ran, as far as its first node tells.
+
+        A program of ours says it of all its ranks and their nodes.
+        """
+        counted = disturbances_in(self.output_path("stdout"))
+        return disturbance.disturbance(
+            self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
+            stopped=disturbance.stops_noted(Path(self.stagedir) / STOPS) + counted["stopped"],
+            carriers=counted["carriers"],
+        )  # fmt: skip
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -325,6 +373,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             times_s=self.other_times(),
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            left_running=left_running,
+            disturbance=found.model_dump() if (found := self.disturbance()) else None,
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

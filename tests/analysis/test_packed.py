@@ -12,11 +12,13 @@ from analysis.models.profile import profiled_cells
 from analysis.references.calibration import measured
 from analysis.tables.parquet import write_tables
 from campaign.bundle import contents, leaks, sample
+from campaign.bundle.redaction import in_folders, redacted
 from campaign.reference_findings import findings
 from records.archive import Member
 from records.campaign import Campaign, find_campaign, has_measured, read_campaign
 from records.kept import kept_launches, pack_files
 from records.sample import sample_folder
+from records.schedule import state_of
 from tests.packed import in_packs, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -49,7 +51,7 @@ def test_what_stands_beside_the_output_is_the_same(both: tuple[Campaign, Campaig
     folders, packs = both
     profiles, problems = profiled_cells(packs)
     assert profiles and not problems and profiles == profiled_cells(folders)[0]
-    for old, new in zip(measured(folders.path), measured(packs.path), strict=True):
+    for old, new in zip(measured(folders), measured(packs), strict=True):
         assert new.metrics == old.metrics
     assert findings(packs.path, "local") == findings(folders.path, "local")
 
@@ -90,19 +92,38 @@ def test_what_is_compressed_in_a_pack_is_looked_through_before_it_is_given_away(
 
     members = contents.of_campaign(packed)
     assert sum(name.startswith("campaign/packs/") for name in members) == len(pack_files(packed))
-    assert leaks.scan(members, packed)[0] == []
+    assert not [one for one in leaks.scan(members, packed) if one.is_secret]
     printed = 500 * b"fine\n" + b"-----BEGIN OPENSSH PRIVATE KEY-----\n" + 500 * b"fine\n"
     segment = records_packs.segment_of(launch(), {"stdout": printed}, "wy-0123456789ab")
     assert b"PRIVATE KEY" not in segment
     # Also of an attempt that does not count, and of what a kill has cut.
     for data, place in ((segment, "/round001_cell/stdout:501"), (printed, ":501")):
-        secrets, _ = leaks.scan({"campaign/packs/round001.tar": Member(data)}, packed)
-        assert secrets == [f"a private key is in campaign/packs/round001.tar{place}"]
+        [found] = leaks.scan({"campaign/packs/round001.tar": Member(data)}, packed)
+        assert found.is_secret and found.places == [f"campaign/packs/round001.tar{place}"]
+
+
+def test_a_redacted_campaign_is_whole_and_has_its_launches_in_folders(
+    packed: Path, tmp_path: Path
+) -> None:
+    members = contents.of_campaign(packed)
+    known = leaks.Finding("a made-up word", False, {b"/checkout"}, ["campaign/x:1"])
+    for name, member in redacted(in_folders(members, packed), [known]).items():
+        target = tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with member.open() as file:
+            target.write_bytes(file.read())
+    assert not (tmp_path / "campaign" / "packs").exists()
+    campaign, before = read_campaign(tmp_path / "campaign"), read_campaign(packed)
+    assert state_of(campaign.path) is not None
+    assert [one.output for one in campaign.launches] == [one.output for one in before.launches]
+    assert not [one for one in campaign.problems if "changed after" in one.sentence]
+    commands = "".join(kept.read("job.sh").decode() for kept in kept_launches(campaign.path))
+    assert "/redacted-" in commands and "/checkout" not in commands
 
 
 def test_a_sample_is_taken_of_packs_as_of_folders(packed: Path) -> None:
     cells = "Linpack .*"
-    texts, kept, _ = sample.chosen(sample.in_folders(packed), cells)
+    texts, kept, _ = sample.chosen(in_folders(contents.of_campaign(packed), packed), cells)
     older, _, _ = sample.chosen(contents.of_campaign(SAMPLE), cells)
     assert kept and {name for name in texts if "/stdout" in name} == {
         name for name in older if "/stdout" in name

@@ -40,8 +40,9 @@ def test_collectives_on_world_and_halves(built: Built, tmp_path: Path) -> None:
         ranks=4,
     )  # fmt: skip
     results = output.communications()
-    assert len(results) == 20 == len(output.iterations)
-    # By the definitions in FORMAT.md, for 4 ranks and for 2 times 2 ranks.
+    assert len(results) == 40 == len(output.iterations)
+    # By the definitions in FORMAT.md, for 4 ranks and for 2 times 2 ranks. Unequal blocks of 800 bytes
+    # are 320, 640, 960 and 1280 of 4 ranks, and 533 and 1066 of 2.
     assert moved(results) == {
         ("barrier", "world"): 0, ("barrier", "halves"): 0,
         ("bcast", "world"): 2400, ("bcast", "halves"): 1600,
@@ -53,12 +54,57 @@ def test_collectives_on_world_and_halves(built: Built, tmp_path: Path) -> None:
         ("reduce-sum", "world"): 800, ("reduce-sum", "halves"): 1600,
         ("allreduce-min", "world"): 3200, ("allreduce-min", "halves"): 3200,
         ("allreduce-sum", "world"): 3200, ("allreduce-sum", "halves"): 3200,
+        ("reduce-scatter-block-sum", "world"): 3200, ("reduce-scatter-block-sum", "halves"): 3200,
+        ("reduce-scatter-sum", "world"): 3200, ("reduce-scatter-sum", "halves"): 2 * (528 + 1064),
+        ("scan-sum", "world"): 2400, ("scan-sum", "halves"): 1600,
+        ("exscan-sum", "world"): 2400, ("exscan-sum", "halves"): 1600,
+        ("gatherv", "world"): 2880, ("gatherv", "halves"): 2 * 1066,
+        ("scatterv", "world"): 2880, ("scatterv", "halves"): 2 * 1066,
+        ("allgatherv", "world"): 9600, ("allgatherv", "halves"): 2 * (533 + 1066),
+        ("alltoallv", "world"): 4 * 3200 - 2 * (320 + 960),
+        ("alltoallv", "halves"): 2 * 2 * 1066,
+        ("alltoallw", "world"): 4 * 3200 - 2 * (320 + 960),
+        ("alltoallw", "halves"): 2 * 2 * 1066,
+        ("dissemination-barrier", "world"): 0, ("dissemination-barrier", "halves"): 0,
     }  # fmt: skip
     assert {r.ranks for r in results if r.group == "halves"} == {2}
     assert all(len(r.median_by_rank_s) == 4 for r in results)
 
 
-@pytest.mark.parametrize("synchronisation", ["barrier", "window", "none"])
+#: Without those that have no such form: a broadcast has one buffer, and a barrier none.
+IN_PLACE = [
+    "gather", "scatter", "allgather", "alltoall", "reduce-min", "reduce-sum", "allreduce-min",
+    "allreduce-sum", "reduce-scatter-block-sum", "reduce-scatter-sum", "scan-sum", "exscan-sum",
+    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw",
+]  # fmt: skip
+FORMS = {
+    "in-place": IN_PLACE, "persistent": ["barrier", "bcast", *IN_PLACE],
+    "non-blocking": ["barrier", "bcast", *IN_PLACE],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_collectives_in_other_forms(built: Built, tmp_path: Path, form: str) -> None:
+    """Each moves what it moves in a blocking call; that each byte is right, the program proves."""
+    operations = [word for name in FORMS[form] for word in ("--operation", name)]
+    words = [*operations, "--sizes", "800", *TINY]
+    called = measured(
+        built, tmp_path / "out", "collective", "--form", form, *words, ranks=3
+    ).communications()
+    blocking = measured(built, tmp_path / "out", "collective", *words, ranks=3).communications()
+    methods = [f"{form}{which}" for which in ("", " overlapped", " computing")]
+    of_each = methods if form == "non-blocking" else methods[:1]
+    assert [(r.operation, r.method) for r in called] == [
+        (name, method) for name in FORMS[form] for method in of_each
+    ]
+    assert {(r.operation, r.method): r.moved_bytes for r in called} == {
+        (r.operation, method): 0 if method.endswith("computing") else r.moved_bytes
+        for r in blocking
+        for method in of_each
+    }
+
+
+@pytest.mark.parametrize("synchronisation", ["barrier", "dissemination", "window", "none"])
 def test_synchronisation(built: Built, tmp_path: Path, synchronisation: str) -> None:
     output = measured(
         built, tmp_path / "out", "collective", "--operation", "alltoall", "--sizes", "1024",
@@ -219,7 +265,30 @@ def test_a_lock_comes_to_its_end_while_the_target_waits_for_a_window(
         ("collective", ["--scrub-bytes", "x"], 2, "not a whole number"),
         ("collective", ["--page-offset", "12"], 2, "so it must be a multiple of 8 bytes"),
         ("collective", ["--page-offset", "4096"], 2, "--page-offset"),
-        ("collective", ["--synchronisation", "prayer"], 2, "must be one of: barrier, window, none"),
+        (
+            "collective",
+            ["--synchronisation", "prayer"],
+            2,
+            "must be one of: barrier, dissemination, window, none",
+        ),
+        (
+            "collective",
+            ["--form", "in-place", "--operation", "bcast"],
+            2,
+            "bcast has no two buffers to make one of",
+        ),
+        (
+            "collective",
+            ["--form", "persistent", "--operation", "dissemination-barrier"],
+            2,
+            "dissemination-barrier is no call of MPI, and blocks",
+        ),
+        (
+            "collective",
+            ["--operation", "alltoallv", "--sizes", "2000000000"],
+            2,
+            "alltoallv has the places of 2 ranks' blocks in an int",
+        ),
         ("collective", ["--relative-width", "nan"], 2, "must be greater than 0"),
         ("collective", [], 1, "needs at least 2"),
         ("pairs", [], 3, "the world has 3 rank(s), and pairs need an even number"),

@@ -111,3 +111,82 @@ def test_the_grid_does_not_follow_from_the_library(one: Built, tmp_path: Path) -
     words = ["--dimensions", "2", "--extent", "4", *TINY]
     done = one.run("halo", *words, ranks=4, LD_PRELOAD=preloaded)
     assert done.returncode == 0 and '"group":"2x2"' in done.stdout, done.stdout
+
+
+# Each call does what it should, and one byte of what a rank receives is another one.
+RECEIVED_WRONG = {
+    "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n, MPI_Datatype t,"
+    " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
+    "reduce-scatter-sum": "Reduce_scatter(const void *s, void *b, const int n[], MPI_Datatype t,"
+    " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
+    "scan-sum": "Scan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
+    "|(s, b, n, t, o, c)",
+    "exscan-sum": "Exscan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
+    "|(s, b, n, t, o, c)",
+    "gatherv": "Gatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[], const int d[],"
+    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, t, b, m, d, u, r, c)",
+    "scatterv": "Scatterv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b, int m,"
+    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, e, t, b, m, u, r, c)",
+    "allgatherv": "Allgatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[],"
+    " const int d[], MPI_Datatype u, MPI_Comm c)|(s, n, t, b, m, d, u, c)",
+    "alltoallv": "Alltoallv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b,"
+    " const int m[], const int d[], MPI_Datatype u, MPI_Comm c)|(s, n, e, t, b, m, d, u, c)",
+    "alltoallw": "Alltoallw(const void *s, const int n[], const int e[], const MPI_Datatype t[],"
+    " void *b, const int m[], const int d[], const MPI_Datatype u[], MPI_Comm c)"
+    "|(s, n, e, t, b, m, d, u, c)",
+}
+
+
+@pytest.mark.parametrize("operation", RECEIVED_WRONG)
+def test_a_wrong_byte_of_any_operation_is_found(one: Built, tmp_path: Path, operation: str) -> None:
+    declared, passed = RECEIVED_WRONG[operation].split("|")
+    name = declared.split("(")[0]
+    preloaded = library(
+        one, tmp_path,
+        f"int MPI_{declared}\n{{ int code = PMPI_{name}{passed};\n"
+        "  if (b) ((unsigned char *)b)[5] ^= 64; return code; }\n",
+    )  # fmt: skip
+    words = ["collective", "--operation", operation, "--sizes", "64", *TINY]
+    assert f"{operation}, 64 bytes: " in refused(one, preloaded, *words)
+
+
+@pytest.mark.parametrize(
+    ("form", "source"),
+    [
+        ("in-place", "int MPI_Allreduce(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o,\n"
+                     "                  MPI_Comm c)\n"
+                     "{ return s == MPI_IN_PLACE ? 0 : PMPI_Allreduce(s, b, n, t, o, c); }"),
+        ("non-blocking", "int MPI_Iallreduce(const void *s, void *b, int n, MPI_Datatype t,\n"
+                         "                   MPI_Op o, MPI_Comm c, MPI_Request *r)\n"
+                         "{ *r = MPI_REQUEST_NULL; return 0; }"),
+        ("persistent", "int MPI_Start(MPI_Request *r) { return 0; }"),
+    ],
+)  # fmt: skip
+def test_a_form_that_does_nothing_is_found(
+    one: Built, tmp_path: Path, form: str, source: str
+) -> None:
+    preloaded = library(one, tmp_path, source)
+    words = ["--operation", "allreduce-sum", "--form", form, "--sizes", "64", *TINY]
+    assert "allreduce-sum, 64 bytes: element 0 " in refused(one, preloaded, "collective", *words)
+
+
+def test_the_library_s_barrier_has_no_part_in_ours(one: Built, tmp_path: Path) -> None:
+    """One whose ranks do not wait is proved to be none; ours then still is one."""
+    preloaded = library(one, tmp_path, "int MPI_Barrier(MPI_Comm c) { return MPI_SUCCESS; }")
+    words = ["--synchronisation", "dissemination", *TINY, "--operation"]
+    ours = one.run("collective", *words, "dissemination-barrier", ranks=3, LD_PRELOAD=preloaded)
+    assert ours.returncode == 0, ours.stderr
+    said = refused(one, preloaded, "collective", *words, "barrier", ranks=3)
+    assert "barrier: a rank left it before rank " in said
+
+
+def test_messages_that_are_not_waited_for_make_no_barrier(one: Built, tmp_path: Path) -> None:
+    preloaded = library(
+        one, tmp_path,
+        "int MPI_Sendrecv(const void *s, int n, MPI_Datatype t, int to, int g, void *b, int m,\n"
+        "                 MPI_Datatype u, int from, int h, MPI_Comm c, MPI_Status *status)\n"
+        "{ return MPI_SUCCESS; }\n",
+    )  # fmt: skip
+    words = ["--operation", "dissemination-barrier", *TINY]
+    said = refused(one, preloaded, "collective", *words, ranks=3)
+    assert "dissemination-barrier: a rank left it before rank " in said

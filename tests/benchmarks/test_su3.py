@@ -35,6 +35,7 @@ def records(built: Built, *arguments: str, ranks: int = 1, folder: Path | None =
     path = built.build / f"su3-{os.getpid()}-{ranks}.out"
     path.write_text(done.stdout)
     [result] = read_program_output(path).results
+    path.unlink()
     return result
 
 

@@ -15,7 +15,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from campaign import measuring, rounds
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
@@ -56,6 +60,10 @@ def rate_of(cell: str, implementation: str, number: int) -> float:
     return float(2 ** (difference * (implementation == NAMES[1]) + drawn))
 
 
+#: A launch of which a process was stopped.
+STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
+
+
 def numbers() -> Iterator[int]:
     """Yield the rounds that are to be measured."""
     number = int(os.environ["WYEAST_ROUND"])
@@ -69,6 +77,27 @@ def numbers() -> Iterator[int]:
                     return
                 number = int(line)
                 yield number
+
+
+def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play ReFrame in the campaign's own process, as one that dies of what it cannot write.
+
+    It takes no time then to start one, and none is looked for.
+    """
+
+    def measured(self: rounds.ReframeSession, number: int) -> int:
+        self.log.parent.mkdir(exist_ok=True)
+        os.environ["WYEAST_CAMPAIGN"] = str(self.campaign)
+        try:
+            return measure(self.root, number)
+        except (CampaignError, OSError) as error:
+            print(error)
+            return 1
+
+    monkeypatch.setenv("WYEAST_CAMPAIGN", "")
+    monkeypatch.setattr(rounds.ReframeSession, "measure", measured)
+    for room in (rounds, measuring):
+        monkeypatch.setattr(room, "end_leftovers", lambda *_, **__: 0)
 
 
 def main(root: Path) -> int:
@@ -103,6 +132,12 @@ def measure(root: Path, number: int) -> int:
                 cause = "it waits for ContainerImage, which failed"
                 schedule.add(NotStarted(launch=one.name, why="missing", cause=cause))
                 continue
+            if done == play.get("time over after"):
+                (root / "over").touch()
+                return 1
+            if is_beyond(schedule.state, schedule.journal.entries, one.name):
+                schedule.add(NotStarted(launch=one.name, why="skipped", cause=BEYOND))
+                continue
             schedule.intend(one.name)
             if done == play.get("unanswered after"):
                 schedule.lost(one.name, "sbatch timed out")
@@ -122,6 +157,7 @@ def measure(root: Path, number: int) -> int:
                 outcome=play.get("outcome", "sound"),
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
+                disturbance=STOPPED if done == play.get("stopped") else None,
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)
             (root / "stdout").write_text(PRINTED.format(rate=rate))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -11,27 +12,34 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis.comparison.compare import compare
+from analysis.comparison.compare import Comparison, compare
 from analysis.precision import waves
 from campaign import __main__ as campaigns
-from campaign import estimate, measuring, rounds
+from campaign import estimate, measuring, nightly, request, rounds
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
 from records import campaign as records_campaign
 from records import schedule
 from records.base import CampaignError
+from records.budget import BEYOND, is_beyond, left_out
 from records.campaign import read_campaign, unmeasured
 from records.digests import LaunchFiles
-from records.fold import State
+from records.fold import State, fold
 from records.journal import (
+    Begun,
     Ended,
     Entry,
+    Event,
     Gone,
     Intended,
+    NotStarted,
+    Planned,
+    PlannedLaunch,
     Recorded,
     Resumed,
     SessionBegan,
     Wave,
+    WaveRound,
     read_journal,
 )
 from records.launch import LaunchRecord, Output
@@ -290,6 +298,7 @@ def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
     """The clock is told: a round takes a quarter of the budget."""
     monkeypatch.setattr(waves, "spent_s", lambda entries: 250.0 * sum(
         isinstance(entry.event, Wave) for entry in entries))  # fmt: skip
+    monkeypatch.setattr(waves, "block_seconds", lambda *_: {CLEAR: 120.0, OPEN: 130.0})
     path = new(played, "1000s")
     assert measure(path)
     state, manifest = state_of(path), read_manifest(path)
@@ -334,32 +343,182 @@ def test_what_has_its_own_rounds_takes_no_budget(other: str) -> None:
 
 def test_times_and_the_command_that_repeats_them() -> None:
     assert [asked(f"--budget={words}").budget for words in ("900s", "15m", "0.25h")] == [900.0] * 3
-    assert asked().rounds == 3 and asked().budget is None
     assert command_of(asked("--budget=15m")) == "make run SITE=local TIER=quick BUDGET=900s"
 
 
-def test_a_campaign_with_a_budget_is_not_repeated_round_by_round(played: Path) -> None:
-    path = new(played, "1000s")
-    with pytest.raises(CampaignError, match=r"measured by a budget.*make run BUDGET=1000s"):
-        measuring.as_before(asked("--like", path.name))
+def settled(root: Path, *words: str) -> tuple[int, float | None]:
+    """Return the rounds and the budget of a request."""
+    options = asked(*words)
+    request.with_design(root, options)
+    return options.rounds, options.budget
 
 
-def test_a_budget_without_room_for_three_blocks_is_refused_where_that_is_known(
-    played: Path,
+def test_who_names_neither_rounds_nor_a_budget_has_the_site_s_or_the_usual_one(
+    checkout: Path,
 ) -> None:
+    assert settled(checkout) == (1, request.BUDGET_S)
+    with (checkout / "site_configs" / "local" / "site.yaml").open("a") as site:
+        site.write("budget: 20m\n")
+    assert settled(checkout) == (1, 1200.0)
+    assert settled(checkout, "--budget=90s") == (1, 90.0)
+    assert settled(checkout, "--rounds=7") == (7, None)
+    for fixed in ("--tier=paper", "--tier=site", "--study=iit", "--like=a", "--resume=a"):
+        assert settled(checkout, fixed) == (request.ROUNDS, None)
+    for wrong in ("--site=nowhere", "--tier=huge"):
+        with pytest.raises(CampaignError, match="unknown"):
+            settled(checkout, wrong)
+
+
+def test_a_night_has_rounds_whatever_the_site_s_budget_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nightly"])
+    night = nightly.as_campaign(nightly.arguments())
+    assert night.budget is None and night.rounds >= 1
+
+
+@pytest.mark.parametrize("budget", ["1000s", "0.001s"])
+def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
+    played: Path, budget: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(played, budget)
+    measure(path)
+    options = asked("--like", path.name, "--name", "again")
+    measuring.as_before(options)
+    request.with_design(played, options)
+    monkeypatch.setattr(waves, "decide", nothing)
+    again, manifest = measuring.new_campaign(options)
+    # Also by somebody who goes on with it.
+    assert measuring.measure(again, read_manifest(again))
+
+    def measured(campaign: Path) -> set[tuple[int, str, str]]:
+        every = state_of(campaign).of(None)
+        return {(one.round, one.planned.cell, one.planned.implementation) for one in every
+                if one.outcome}  # fmt: skip
+
+    assert measured(again) == measured(path) and manifest.order_seed == 3
+    before, after = read_manifest(path), read_manifest(again)
+    assert after.design and after.design.repeats == path.name and after.finished_utc
+    assert (after.rounds, after.tested_once) == (before.rounds, before.tested_once)
+    ended = state_of(again).ended
+    assert ended and ended.why == "repeated"
+    assert not [one for one in unmeasured(again, after) if BEYOND in one.sentence]
+    with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
+        replays(again)
+    (path / "journal.jsonl").unlink()
+    with pytest.raises(CampaignError, match="has no journal of what it decided"):
+        measuring.new_campaign(options)
+
+
+def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path) -> None:
     path = new(played, "1000s")
     options = asked("--budget", "100s")
     assert "known after the first round" in measuring.expected(options)
     done = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
-              for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
+            for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
     manifest = read_manifest(path)
     measuring.write_manifest(
         path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done])
     )
-    with pytest.raises(CampaignError, match=r"too small: 3 blocks of everything take about 2 min"
-                       r".*give BUDGET=120s or more"):  # fmt: skip
-        measuring.new_campaign(options)
-    assert len(list((played / "runs").iterdir())) == 1
+    said = measuring.expected(options)
+    assert "the most important cells are measured, as many as fit; everything takes 2 min" in said
     wanted = estimate.Work.of(manifest)
     assert "4 round(s) of everything with one test" in estimate.enough_for(played, wanted, 199.0)
-    assert "then of what is still open" in estimate.enough_for(played, wanted, 200.0)
+    assert "then for what is still open" in estimate.enough_for(played, wanted, 200.0)
+    assert "known after the first" in estimate.enough_for(played, wanted, 200.0, besides=path.name)
+
+
+def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = new(played, "0.001s")
+    assert measure(path)
+    state, manifest = state_of(path), read_manifest(path)
+    assert blocks(state) == {CLEAR: 1, OPEN: 0} and left_out(state) == [OPEN]
+    assert state.ended and state.ended.why == "budget" and manifest.finished_utc
+    assert all(one.agrees for one in replays(path))
+    [sentence] = [one.sentence for one in unmeasured(path, manifest)]
+    assert sentence == f"1 cell(s) are not measured, since {BEYOND}: {OPEN}"
+    # A part of a round tells nothing of a whole one.
+    assert estimate.last_round_like(played, estimate.Work.of(manifest)) is None
+
+
+def entries_from(*happened: tuple[float, Event]) -> list[Entry]:
+    """Return a journal's entries, of what happened when."""
+    return [
+        Entry(seq=place, before="0" * 64, monotonic_s=second, utc="2026-01-01T00:00:00Z", boot="0",
+              event=event)
+        for place, (second, event) in enumerate(happened, 1)
+    ]  # fmt: skip
+
+
+def first_round(budget_s: float, took: list[tuple[str, float]], others: tuple[str, ...] = ()) -> (
+    list[Entry]
+):  # fmt: skip
+    """Return a journal after a first round: the launches that it made, and cells left out."""
+    design = waves.declared(budget_s, 1)
+    every = WaveRound(round=1, cells=None)
+    wave = Wave(number=1, why="begin", rounds=(every,), scores=(), predicted_s=None, spent_s=0.0)
+    names = [(f"r_{place}", cell) for place, (cell, _) in enumerate(took)]
+    names += [(f"r_{cell}".replace(" ", "_").replace("=", "-"), cell) for cell in others]
+    planned = tuple(
+        PlannedLaunch(launch=name, cell=cell, implementation=f"a-{place % 2}")
+        for place, (name, cell) in enumerate(names)
+    )
+    happened: list[tuple[float, Event]] = [
+        (0.0, Begun(campaign="c", converted=False, design=design)), (0.0, wave),
+        (0.0, Planned(round=1, launches=planned)),
+    ]  # fmt: skip
+    now = 0.0
+    for (name, _), (_, seconds) in zip(names, took, strict=False):
+        happened.append((now, Intended(launch=name, attempt=1)))
+        now += seconds
+        happened.append((now, Recorded(launch=name, attempt=1, position=None, outcome="sound")))
+    for name, _ in names[len(took) :]:
+        happened.append((now, NotStarted(launch=name, why="skipped", cause=BEYOND)))
+    return entries_from(*happened)
+
+
+def nothing(*_: object) -> Comparison:
+    raise AssertionError("nothing is to be compared, nor decided")
+
+
+def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:
+    took = [("Nas size=S", 10.0), ("Nas size=S", 10.0), ("Dgemm n=1", 30.0), ("Preflight", 30.0)]
+    entries = first_round(165.0, took)
+    design = waves.declared(165.0, 1)
+    wave = waves.decide(design, entries, nothing)
+    assert isinstance(wave, Wave)
+    assert [one.cells for one in wave.rounds] == [("Nas size=S",)] * 2
+    # 80 s of the first and four times 20 s: five blocks take 160 s.
+    assert (wave.why, wave.predicted_s) == ("begin", 40.0)
+    small = waves.decide(waves.declared(159.0, 1), first_round(159.0, took), nothing)
+    assert isinstance(small, Wave) and small.why == "uniform" and len(small.rounds) == 1
+    alone = waves.decide(design, first_round(165.0, took[2:]), nothing)
+    assert isinstance(alone, Ended) and alone.why == "decided"
+
+
+def test_what_was_left_out_is_not_begun_later() -> None:
+    took = [("EchoTest ranks=2", 5.0), ("EchoTest ranks=2", 5.0)]
+    others = ("Nas size=S", "Nas size=W", "Dgemm n=1")
+    entries = first_round(60.0, took, others)
+    assert left_out(fold(entry.event for entry in entries)) == ["Nas size=S", "Nas size=W"]
+    wave = waves.decide(waves.declared(60.0, 1), entries, nothing)
+    assert isinstance(wave, Wave) and wave.why == "uniform"
+    assert [one.cells for one in wave.rounds] == [("EchoTest ranks=2",)]
+
+
+def test_a_first_round_takes_a_third_of_the_budget_but_whole_blocks() -> None:
+    cells = ["Preflight image=a", "Nas size=S", "Nas size=S", "Nas size=W", "Nas size=W"]
+    entries = first_round(60.0, [(cell, 12.0) for cell in cells])
+
+    def beyond(count: int) -> bool:
+        """Whether the launch after so many is left out; each has three entries before it."""
+        before = entries[: 3 + 2 * count]
+        return is_beyond(fold(entry.event for entry in before), before, f"r_{count}")
+
+    # The last one's block has begun.
+    assert [beyond(count) for count in range(5)] == [False, False, False, True, False]
+    # However small the budget is, a proof and the block of some cell are measured.
+    entries = first_round(1.0, [(cell, 12.0) for cell in cells])
+    assert [beyond(count) for count in range(5)] == [False, False, False, True, False]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from campaign import leftovers
+from records import processes
 from records.base import CampaignError
 from records.processes import known, named
 
@@ -21,7 +22,7 @@ def start(campaign: Path, command: str, **more: str) -> subprocess.Popen[bytes]:
 
 
 def wait_for(campaign: Path, count: int) -> set[int]:
-    while len(found := leftovers.running_for(campaign)) < count:
+    while len(found := processes.running_for(campaign)) < count:
         time.sleep(0.02)
     return found
 
@@ -93,7 +94,7 @@ print(leftovers.end_all(Path({str(tmp_path)!r})))
         # The shell waits for the process that looks.
         done = subprocess.run(
             ["sh", "-c", '"$@"; echo spared', "sh", sys.executable, "-c", own],
-            env={**os.environ, leftovers.MARK: str(tmp_path)}, cwd=PROJECT,
+            env={**os.environ, processes.MARK: str(tmp_path)}, cwd=PROJECT,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.stdout.split() == ["0", "spared"], done.stderr

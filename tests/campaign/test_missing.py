@@ -7,14 +7,16 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import leftovers, measuring, missing, rounds
-from records import files, fold, schedule
+from campaign import leftovers, measuring, missing, provenance, rounds
+from containers.images import SCHEMA
+from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
@@ -26,6 +28,8 @@ from tests.packed import all_in, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
+#: As it is where it is not played.
+INPUT_DIGESTS = provenance.input_digests
 
 
 @pytest.fixture
@@ -90,6 +94,27 @@ def test_what_a_dying_reframe_leaves_is_measured_by_the_next(
     assert measure(path)
     assert_whole(path)
     assert len((root / "starts").read_text()) == starts
+
+
+def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The second time, too: then it stays as it is.
+    path = new(root, {"stopped": 1}, {"stopped": 0})
+    assert measure(path)
+    assert_whole(path)
+    assert len((root / "starts").read_text()) == 3
+    said = capsys.readouterr().out
+    assert said.count("measured again: a process of it was stopped and went on again during") == 1
+    state = schedule.state_of(path)
+    assert state
+    again = [one for one in state.of(None) if one.is_repeat]
+    assert len(again) == 2 and len({one.planned.cell for one in again}) == 1
+    assert {one.attempts for one in again} == {2}
+    kept = [name for file in sorted((path / "packs").iterdir()) for name in all_in(file)]
+    assert sorted(name for name in set(kept) if kept.count(name) == 2) == sorted(
+        one.name for one in again
+    )
 
 
 def test_a_launch_that_failed_before_a_resume_is_not_forgotten(root: Path) -> None:
@@ -331,6 +356,55 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
         left.wait()
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda root: root / "site_configs" / "local" / "references.yaml",
+            "references.yaml is new",
+        ),
+        (lambda root: root / "reframe_checks" / "one.py", "reframe_checks/one.py changed"),
+        (lambda root: root / "containers" / "images.lock", "the image alpha-1.0 was replaced"),
+    ],
+    ids=["references", "a check", "an image"],
+)
+def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_named(
+    root: Path, change: Callable[[Path], Path], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    (root / "reframe_checks" / "one.py").write_text("# as it was\n")
+    path = new(root, {"killed after": 1})
+    lock = {"schema": SCHEMA, "images": {"alpha-1.0": {"file": "a.sif", "sha256": "2" * 64}}}
+    changed = change(root)
+    changed.parent.mkdir(exist_ok=True)
+    before = changed.read_text() if changed.exists() else None
+    changed.write_text(json.dumps(lock))
+    with pytest.raises(CampaignError, match=f"cannot go on with .*{said}; put that back"):
+        measure(path)
+    assert not (root / "starts").exists(), "nothing was measured with it"
+    if before is None:
+        changed.unlink()
+    else:
+        changed.write_text(before)
+    assert resume(path)
+    assert_whole(path)
+
+
+def test_another_image_and_a_command_that_does_not_answer_change_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": "1.3.2"})
+    manifest = read_manifest(new(root))
+    (root / "containers").mkdir()
+    lock = {"schema": SCHEMA, "images": {"gamma-1.0": {"file": "x.sif", "sha256": "2" * 64}}}
+    (root / "containers" / "images.lock").write_text(json.dumps(lock))
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": None})
+    assert provenance.changes(root, manifest) == []
+    monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": "1.4.0"})
+    assert provenance.changes(root, manifest) == ["apptainer was 1.3.2 and is 1.4.0"]
+
+
 def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_measured(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -345,7 +419,7 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
     files.write_json(live / "manifest.json", facts)
     sleeping = [
         subprocess.Popen(["env", *words, "sleep", "600"], start_new_session=True)
-        for words in (["-i"], [f"{leftovers.MARK}={dead}"], [f"{leftovers.MARK}={live}"])
+        for words in (["-i"], [f"{processes.MARK}={dead}"], [f"{processes.MARK}={live}"])
     ]
     try:
         with schedule.held(dead) as held:
@@ -354,7 +428,7 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             held.submitted(planned(1, held)[0].launch, named(sleeping[0].pid))
         before = (dead / FILE).read_bytes()
         while not {dead, live} <= {
-            Path(str(one.works_for)) for one in leftovers.processes().values()
+            Path(str(one.works_for)) for one in processes.processes().values()
         }:
             time.sleep(0.02)
         with rounds.only_campaign(root, "other"):
@@ -409,10 +483,10 @@ def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machi
     shutil.copytree(root / "site_configs" / "local", root / "site_configs" / "other")
     facts = {**read_manifest(live).facts, "site": "other"}
     files.write_json(live / "manifest.json", facts)
-    command = ["env", f"{leftovers.MARK}={live}", "sleep", "600"]
+    command = ["env", f"{processes.MARK}={live}", "sleep", "600"]
     sleeping = subprocess.Popen(command, start_new_session=True)
     try:
-        while not leftovers.running_for(live):
+        while not processes.running_for(live):
             time.sleep(0.02)
         with rounds.only_campaign(root, "other"), rounds.only_campaign(root, "local"):
             rounds.end_leftovers_of_the_dead(root, "local")

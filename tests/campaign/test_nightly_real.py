@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.measures]
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 PROJECT = Path(__file__).resolve().parents[2]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.packed import records_in
 from tests.unmeasured import unmeasured
 
-pytestmark = [pytest.mark.real, pytest.mark.measures]
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 PROJECT = Path(__file__).resolve().parents[2]
 #: What a campaign reads of a checkout; what was installed and built is shared by links.
 PARTS = ("Makefile", "activate", "analysis", "campaign", "cluster", "containers", "inference",

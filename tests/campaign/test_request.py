@@ -11,13 +11,15 @@ import pytest
 
 from campaign import __main__ as campaigns
 from campaign import choice, measuring, nightly, request
+from campaign.patterns import refuse_pattern
 from cluster import box
 from containers import images, selection
 from containers.table import TableError
 from records import files
 from records.base import CampaignError
+from records.manifest import NO_COMMAND
 from tests.other_user import give, needs_root
-from tests.whole_records import put_manifest
+from tests.whole_records import manifest, put_manifest
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = {"mpich-5.0.2": {"sha256": "1" * 64}}
@@ -171,9 +173,24 @@ def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     """Pasted into a shell it gives the campaign the same options, to the letter."""
     options = campaigns.arguments(words)
     measuring.as_study(options)
-    again = argparse.Namespace(**asked_by(request.command_of(options)))
+    command = request.command_of(options)
+    again = argparse.Namespace(**asked_by(command))
     measuring.as_study(again)
+    # So it is shown, too.
+    assert manifest(commands=[command]).commands_to_paste() == [command]
     assert vars(again) == vars(options)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make run; touch owned", "make run SITE=$(touch owned)", "make run SITE='a' `touch owned`",
+        "make run PYTHON='sh -c id'", "make run SITE=a\ntouch owned", "make clean", "sh -c id",
+        "python -m campaign --site=a && id", "python -m campaign '--site=a'$(id)", "make run 'a",
+    ],
+)  # fmt: skip
+def test_a_command_of_others_is_not_shown_to_be_pasted(command: str) -> None:
+    assert manifest(commands=[command]).commands_to_paste() == [NO_COMMAND]
 
 
 def test_the_kept_command_names_the_implementations(
@@ -194,3 +211,18 @@ def test_the_kept_command_goes_on_with_the_campaign() -> None:
     options = campaigns.arguments(["--site=virtual", "--resume=20260101T000000Z-virtual-a"])
     again = asked_by(request.command_of(options))
     assert (again["site"], again["resume"]) == (options.site, options.resume)
+
+
+@pytest.mark.parametrize("pattern", [r"^(\S+)+!$", r"^(.*)*[^\w\W]$", r"(%|%\w+|\w+|\S)*~$"])
+def test_a_pattern_that_may_never_end_is_refused(pattern: str) -> None:
+    """It would be matched while the campaign holds the machine."""
+    with pytest.raises(CampaignError, match="may never end"):
+        refuse_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["PointToPoint.*(Send/Recv|Isend).*range=(short|long)", r"^(Su3|Nas) %.*ranks=\d+", ".*", None],
+)
+def test_a_pattern_that_ends_is_none_of_them(pattern: str | None) -> None:
+    refuse_pattern(pattern)

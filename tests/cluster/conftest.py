@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from cluster import accounts, box
+from containers import images
 from containers.apptainer import apptainer_command
 from tests.packed import records_in
 from tests.unmeasured import unmeasured
@@ -58,6 +60,7 @@ class Campaign:
 
     process: subprocess.Popen[str]
     name: str
+    root: Path = PROJECT
     text: str = field(default="")
 
     def end(self, seconds: float = 1200) -> int:
@@ -72,7 +75,7 @@ class Campaign:
             self.process.communicate(timeout=1200)
 
     def folder(self) -> Path:
-        [path] = (PROJECT / "runs").glob(f"*-virtual-{self.name}")
+        [path] = (self.root / "runs").glob(f"*-virtual-{self.name}")
         return path
 
     def launches(self, experiment: str = "") -> list[Launch]:
@@ -106,14 +109,14 @@ class Cluster:
         options += [f"--node={node}"] if node else []
         return self.run("exec", *options, "--", "sh", "-c", command, check=check)
 
-    def campaign(self, name: str, *options: str) -> Campaign:
-        """Start a campaign as `make run SITE=virtual` does."""
+    def campaign(self, name: str, *options: str, checkout: "Checkout | None" = None) -> Campaign:
+        """Start a campaign as `make run SITE=virtual` does, in this checkout or another."""
         words = ["--site", "virtual", "--rounds", "1", "--name", name, *options]
-        command = (
-            f". ./activate && exec python -m cluster exec -- python -m campaign {shlex.join(words)}"
-        )
+        command = f"python -m campaign {shlex.join(words)}"
+        if checkout:
+            command = f"sh -c {shlex.quote(checkout.at_work('exec ' + command))}"
         process = subprocess.Popen(
-            ["bash", "-c", command],
+            ["bash", "-c", f". ./activate && exec python -m cluster exec -- {command}"],
             cwd=PROJECT,
             env={**unmeasured(), "SITE": "virtual"},
             stdin=subprocess.DEVNULL,
@@ -121,7 +124,7 @@ class Cluster:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self.begun.append(Campaign(process, name))
+        self.begun.append(Campaign(process, name, checkout.root if checkout else PROJECT))
         return self.begun[-1]
 
     def give_back(self) -> None:
@@ -176,11 +179,14 @@ class Checkout:
 
     root: Path
 
-    def run(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Run a shell command there as its owner, where jobs are submitted."""
+    def at_work(self, command: str) -> str:
+        """Return a shell command as it is to be given to its owner, where jobs are submitted."""
         own = f"export HOME={self.root} PATH={apptainer_command().parent}:$PATH"
-        prepared = f"cd {self.root} && {own} && . ./activate"
-        return control("exec", "--", "sh", "-c", f"{prepared} && {command}")
+        return f"cd {self.root} && {own} && . ./activate && {command}"
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        """Run a shell command there."""
+        return control("exec", "--", "sh", "-c", self.at_work(command))
 
     def edit_site(self, old: str, new: str) -> None:
         """Replace words of its site.yaml."""
@@ -195,10 +201,16 @@ class Checkout:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
 
+    def give_image(self, name: str) -> Path:
+        """Give it a copy of an image that was built here; return that."""
+        self.give(images.verify(PROJECT, name), f".wyeast/images/{name}.sif")
+        images.write_entry(self.root, name, images.entry_of(PROJECT, name))
+        return images.folder(self.root) / f"{name}.sif"
 
-@pytest.fixture
-def checkout(cluster: Cluster) -> Iterator[Checkout]:
-    """Return a checkout in the home of the job user, which all nodes see; it has no image."""
+
+@contextmanager
+def new_checkout() -> Iterator[Checkout]:
+    """Yield a checkout in the home of the job user, which all nodes see; it has no image."""
     name, uid = accounts.job_user(PROJECT)
     root = box.state_folder(PROJECT) / "home" / name / "checkout"
     shutil.rmtree(root, ignore_errors=True)
@@ -213,3 +225,10 @@ def checkout(cluster: Cluster) -> Iterator[Checkout]:
         os.chown(path, uid, uid, follow_symlinks=False)
     yield found
     shutil.rmtree(root)
+
+
+@pytest.fixture
+def checkout(cluster: Cluster) -> Iterator[Checkout]:
+    """Return such a checkout of a test's own."""
+    with new_checkout() as found:
+        yield found

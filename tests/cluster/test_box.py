@@ -125,6 +125,7 @@ def other_checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.measures
 def test_nothing_is_left_after_down_and_after_a_crash(
     cluster: Cluster, other_checkout: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_nothing_is_left_after_down_and_after_a_crash(
     assert not (other_checkout / ".wyeast" / "cluster" / "keys").exists()
 
 
+@pytest.mark.measures
 def test_an_interrupted_start_leaves_nothing(other_checkout: Path) -> None:
     before = traces()
     starting = subprocess.Popen(

@@ -22,21 +22,41 @@ if os.environ["SLURM_PROCID"] == "1":
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     receiver.bind(("", port))
-    receiver.settimeout(20)
+    receiver.settimeout(300)
     taken = {}
     while True:
-        data = receiver.recv(2000)
+        data, whose = receiver.recvfrom(2000)
         now = time.monotonic_ns()
         size, frames, number, begun = struct.unpack_from("<qqqq", data)
         if not size:
-            break
+            receiver.sendto(data, whose)
+            if frames:
+                break
+            continue
         if number == frames - 1:
             taken.setdefault(f"{size} {frames}", []).append((now - begun) / 1e9)
     print(json.dumps(taken))
 else:
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.connect(("node2", port))
-    time.sleep(1)
+
+    def tell(is_end):
+        # Until it is answered: the receiver may not be there yet, or may be late.
+        sender.settimeout(0.5)
+        answer, said = b"", struct.pack("<qqqq", 0, is_end, 0, 0)
+        while answer != said:
+            try:
+                sender.send(said)
+                answer = sender.recv(2000)
+            except TimeoutError:
+                continue
+            except ConnectionRefusedError:
+                if is_end:
+                    break
+                time.sleep(0.1)
+        sender.settimeout(None)
+
+    tell(False)
     chance = random.Random(7)
     for turn in range(TURNS):
         for size in (32, 300, 700, 1400):
@@ -46,8 +66,7 @@ else:
                     sender.send(struct.pack("<qqqq", size, frames, number, begun).ljust(size))
                 # Idle for less and for more than what the shaper's burst takes.
                 time.sleep(frames * 300e-6 + chance.choice((0, 20e-6, 100e-6, 1e-3)))
-    for _ in range(3):
-        sender.send(struct.pack("<qqqq", 0, 0, 0, 0))
+    tell(True)
 """
 
 

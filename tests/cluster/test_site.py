@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from cluster.description import describe
-from containers import images
 from tests.cluster.conftest import PROJECT, Checkout, Cluster
 
 pytestmark = pytest.mark.cluster
@@ -98,9 +97,7 @@ def test_a_new_site_in_two_commands(cluster: Cluster, checkout: Checkout) -> Non
     # The virtual network has no device that tells a rate; nothing is made up.
     assert found["link_bytes_per_s"] is None
 
-    images.folder(checkout.root).mkdir(parents=True)
-    checkout.give(images.verify(PROJECT, NAME), f".wyeast/images/{NAME}.sif")
-    images.write_entry(checkout.root, NAME, images.entry_of(PROJECT, NAME))
+    checkout.give_image(NAME)
     done = checkout.run(f"python -m campaign.site.check --site boxed --images {NAME}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert row_of(done.stdout, NAME)[1:] == [STARTED_BY[NAME], "ok"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from containers import bill_of_materials, images, packing, sources, staging
 from containers.table import load_table
+from records.files import write_whole
 from tests.packed import records_in, text_of
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,8 @@ def remove(name: str) -> None:
         path.unlink(missing_ok=True)
     lock = images.load_lock(PROJECT)
     if lock["images"].pop(name, None):
-        (PROJECT / images.LOCK).write_text(json.dumps(lock, indent=2) + "\n")
+        # Other tests read it meanwhile.
+        write_whole(PROJECT / images.LOCK, json.dumps(lock, indent=2) + "\n", 0o644)
     load_table.cache_clear()
 
 

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from containers.locking import only_build
+from campaign.rounds import SiteIsBusy, only_campaign
+from containers.locking import BuildError, only_build
+from records import locks
 from records.locks import LockHeld, exclusive
 from tests.other_user import OTHER, SECRET, needs_root, open_folder, secret
 
 __all__ = ["open_folder", "secret"]
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def plant(trap: str, lock: Path, target: Path) -> None:
@@ -86,3 +90,56 @@ def test_a_folder_of_locks_is_closed_to_others(tmp_path: Path) -> None:
     (tmp_path / "locks").chmod(0o777)
     with exclusive(tmp_path / "locks" / "build", "me"):
         assert (tmp_path / "locks").stat().st_mode & 0o777 == 0o755
+
+
+def local_checkout(root: Path) -> Path:
+    site = root / "site_configs" / "local"
+    site.mkdir(parents=True)
+    (site / "site.yaml").write_text((PROJECT / "site_configs" / "local" / "site.yaml").read_text())
+    return root
+
+
+def test_nothing_is_built_beside_a_campaign_of_any_checkout(tmp_path: Path) -> None:
+    measured, other = (local_checkout(tmp_path / name) for name in ("measured", "other"))
+    said = r"campaign is measuring on this machine \(process \d+ of "
+    with (
+        only_campaign(measured, "local"),
+        pytest.raises(BuildError, match=said),
+        only_build(other),
+    ):
+        pass
+    # Builds may go on side by side; none of their ends lets a campaign begin beside the others.
+    with only_build(other):
+        with only_build(measured):
+            pass
+        said = r"a build is under way on this machine \(build, process \d+ of "
+        with (
+            pytest.raises(SiteIsBusy, match=said),
+            only_campaign(measured, "local"),
+        ):
+            pass
+    with only_campaign(measured, "local"):
+        pass
+
+
+def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may write into the machine's lock, also what changes a terminal."""
+    lock = tmp_path / "locks" / "machine"
+    with exclusive(lock, "process 1 of root\x1b[2J"):
+        lock.write_text("process 1 of root\x1b[2J\n")
+        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
+            pass
+        said = str(caught.value)
+        assert said.isprintable() and said.startswith("process 1 of root")
+        assert f"by the kernel it is process {os.getpid()} of user {os.getuid()}" in said
+        assert "ALARM" not in said
+        monkeypatch.setattr(locks, "LONG_S", -1.0)
+        with pytest.raises(LockHeld, match=rf"ALARM: .* look at it \(ps -fp {os.getpid()}\)"):
+            locks.exclusive(lock, "another").__enter__()
+        # A kernel that does not tell, as of another namespace's process, is no obstacle.
+        monkeypatch.setattr(locks, "LISTED", tmp_path / "none")
+        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
+            pass
+        assert str(caught.value) == "process 1 of root"

@@ -10,7 +10,7 @@ from containers import host_mpi, images, installed
 from containers.sources import sha256_of
 from tests.containers.machine_mpis import NAME, PROJECT, build, measure, remove, unpacked
 
-pytestmark = [pytest.mark.real, pytest.mark.measures]
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 
 MPICH, STANDARD = "mpich-5.0.2", "mpich-5.0.2-abi"
 INTEL = "host-intel-mpi-2021.19.0"

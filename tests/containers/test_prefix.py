@@ -54,7 +54,7 @@ def packed(older: Path) -> Iterator[str]:
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_a_packed_mpi_is_an_implementation_like_any_other(packed: str, older: Path) -> None:
     image = images.verify(PROJECT, packed)
     labels = {key.removeprefix("org.wyeast."): v for key, v in images.labels(image).items()}
@@ -82,7 +82,7 @@ def test_a_packed_mpi_is_an_implementation_like_any_other(packed: str, older: Pa
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_what_was_packed_may_go_but_not_change(packed: str, older: Path) -> None:
     again = build("--images", packed)
     assert again.returncode == 0 and "up to date" in again.stdout
@@ -101,7 +101,7 @@ def test_what_was_packed_may_go_but_not_change(packed: str, older: Path) -> None
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_a_newer_c_library_is_refused(packed: str, older: Path, tmp_path: Path) -> None:
     versions, module = tmp_path / "versions", older / "lib" / "newer.so"
     versions.write_text("GLIBC_2.99 { global: of_tomorrow; };\n")
@@ -121,7 +121,7 @@ def test_a_newer_c_library_is_refused(packed: str, older: Path, tmp_path: Path) 
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
     prefix = unpacked("mpich-3.4.3", tmp_path / "mpich")
     for name, sentence in (
@@ -150,7 +150,7 @@ def test_packing_refuses_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_the_machine_s_own_mpi_is_used_and_proven(older: Path) -> None:
     launches = measure("--images", MPICH, "--host-mpi", str(older))
     assert [launch["implementation"] for launch in launches] == [f"{MPICH}+host-mpich-3.4.3"] * 2
@@ -158,7 +158,7 @@ def test_the_machine_s_own_mpi_is_used_and_proven(older: Path) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_another_interface_is_refused(
     place: Path,
     older: Path,

@@ -85,7 +85,7 @@ def test_two_builds_differ_by_what_apptainer_writes_and_settled_headers_do_not(
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_an_image_is_the_same_when_it_is_built_again(pvm: Path) -> None:
     command = [sys.executable, "-m", "containers.sharing.reproducibility", "--images", PVM]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=3000)

@@ -1,12 +1,16 @@
 """Signed images: by whose key, by none, by a wrong or an expired one, and changed afterwards."""
 
+import os
+import shutil
 import stat
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from containers import images, trust
-from containers.apptainer import call
+from containers import images, origin, trust, trusted_keys
+from containers.apptainer import apptainer_command, call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, make, place, run
 
@@ -178,3 +182,91 @@ def test_a_new_key_signs_and_is_nobody_elses(checkout: Path) -> None:
     for path in (checkout / trust.FOLDER).glob("*.asc"):
         assert "PRIVATE" not in path.read_text()
     assert run(checkout, "trust", "new-key", "--name", "A B").returncode == 1
+
+
+def test_a_key_that_expires_while_a_process_runs_admits_nothing_any_more(
+    checkout: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign goes on for days; the old key counted in the first of its launches."""
+    sign_by_hand(checkout, folder, "old")
+    before = time.mktime((2020, 3, 1, 0, 0, 0, 0, 0, 0))
+    monkeypatch.setattr(trusted_keys.time, "time", lambda: before)
+    # Apptainer has a clock of its own: what it says of a key that counts.
+    old = next(key for key in trust.trusted(checkout) if key.file == "old.asc")
+    monkeypatch.setattr(trust, "signers", lambda root, path: [old])
+    assert trust.admit(checkout, NAME, SITE)
+    monkeypatch.undo()
+    with pytest.raises(images.ImageError, match="expired on 2020-06-01"):
+        trust.admit(checkout, NAME, SITE)
+
+
+def test_a_revoked_key_is_refused(checkout: Path, folder: Path, tmp_path: Path) -> None:
+    sign_by_hand(checkout, folder, "good")
+    assert trust.admit(checkout, NAME, SITE)
+    home = tmp_path / "gpg"
+    shutil.copytree(folder / "gpg", home, ignore=shutil.ignore_patterns("S.*"))
+    [certificate] = (home / "openpgp-revocs.d").glob(f"{print_of(folder, 'good')}.rev")
+    certificate.write_text(certificate.read_text().replace(":-----BEGIN", "-----BEGIN"))
+    gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--no-autostart"]
+    make(*gpg, "--import", str(certificate))
+    revoked = make(*gpg, "--armor", "--export", "good@site")
+    (checkout / trust.FOLDER / "good.asc").write_text(revoked)
+    assert_refused(checkout, "was revoked")
+
+
+def test_what_admitted_an_image_is_said(checkout: Path, folder: Path) -> None:
+    """Also where the site asks for no signature."""
+    built = {**images.entry_of(checkout, NAME), "origin": origin.BUILT}
+    images.write_entry(checkout, NAME, built)
+    assert trust.signature_status(checkout, NAME, {}) == "not verified: built here"
+    images.write_entry(
+        checkout, NAME, built | {"origin": {}, "admitted": origin.word("make admit")}
+    )
+    assert trust.signature_status(checkout, NAME, {}) == "not verified: vouched for"
+    sign_by_hand(checkout, folder, "good")
+    for site in ({}, SITE):
+        said = trust.signature_status(checkout, NAME, site)
+        assert said == f"signed by {print_of(folder, 'good')}"
+
+
+@pytest.mark.parametrize("way", ["file", "agent"])
+def test_a_passphrase_comes_from_a_file_or_an_agent(
+    checkout: Path, tmp_path: Path, way: str
+) -> None:
+    """Without a terminal, as in continuous integration, and never as a program's argument."""
+    home, ring = tmp_path / "h", tmp_path / "keys"
+    home.mkdir(mode=0o700)
+    gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--pinentry-mode", "loopback"]
+    word = ["--passphrase", "open sesame"]
+    (home / "gpg-agent.conf").write_text("allow-preset-passphrase\n")
+    try:
+        make(*gpg, *word, "--quick-generate-key", "P <p@site>", "rsa2048", "sign", "never")
+        public = checkout / trust.FOLDER / "p.asc"
+        public.write_text(make(*gpg, "--armor", "--export", "p@site"))
+        secret = tmp_path / "secret"
+        secret.write_text(make(*gpg, *word, "--armor", "--export-secret-keys", "p@site"))
+        subprocess.run(
+            [apptainer_command(), "key", "import", str(secret)], input=b"open sesame\n", check=True,
+            env={**os.environ, "APPTAINER_KEYSDIR": str(ring)}, capture_output=True,
+        )  # fmt: skip
+        given = {"APPTAINER_KEYSDIR": str(ring), "GNUPGHOME": str(home)}
+        done = run(checkout, "trust", "sign", **given)
+        assert done.returncode == 1 and "PASSPHRASE_FILE=" in done.stderr
+        words = []
+        if way == "file":
+            file = tmp_path / "passphrase"
+            file.write_text("open sesame\n")
+            words = ["--passphrase-file", str(file)]
+            file.chmod(0o644)
+            done = run(checkout, "trust", "sign", *words, **given)
+            assert done.returncode == 1 and "must be a file that only you can read" in done.stderr
+            file.chmod(0o600)
+        else:
+            [key] = trust.private_keys(ring)
+            preset = f"PRESET_PASSPHRASE wyeast:{key} -1 {b'open sesame'.hex().upper()}"
+            make("gpg-connect-agent", "--homedir", str(home), preset, "/bye")
+        done = run(checkout, "trust", "sign", *words, **given)
+        assert done.returncode == 0, done.stderr
+    finally:
+        make("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
+    assert trust.admit(checkout, NAME, SITE)

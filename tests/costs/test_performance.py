@@ -90,8 +90,13 @@ def test_every_quantity_is_compared(
 
 
 @pytest.mark.real
-@pytest.mark.measures
-@pytest.mark.parametrize("kind", ["messages", "starting"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("messages", marks=pytest.mark.serial),
+        pytest.param("starting", marks=pytest.mark.measures),
+    ],
+)
 def test_a_quantity_is_measured_inside_and_outside(kind: str) -> None:
     """Starting a container costs something; again where the machine had other work meanwhile."""
     ratios: list[float] = []
@@ -110,7 +115,7 @@ def test_a_quantity_is_measured_inside_and_outside(kind: str) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 @pytest.mark.long
 def test_every_quantity_is_measured_inside_and_outside() -> None:
     done = measure("--rounds", "2", "--nas-classes", "S", "--images", IMAGE)
@@ -119,7 +124,7 @@ def test_every_quantity_is_measured_inside_and_outside() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_one_hpl_has_a_share_of_the_memory_and_stands_between_two_dgemms() -> None:
     done = measure("--only", "linpack", "--hpl-memory-share", "0.002", "--images", IMAGE)
     assert done.returncode == 0, done.stderr

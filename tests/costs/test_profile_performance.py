@@ -71,7 +71,7 @@ def test_every_program_is_compared(
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 def test_a_program_is_measured_with_and_without_a_profile(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,7 +82,7 @@ def test_a_program_is_measured_with_and_without_a_profile(
 
 
 @pytest.mark.real
-@pytest.mark.measures
+@pytest.mark.serial
 @pytest.mark.long
 def test_every_program_is_measured_with_and_without_a_profile() -> None:
     done = subprocess.run(

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from records.campaign import LeftOut, read_campaign
-from records.causes import LONGEST, of_signal, one_line
+from records.causes import (
+    BY_SOMEBODY,
+    LONGEST,
+    of_command,
+    of_scheduler,
+    of_signal,
+    one_line,
+)
 from tests.folders import write_launch
 from tests.whole_records import launch, put_manifest
 
@@ -60,6 +67,53 @@ def test_a_bus_error_is_named(code: int | None, said: str) -> None:
     assert cause is not None and "df /dev/shm" in cause
 
 
-def test_other_ends_are_no_bus_error() -> None:
-    for code, said in ((0, "Bus error"), (1, "no bus here"), (137, "signal 79"), (1, "")):
-        assert of_signal(code, said) is None
+@pytest.mark.parametrize(
+    ("code", "said", "cause"),
+    [
+        (139, "", "a segmentation fault (signal 11)"),
+        (1, "n1: task 0: Segmentation fault\nsrun: error: n2: task 1: Killed", "a segmentation"),
+        (11, "THE EXIT STRING: Segmentation fault (signal 11)", "a segmentation fault (signal 11)"),
+        (132, "", "an illegal instruction (signal 4): the image may have been built for another"),
+        (137, "", "being killed (signal 9), as the kernel does where memory runs out"),
+        (1, "exited on signal 6 (Aborted)", "an abort (signal 6)"),
+        (143, "", "being asked to end (signal 15)"),
+    ],
+)  # fmt: skip
+def test_which_signal_ended_a_launch_is_named(code: int, said: str, cause: str) -> None:
+    assert cause in str(of_signal(code, said))
+
+
+def test_what_ended_by_itself_was_ended_by_no_signal() -> None:
+    """Launchers kill the ranks that are left when one fails."""
+    for code, said in (
+        (0, "Bus error"), (1, "no bus here"), (1, "signal 79"), (1, ""),
+        (1, "n2: task 1: Killed"), (1, "task 1: Terminated"), (1, "MPI_ABORT"),
+    ):  # fmt: skip
+        assert of_signal(code, said) is None, said
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("*** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***", "time limit"),
+        ("*** STEP 7.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO NODE FAILURE, SEE LOG ***",
+         "node failure, see log"),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", BY_SOMEBODY),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0",
+         "memory ran out on the node, and the kernel ended a process of it"),
+        # As srun does by itself once a rank has failed.
+        ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_why_the_scheduler_ended_a_job_is_named(said: str, cause: str | None) -> None:
+    assert of_scheduler(f"before\n{said}\nafter") == cause
+
+
+def test_all_that_a_scheduler_says_of_a_refusal_is_in_the_cause() -> None:
+    command = f"command 'sbatch {'x' * 2000}' failed with exit code 1:\n--- stdout ---"
+    said = "sbatch: error: Batch job submission failed:\nInvalid account\x1b[1m or partition"
+    cause = of_command(command, said)
+    assert cause.endswith("Batch job submission failed: Invalid account or partition")
+    assert len(cause) <= LONGEST and cause.isprintable()
+    assert of_command("it timed out:\nmore", "") == "it timed out"

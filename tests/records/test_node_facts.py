@@ -70,6 +70,26 @@ def test_facts_and_conditions_of_a_node() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("BOOT_IMAGE=/vmlinuz root=UUID=1-2 ro quiet mitigations=off isolcpus=managed_irq,1-3",
+         "quiet mitigations=off isolcpus=managed_irq,1-3"),
+        ("hugepagesz=1G hugepages=4 intel_idle.max_cstate=1 rd.luks.key=/k ip=10.0.0.2::10.0.0.1",
+         "hugepagesz=1G hugepages=4 intel_idle.max_cstate=1"),
+        ("quiet -- --token=x nohz=off", "quiet"), ("mem=$(id)", ""), ("a\x1b[2Jquiet", ""),
+        ("quiet --", "quiet"), ("", ""), (None, None),
+    ],
+)  # fmt: skip
+def test_of_what_a_kernel_was_told_only_what_bears_on_measurements_is_kept(
+    told: str | None, kept: str | None
+) -> None:
+    assert nodes.of_kernel(told) == kept
+    if told:
+        seen = nodes.facts(f"==> /proc/cmdline <==\n{told}\n")
+        assert seen["kernel_command_line"] == kept
+
+
 def test_this_machine_is_what_python_says_of_it() -> None:
     seen = nodes.of_this_machine()
     facts = nodes.facts(seen)

@@ -125,6 +125,20 @@ def test_what_comes_behind_damage_is_neither_lost_nor_written_over(campaign: Pat
     assert len(read_campaign(campaign).launches) == 3 and not told(campaign)
 
 
+def test_a_whole_launch_that_nobody_recorded_is_not_written_over(campaign: Path) -> None:
+    more = ["round001_d", "round001_e"]
+    planned = [PlannedLaunch(launch=one, cell="x", implementation="alpha-1.0") for one in more]
+    with schedule.held(campaign) as book:
+        book.plan(1, planned)
+        book.intend(more[0])
+        book.pack(launch(more[0]), {"stdout": b"judged\n"})
+        keep(book, more[1])
+        book.lost(more[0], "the journal's disk was full")
+        assert book.state.launches[more[0]].status == "recorded"
+    assert all_in(campaign / "packs" / "round001.tar") == [*NAMES, *more]
+    assert {one.name: one.read("stdout") for one in kept_launches(campaign)}[more[0]] == b"judged\n"
+
+
 def test_a_launch_without_its_journal_is_what_stands_last(campaign: Path) -> None:
     with schedule.held(campaign) as book:
         (campaign / "packs" / "round001.tar").rename(campaign / "away")

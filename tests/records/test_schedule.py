@@ -27,6 +27,7 @@ from records.journal import (
     Planned,
     PlannedLaunch,
     Recorded,
+    Repeated,
     Resumed,
     Submitted,
     open_journal,
@@ -506,6 +507,81 @@ def test_equal_causes_in_a_row_are_counted_across_implementations_and_sessions(
         assert book.state.circuit()
         fail(book, launches_[2 * MOST_ALIKE + 2], None)
         assert book.state.circuit() is None
+
+
+STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
+
+
+def test_a_disturbed_block_is_measured_again_once_whole_and_what_it_gave_is_kept(
+    campaign: Path,
+) -> None:
+    again = {}
+    for turn in (1, 2):
+        with schedule.held(campaign) as book:
+            book.plan(1, planned(1))
+            book.begin_session(1)
+            for one in book.state.open(1):
+                book.intend(one.name)
+                more = {"disturbance": STOPPED} if "_1_alpha" in one.name else {}
+                record = whole_launch(one.name, position=book.state.next_position(1), **more)
+                book.keep(record, {})
+            again[turn] = book.repeat_blocks(1, {"stopped": 0})
+            left = [one.name for one in book.state.left()]
+        if turn == 1:
+            assert left == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
+            there = {one.name for one in kept_launches(campaign)}
+            assert not there & set(left), "what the block gave no longer counts"
+    assert len(again[1]) == 1 and "was stopped and went on again during" in again[1][0]
+    assert again[2] == [] and not left, "once, whatever comes then"
+    state = schedule.state_of(campaign)
+    assert state and not state.split(), "it was measured again as a whole"
+    assert {one.attempts for one in state.blocks(1)[1, "Dgemm n=1"]} == {2}
+    kept = all_in(campaign / "packs" / "round001.tar")
+    assert len(kept) == 8 and kept[-2:] == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
+
+
+def test_what_was_not_declared_beforehand_is_not_measured_again(campaign: Path) -> None:
+    with schedule.held(campaign) as book:
+        book.plan(1, planned(1))
+        name = book.state.open(1)[0].name
+        book.intend(name)
+        record = whole_launch(name, disturbance=STOPPED)
+        book.keep(record, {})
+        assert book.repeat_blocks(1, {}) == []
+        assert book.repeat_blocks(1, {"stopped": 0}) == [], "the rest of its block is not measured"
+
+
+def test_a_kill_while_a_block_is_put_aside_loses_nothing(campaign: Path) -> None:
+    with schedule.held(campaign) as book:
+        book.plan(1, planned(1, 1))
+        for one in book.state.open(1):
+            book.intend(one.name)
+            record = whole_launch(one.name, disturbance=STOPPED)
+            book.keep(record, {})
+        names = tuple(one.name for one in book.state.of(1))
+        book.add(Repeated(round=1, cell="Dgemm n=0", launches=names, cause="stopped"))
+    with schedule.held(campaign) as book:
+        for name in names:
+            book.intend(name)
+            record = whole_launch(name)
+            book.keep(record, {})
+        assert not book.state.left()
+    assert all_in(campaign / "packs" / "round001.tar") == [*names, *names]
+    records = {one.name: record_in(one).disturbance for one in kept_launches(campaign)}
+    assert records == dict.fromkeys(names)
+
+
+def test_a_block_that_a_kill_has_cut_is_marked(campaign: Path) -> None:
+    for count in (3, 6):
+        with schedule.held(campaign) as book:
+            book.plan(1, planned(1))
+            book.begin_session(1)
+            for one in book.state.open(1)[: count - book.state.recorded()]:
+                book.intend(one.name)
+                record = whole_launch(one.name)
+                book.keep(record, {})
+    state = schedule.state_of(campaign)
+    assert state and state.split() == {(1, "Dgemm n=1")}
 
 
 def test_checks_that_no_longer_have_what_is_left_are_refused(campaign: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,44 @@ def test_the_machine_is_asked_for_its_clocks(tmp_path: Path) -> None:
 def test_a_whole_launch_is_read(campaign: Path) -> None:
     record, output = read_launch(FolderLaunch(campaign / "launches/round001_cell"))
     assert record.outcome == "sound" and output is not None
+
+
+def numbers_in(facts: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where facts have numbers."""
+    for key, value in facts.items() if isinstance(facts, dict) else enumerate(facts):
+        if isinstance(value, dict | list):
+            yield from numbers_in(value, (*place, key))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield (*place, key)
+
+
+def with_number(facts: dict[str, Any], place: tuple[Any, ...], number: float) -> dict[str, Any]:
+    """Return the facts with another number in a place."""
+    changed: Any = json.loads(json.dumps(facts))
+    inner = changed
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = number
+    return dict(changed)
+
+
+SEEN = {"looked_s": 1.0, "others_s": 1.0, "others": {"make": 1.0}, "carriers": 1, "stopped": 1}
+ROUND = {"round": 1, "wall_s": 1.0, "launches": 1, "load_average": 1.0, "reframe_exit_code": 0}
+LAUNCH = launch_facts(disturbance=SEEN, left_running=1, times_s={"container": 1.0})
+MANIFEST = manifest_facts(rounds_done=[ROUND], night={"number": 1}, repeat_beyond={"stopped": 0})
+#: What may be below nothing: times between clocks of which one was set, codes, a seed.
+SIGNED = ("times_s", "exit_code", "reframe_exit_code", "order_seed")
+
+
+@pytest.mark.parametrize("number", [-2, 10**30, 1e30, float("inf"), float("nan")])
+def test_no_number_of_a_record_or_manifest_is_beyond_what_can_be(number: float) -> None:
+    for facts, read in ((LAUNCH, lambda facts: record_of(LaunchRecord, facts, "x")),
+                        (MANIFEST, lambda facts: manifest_of(facts, "x"))):  # fmt: skip
+        places = list(numbers_in(facts))
+        assert len(places) > 8
+        for place in places:
+            if number == -2 and set(place) & set(SIGNED):
+                continue
+            with pytest.raises((RecordError, CampaignError)):
+                read(with_number(facts, place, number))
+                pytest.fail(f"{place} may be {number}")

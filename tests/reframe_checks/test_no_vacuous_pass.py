@@ -57,7 +57,7 @@ def test_sound_launch_passes_and_is_kept(stand_in: StandIn) -> None:
     assert launch["cell"] == "PointToPoint pair=Send/Recv message_range=short"
     assert launch["wall_s"] > 0
     assert set(launch["processors_s"]) == {"busy", "idle", "stolen"}
-    assert launch["image_signature"] == "not verified"
+    assert launch["image_signature"] == "not verified: built here"
     assert launch["node"]["running"] >= 0 and launch["node"]["memory_available_bytes"] > 0
     assert launch["node"]["facts"].startswith("nodes/")
 

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from records import schedule
+from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
 from records.fold import State
 from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
 from records.kept import read_records
 from records.manifest import Design
-from records.processes import known
-from tests.packed import bytes_of_records, records_in, take_out
+from records.processes import MARK, known, processes
+from reframe_checks.bin.telling import ONCE, UNTIL
+from tests.packed import bytes_of_records, records_in, take_out, text_of
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -65,6 +67,66 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     assert all(after[name] == before[name] for name in before if name != lost), (
         "the proof that was done again is no launch of the campaign"
     )
+
+
+def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    stop = 'case "$*" in *pingpong*) kill -STOP $PPID; kill -CONT $PPID ;; esac'
+    script.write_text(f"{first}\n{stop}\n{rest}")
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    found = launch["disturbance"]
+    assert isinstance(found, dict)
+    assert found["stopped"] == 1 and 0 < found["looked_s"] < 600 and found["others_s"] >= 0
+    [one] = [one for one in state_of(stand_in).of(1) if "PointToPoint" in one.name]
+    assert one.outside["stopped"] == 1
+
+
+def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
+    stand_in: StandIn,
+) -> None:
+    script, pid = stand_in.root / "bin" / "apptainer", stand_in.root / "pid"
+    first, rest = script.read_text().split("\n", 1)
+    # In a session of its own, so that no signal to the job's reaches it; as long as its shell.
+    leave = f"setsid sh -c 'echo $$ >{pid}; exec sleep 600' </dev/null >/dev/null 2>&1 &"
+    wait = f"while [ ! -s {pid} ]; do sleep 0.01; done"
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {leave} {wait} ;; esac\n{rest}')
+    stand_in.variables[MARK] = str(campaign_of(stand_in))
+    outcome = stand_in.run()
+    assert outcome.code == 0, outcome.text
+    assert "has left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert outcome.launches[0]["left_running"] == 1
+    assert int(pid.read_text()) not in processes()
+
+
+def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "from reframe_checks.bin import bounds\n"
+        "bounds.MOST_OUTPUT_BYTES, bounds.MOST_KEPT_BYTES = 20_000, 1000\n"
+    )
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) yes; sleep 600 ;; esac\n{rest}')
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert launch["outcome"] == "failed"
+    assert "it printed more than 0 MB on " in str(launch["sentence"]), launch["sentence"]
+    assert len(text_of(campaign_of(stand_in), str(launch["launch"]))) == 1000
+
+
+def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
+    stand_in.variables[UNTIL] = "0"
+    over = stand_in.run(only=RANGES)
+    assert over.code != 0 and "the time in which launches are begun is over" in over.text
+    content = read_journal(campaign_of(stand_in))
+    assert content and [event.kind for event in content.events] == ["begun", "planned", "session"]
+    del stand_in.variables[UNTIL]
+    stand_in.run(only=RANGES)
+    state = state_of(stand_in)
+    assert not state.left() and {one.attempts for one in state.of(1)} == {1}
 
 
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
@@ -170,6 +232,34 @@ def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts
     assert (there / "launch_started").is_file()
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("echo '17|PENDING||Resources'", "has waited in the queue for longer than the site allows"),
+        ("echo '17|PENDING||ReqNodeNotAvail'", "cancelled because it was blocked"),
+    ],
+    ids=["the site's limit", "no node"],
+)
+def test_a_job_that_was_given_up_in_the_queue_has_not_failed(
+    stand_in: StandIn, answer: str, said: str
+) -> None:
+    options = by_slurm(stand_in, "#!/bin/sh\necho Submitted batch job 17\n")
+    cancelled = stand_in.root / "cancelled"
+    (stand_in.root / "bin" / "squeue").write_text(f"#!/bin/sh\n[ -e {cancelled} ] || {answer}\n")
+    scancel = stand_in.root / "bin" / "scancel"
+    scancel.write_text(f'#!/bin/sh\necho "$@" >>{cancelled}\n')
+    scancel.chmod(0o755)
+    settings = Path(options[1])
+    text = settings.read_text()
+    settings.write_text(text.replace('"site": {**site,', '"site": {**site, "longest_wait_s": 3,'))
+    assert settings.read_text() != text
+    outcome = stand_in.run(*options)
+    assert outcome.code != 0 and not outcome.launches, outcome.text
+    [one] = [one for one in state_of(stand_in).of(1) if one.attempts]
+    assert (one.status, one.losses) == ("planned", 1) and said in str(one.cause), one.cause
+    assert "17" in cancelled.read_text()
+
+
 def test_a_launch_that_was_recorded_after_all_is_not_said_to_be_lost(stand_in: StandIn) -> None:
     # The journal's first line about a record that is kept does not get to the disk.
     stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
@@ -241,12 +331,14 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
 CELL = "PointToPoint pair=Send/Recv message_range=short"
 
 
-def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...]) -> Path:
+def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...], budget_s: float = 1e6) -> Path:
     """Make a campaign with a budget that has decided waves; return its folder."""
     campaign = campaign_of(stand_in)
     campaign.mkdir(parents=True)
-    design = Design(budget_s=1e6, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
-                    wave_s=1.0)  # fmt: skip
+    design = Design(
+        budget_s=budget_s, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
+        wave_s=1.0,
+    )  # fmt: skip
     schedule.begin(campaign, design=design)
     with schedule.held(campaign) as held:
         for number, rounds in enumerate(waves, 1):
@@ -279,9 +371,7 @@ def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: Stan
     """The checks are loaded once; a round that is chosen has its cells alone, and no proof anew."""
     every = tuple(WaveRound(round=number, cells=None) for number in (1, 2))
     campaign = decide(stand_in, every, (WaveRound(round=3, cells=(CELL,)),))
-    names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
-    stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
-    stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
+    two_images(stand_in)
     done = stand_in.run(only="PointToPoint.*=Send/Recv.*=short", then=(2, 3))
     state = state_of(stand_in)
     assert not state.left(), done.text
@@ -301,3 +391,45 @@ def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: Stan
     ]
     outputs = list((stand_in.root / "reframe").rglob("*_retry*"))
     assert not outputs
+
+
+def two_images(stand_in: StandIn) -> list[str]:
+    """Give the stand-in two images to compare; return their names."""
+    names = [f"{IMPLEMENTATION}+{number}" for number in range(2)]
+    stand_in.label(stand_in.labels() | {f"org.wyeast.variant.{n}": f"A={n}" for n in range(2)})
+    stand_in.variables["WYEAST_IMAGES"] = ",".join(names)
+    return names
+
+
+def test_what_is_compared_with_nothing_is_measured_once(stand_in: StandIn) -> None:
+    """By one image, or by each; all else is in every round."""
+    names = two_images(stand_in)
+    stand_in.variables[ONCE] = "1"
+    decide(stand_in, tuple(WaveRound(round=number, cells=None) for number in (1, 2)))
+    done = stand_in.run(only="^Stream|^SerialLinpack|PointToPoint.*=Send/Recv.*=short", then=(2,))
+    state = state_of(stand_in)
+
+    def of(number: int, experiment: str) -> list[str]:
+        return sorted(one.planned.implementation for one in state.of(number)
+                      if one.planned.cell.startswith(experiment))  # fmt: skip
+
+    assert of(1, "Stream") == names[:1] and of(1, "SerialLinpack") == names, done.text
+    assert of(2, "Stream") == of(2, "SerialLinpack") == []
+    assert of(1, "PointToPoint") == of(2, "PointToPoint") == names
+    assert not state.left()
+
+
+def test_a_first_round_leaves_out_what_the_budget_has_no_room_for(stand_in: StandIn) -> None:
+    """What is most important comes first, and a block that has begun is whole."""
+    two_images(stand_in)
+    decide(stand_in, (WaveRound(round=1, cells=None),), budget_s=1e-3)
+    done = stand_in.run(only="PointToPoint.*=Send/Recv.*=short|^EchoTest", then=(2,))
+    state = state_of(stand_in)
+    cells = [one.planned.cell for one in state.of(1)]
+    experiments = [cell.split()[0] for cell in cells]
+    assert experiments == ["Preflight", "Preflight", "EchoTest", "EchoTest",
+                           "PointToPoint", "PointToPoint"], done.text  # fmt: skip
+    assert [one.status for one in state.of(1)] == ["recorded"] * 4 + ["skipped"] * 2, done.text
+    assert left_out(state) == [CELL] and {one.cause for one in state.of(1)} == {None, BEYOND}
+    # The first round alone is cut: what comes later was decided by what it took.
+    assert {one.status for one in state.of(2)} == {"recorded"}, done.text

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import reframe.core.exceptions as errors
 
 from campaign.progress import CampaignProgress
 from reframe_checks.bin import guards, waiting
+from reframe_checks.bin.telling import WAITS
 from reframe_checks.bin.waiting import Waiting
 
 
@@ -78,33 +80,77 @@ def test_waiting_speaks_after_a_minute_and_again_and_never_while_the_job_runs(
     assert len(lines) == 3 and asked.read_text() == before, "nobody is asked beside a launch"
 
 
-def test_a_slurm_that_does_not_answer_stops_no_launch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("squeue", "said"),
+    [
+        ("exec sleep 600", "squeue did not answer within 0.1 s"),
+        ("echo 'squeue: error: Munge encode failed' >&2; exit 1",
+         "squeue: error: Munge encode failed"),
+    ],
+    ids=["hangs", "munge stopped"],
+)  # fmt: skip
+def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squeue: str, said: str
 ) -> None:
-    slurm(tmp_path, monkeypatch, "exec sleep 600", "exit 1")
-    monkeypatch.setattr(waiting, "PATIENCE_S", 0.1)
+    slurm(tmp_path, monkeypatch, squeue, "exit 1")
+    if "sleep" in squeue:
+        monkeypatch.setattr(waiting, "PATIENCE_S", 0.1)
     clock, lines = Clock(), list[str]()
     told = Waiting(lines.append, clock)
     job = SimpleNamespace(jobid="17", state=None)
     told.look(job)
     clock.now += 100
     told.look(job)
-    assert lines == []
+    assert lines == [
+        f"{WAITS}job 17 has waited for 2 min: Slurm does not say what has become of it: {said}"
+    ]
+
+
+def test_a_silence_about_a_running_job_is_told_after_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = slurm(tmp_path, monkeypatch, "exit 1", "exit 1")
+    clock, lines = Clock(), list[str]()
+    told = Waiting(lines.append, clock)
+    job = SimpleNamespace(jobid="17", state="RUNNING")
+    for after, unanswered, count in (
+        (0, None, 0), (500, "no port", 0), (59, "no port", 0), (1, "no port", 1),
+        (10, None, 1), (400, None, 1), (1, "no port", 1), (60, "no port", 2),
+    ):  # fmt: skip
+        clock.now += after
+        told.look(job, unanswered)
+        assert len(lines) == count, (after, lines)
+    assert lines[0].endswith("does not say what has become of it: no port")
+    assert not asked.exists(), "beside a launch nobody asks more than ReFrame does"
 
 
 @pytest.mark.parametrize("poll", [guards.poll_until_answered, guards.poll_and_speak])
 def test_both_ways_to_poll_slurm_look(poll: object, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    monkeypatch.setattr(guards, "unguarded_poll", lambda *_: None)
-    monkeypatch.setattr(guards, "silent_poll", lambda *_: None)
-    monkeypatch.setattr(guards, "waiting", SimpleNamespace(look=seen.append))
+
+    def fails(*_: object) -> None:
+        raise errors.SpawnedProcessTimeout("squeue", "", "", 60)
+
+    told = SimpleNamespace(look=lambda *words: seen.append(words))
+    monkeypatch.setattr(guards, "waiting", told)
     job = Job()
-    poll(None, job, None)  # type: ignore[operator]
-    assert seen == [job]
+    for answer in (lambda *_: None, fails):
+        monkeypatch.setattr(guards, "unguarded_poll", answer)
+        monkeypatch.setattr(guards, "silent_poll", answer)
+        poll(None, job, None)  # type: ignore[operator]
+    assert seen[0] == (job, None) and seen[1][0] == job  # type: ignore[index]
+    assert "timed out" in str(seen[1]), "a poll that hangs gives up no job"
+
+
+def test_no_command_of_slurms_is_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "SLURM_PATIENCE_S", 0.1)
+    with pytest.raises(errors.SpawnedProcessTimeout):
+        guards.Answered().run_command("sleep 600")
+    assert guards.Answered().run_command("true", check=True).returncode == 0
 
 
 def test_the_campaign_says_what_its_job_waits_for() -> None:
     out = io.StringIO()
-    line = f"{waiting.MARK}job 17 has waited for 1 min: Resources\n"
+    line = f"{WAITS}job 17 has waited for 1 min: Resources\n"
     CampaignProgress(3, out).follow(2, [line], io.StringIO())
     assert "round 2/3  job 17 has waited for 1 min: Resources\n" in out.getvalue()

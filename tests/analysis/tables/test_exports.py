@@ -143,6 +143,24 @@ def test_no_field_is_a_formula() -> None:
     assert not any(ord(sign) < 32 and sign not in "\n\t" for row in rows for sign in row[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        (";=cmd|' /C calc'!A0", "';'=cmd|' /C calc'!A0"), ("a;=1+1;b", "a;'=1+1;b"),
+        ("a\n@x", "a\n'@x"), ("\uff1dcmd", "'\uff1dcmd"), ("a; b = c", "a; b = c"),
+    ],
+)  # fmt: skip
+def test_no_field_is_a_formula_where_semicolons_separate(text: str, field: str) -> None:
+    """As in countries that have a comma in their numbers; a comma's quotes do not help there."""
+    assert csv_field(text) == field
+
+
+def test_no_head_is_a_formula() -> None:
+    table = Table("t", "t", (Column("=cmd|' /C calc'!A0"), Column("b")), [])
+    [heads] = csv.reader(io.StringIO(csv_text(table)))
+    assert heads == ["'=cmd|' /C calc'!A0", "b"]
+
+
 @pytest.mark.parametrize("text", ["-1+cmd|' /C calc'!A0", "+1+HYPERLINK(A1)", "-.5+A1", "-", "+A1"])
 def test_a_sign_before_a_digit_makes_no_number(text: str) -> None:
     assert csv_field(text) == f"'{text}"

@@ -74,7 +74,7 @@ def test_a_title_is_a_name_of_a_file() -> None:
 
 
 COMMANDS = ("table", "variability", "linpack", "cycles", "profile", "models", "scaling",
-            "guidelines", "plan", "spread", "compare", "winners")  # fmt: skip
+            "guidelines", "plan", "spread", "timed", "compare", "winners")  # fmt: skip
 CALLS = [[command, str(SAMPLE)] for command in COMMANDS]
 CALLS += [["show", str(SAMPLE), "PointToPoint*range=long"],
           ["table", str(SAMPLE), "--experiment", "Linpack"],

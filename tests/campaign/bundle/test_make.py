@@ -146,12 +146,12 @@ def test_mistakes_are_a_sentence(
 def test_secrets_do_not_leave(here: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
     log = here.root / "runs" / NAME / "reframe" / "round001.log"
     log.write_text("fine\n-----BEGIN OPENSSH PRIVATE KEY-----\n")
-    assert make.main([NAME]) == 1
-    assert "a private key is in campaign/reframe/round001.log:2" in capsys.readouterr().err
-    assert not (here.root / ".wyeast" / "bundles").exists()
-    assert leaks.scan({"definitions/site_configs/a": Member(b"AKIA0123456789ABCDEF")}, here.root)[0]
+    assert make.main([NAME, "--keep", "(?s).*"]) == 1
+    said = capsys.readouterr().err
+    assert "secret: a private key is in campaign/reframe/round001.log:2" in said
+    assert "BEGIN" not in said and not (here.root / ".wyeast" / "bundles").exists()
     log.write_text("ran in /home/alice/wyeast with API_KEY=0123456789abcdef\n")
-    assert make.main([NAME]) == 0
+    assert make.main([NAME]) == 1
     err = capsys.readouterr().err
     assert "private? a home folder is in campaign/reframe/round001.log:1" in err
     assert "private? what may be a password or token is in" in err
@@ -164,8 +164,7 @@ def test_names_of_users_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "campaign/a": Member(b"malice and alices"), "campaign/b": Member(b"by alice."),
         "campaign/c": Member(b"/srv/people/alice/x"), "images/d": Member(b"alice"),
     }  # fmt: skip
-    secrets, hints = leaks.scan(members, tmp_path)
-    assert secrets == [] and hints == [
+    assert [one.sentence for one in leaks.scan(members, tmp_path)] == [
         "the user name alice is in campaign/b:1 and in 1 more files",
         "the home folder /srv/people/alice is in campaign/c:1",
     ]
@@ -265,7 +264,7 @@ def test_what_could_not_be_unpacked_is_not_packed(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of both sides are the same, to the file and to the byte."""
-    members = {f"campaign/{n}\u2028ü": Member(b"1234567") for n in range(4)}
+    members = {f"campaign/{n} ü": Member(b"1234567") for n in range(4)}
     sums = archive.sums_of(members)
     packed = tmp_path / "made.tar.gz"
     archive.write(packed, NAME, members, sums, 0)

@@ -62,7 +62,7 @@ def uncompared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def submit() -> list[str]:
-    return ["--", sys.executable, "measure.py"]
+    return ["--allow-unsigned", "--", sys.executable, "measure.py"]
 
 
 def test_a_campaign_is_repeated_and_compared(
@@ -157,6 +157,58 @@ def test_a_bundle_does_not_tell_where_its_images_were_from(here: Checkout) -> No
     assert set(lock["images"]["alpha-1.0"]) == {"file", "sha256", "labels"}
 
 
+def test_an_unsigned_image_of_a_bundle_runs_only_if_that_is_said(
+    there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    digest = hashlib.sha256(b"an image").hexdigest()
+    for more in (["--dry-run"], []):
+        assert rerun.main([str(bundle), *more]) == 1
+        said = capfd.readouterr()
+        assert f"image alpha-1.0, sha256 {digest}: not signed by a key that counts" in said.out
+        assert "would run as you" in said.out and "ALLOW_UNSIGNED=1 runs it" in said.err
+    assert not (there.root / "asked").exists()
+    assert not (there.root / ".wyeast" / "guests").exists()
+
+
+def test_only_what_was_measured_is_brought_in(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report is a page, and its script would be the sender's."""
+    campaign = here.root / "runs" / NAME
+    (campaign / "report.html").write_text("<script>alert(1)</script>")
+    (campaign / "tables").mkdir()
+    (campaign / "tables" / "launches.parquet").write_bytes(b"PAR1")
+    out = tmp_path / "sent.tar.gz"
+    monkeypatch.setattr(make.leaks, "scan", lambda *_: [])
+    assert make.main([NAME, "--out", str(out)]) == 0
+    checkout = checkout_at(tmp_path / "there", monkeypatch)
+    name, sums = unpack(out, tmp_path)
+    rerun.bring_in(tmp_path / name, sums, out, dry_run=False)
+    brought = checkout.root / "runs" / NAME
+    assert is_imported(brought) and (brought / "launches").is_dir()
+    assert not (brought / "report.html").exists() and not (brought / "tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"checks": r"^(\S+)+!$"}, "so it may never end"), ({"checks": "("}, "not a valid regular"),
+        ({"rounds": 999_999}, "has 999999 rounds, and 100 at most"),
+    ],
+)  # fmt: skip
+def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(
+    here: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str], facts: dict[str, object],
+    words: str,
+) -> None:  # fmt: skip
+    file = here.root / "runs" / NAME / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+    out = tmp_path / "sent.tar.gz"
+    assert make.main([NAME, "--out", str(out)]) == 0
+    assert rerun.main([str(out), *submit()]) == 1
+    assert words in capsys.readouterr().err
+    assert not (here.root / "asked").exists()
+
+
 @pytest.mark.usefixtures("uncompared")
 def test_an_image_here_is_never_replaced(
     there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
@@ -213,6 +265,8 @@ HOSTILE: list[tuple[list[tuple[str, bytes, str]], str]] = [
     ([("top/a", b"x", "file"), ("other/b", b"x", "file")], "outside top"),
     ([("top//b", b"x", "file")], "not the name of a file in one folder"),
     ([("top/a\nb", b"x", "file")], "is not the digest|not the name of a file in one folder"),
+    ([("top/a\u202eb", b"x", "file")], "not the name of a file in one folder"),
+    ([("top/a\x9b2J", b"x", "file")], "not the name of a file in one folder"),
     ([("top/a", b"/etc", "link"), ("top/a/b", b"x", "file")], "not a regular file"),
     ([("top/a", b"/etc/passwd", "hard link")], "not a regular file"),
     ([("top/a", b"", "device")], "not a regular file"),

@@ -209,7 +209,7 @@ def test_nothing_in_the_committed_sample_names_a_machine() -> None:
     hosts = sample.hosts_of(read_manifest(COMMITTED), texts)
     assert hosts and all(re.fullmatch(r"node\d+", host) for host in hosts)
     members = {name: Member(text.encode()) for name, text in texts.items()}
-    assert leaks.scan(members, COMMITTED) == ([], [])
+    assert leaks.scan(members, COMMITTED) == []
     personal = re.compile(r"(?<![\w.])/(root|home|Users|tmp|work|scratch|mnt|srv|data)\b")
     assert not [name for name, text in texts.items() if personal.search(text)]
     assert sum(map(len, texts.values())) < 1_500_000

@@ -1,0 +1,109 @@
+"""What came from outside while launches ran: others' work, stops, lost carriers, cut blocks.
+
+Nothing of it leaves a launch out, and none of it is a library's doing. Pairs of a round bear what
+hits all of them alike; a launch that alone was hit has numbers of a machine that was not its own.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from analysis.tables.units import prefixed
+from records.campaign import Campaign
+from records.disturbance import MARKED_SHARE
+from records.launch import LaunchRecord
+
+#: So many programs are named.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class FromOutside:
+    """Something that came from outside: in few words, and in a sentence."""
+
+    few: str
+    sentence: str
+
+
+def from_outside(campaign: Campaign) -> list[FromOutside]:
+    """Return what came from outside during the launches that count, if anything did."""
+    records = [launch.record for launch in campaign.sound()]
+    found = [others(records), stops(records), carriers(records), leftovers(records)]
+    if campaign.repeated:
+        found.append(
+            FromOutside(
+                "blocks measured again",
+                f"{len(campaign.repeated)} block(s) were measured again, once, since a process was "
+                "stopped or a link lost its carrier: what they gave before is kept aside in "
+                "the campaign.",
+            )
+        )
+    if campaign.split:
+        found.append(
+            FromOutside(
+                "blocks that were cut",
+                f"{len(campaign.split)} block(s) were cut and finished by a later session: their "
+                "launches are further apart than others (column `split` of launches.parquet).",
+            )
+        )
+    return [one for one in found if one is not None]
+
+
+def others(records: list[LaunchRecord]) -> FromOutside | None:
+    """Return who else used the processors beyond the stated share."""
+    shares = {
+        one.launch: one.disturbance.share
+        for one in records
+        if one.disturbance and one.disturbance.is_shared
+    }
+    if not shares:
+        return None
+    worst, by_name = max(shares, key=lambda name: shares[name]), Counter[str]()
+    for one in records:
+        if one.launch in shares and one.disturbance:
+            by_name.update(one.disturbance.others)
+    names = ", ".join(
+        f"{name} {prefixed(seconds, 's')}" for name, seconds in by_name.most_common(MOST_NAMED)
+    )
+    return FromOutside(
+        "others used the processors",
+        f"Beside {len(shares)} of {len(records)} launches others used more than "
+        f"{MARKED_SHARE:.0%} of a processor on the first node, most beside {worst} "
+        f"({shares[worst]:.2g} processors); in all {names}: these launches' rates are those of a "
+        "machine that was partly busy with something else.",
+    )
+
+
+def stops(records: list[LaunchRecord]) -> FromOutside | None:
+    """Return which launches had a process that was stopped for a while."""
+    found = [one.launch for one in records if one.disturbance and one.disturbance.stopped]
+    if not found:
+        return None
+    return FromOutside(
+        "stopped processes",
+        f"In {len(found)} launch(es) a process was stopped and went on again, as in {found[0]}: "
+        "their times have what passed meanwhile.",
+    )
+
+
+def carriers(records: list[LaunchRecord]) -> FromOutside | None:
+    """Return which launches had a link that went down or came up."""
+    found = [one.launch for one in records if one.disturbance and one.disturbance.carriers]
+    if not found:
+        return None
+    return FromOutside(
+        "a link went down",
+        f"During {len(found)} launch(es) a link lost or got its carrier, as during {found[0]}.",
+    )
+
+
+def leftovers(records: list[LaunchRecord]) -> FromOutside | None:
+    """Return which launches left processes running."""
+    found = [one for one in records if one.left_running]
+    if not found:
+        return None
+    names = ", ".join(dict.fromkeys(one.implementation for one in found))
+    return FromOutside(
+        "processes left running",
+        f"{len(found)} launch(es) of {names} left processes running, which were ended before the "
+        "next launch.",
+    )

@@ -1,0 +1,155 @@
+"""Which campaigns are proven, and what of a site's references and histories rests on others."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from analysis.history.series import SERIES
+from analysis.tables.table import COUNT, JOINED, Column, Row, Table
+from records.base import CampaignError
+from records.manifest import read_manifest
+from records.proof import Doubt, Proof
+from records.references import ACCEPTED, PROPOSED, load
+
+#: The name of a campaign's folder where it stands in a text.
+CAMPAIGN = re.compile(r"\b[0-9]{8}T[0-9]{6}Z-[A-Za-z0-9._-]*[A-Za-z0-9]")
+
+
+@dataclass(frozen=True)
+class Resting:
+    """References of one file, and those of the campaigns that it names which are not proven."""
+
+    site: str
+    file: str
+    #: How many cells rest on them, and of how many; None of a file that people write.
+    cells: tuple[int, int] | None
+    campaigns: tuple[str, ...]
+
+
+def folders_of_site(folders: Iterable[Path], site: str) -> list[Path]:
+    """Return the campaigns of a site: where a manifest cannot be read, by the folder's name."""
+    found = []
+    for folder in folders:
+        try:
+            of_site = read_manifest(folder).site == site
+        except CampaignError:
+            of_site = folder.name.partition("-")[2].startswith(f"{site}-")
+        found += [folder] if of_site else []
+    return found
+
+
+def absent(name: str) -> Proof:
+    """Return what is known of a campaign that something names and nobody has any more."""
+    return Proof(name, None, 0, (Doubt("not here", "it is not in runs/, so nobody can look"),))
+
+
+def resting_references(
+    sites: Path, proofs: Mapping[str, Proof], runs: Path, site: str | None, with_absent: bool
+) -> list[Resting]:
+    """Return the references that rest on campaigns that are not proven, file by file.
+
+    With `with_absent` also on those that are not in runs/ any more. Raises ReferencesError for a
+    file that is not one of references, and OSError.
+    """
+    found = []
+
+    def rests(name: str) -> bool:
+        if name in proofs:
+            return bool(proofs[name].doubts)
+        return with_absent and not (runs / name).is_dir()
+
+    for file in sorted(sites.glob("*/references*.yaml")):
+        if site not in (None, file.parent.name):
+            continue
+        cells: tuple[int, int] | None = None
+        if file.name in (ACCEPTED, PROPOSED):
+            entries = load(file)
+            resting = [one for one in entries if any(map(rests, one.campaigns))]
+            cells = (len(resting), len(entries))
+            names = {name for one in resting for name in one.campaigns if rests(name)}
+        else:
+            names = {name for name in CAMPAIGN.findall(file.read_text()) if rests(name)}
+        if names:
+            found.append(Resting(file.parent.name, file.name, cells, tuple(sorted(names))))
+    return found
+
+
+def resting_series(frame: pl.DataFrame, doubted: Collection[str]) -> pl.DataFrame:
+    """Return by site, tier and experiment how many series rest on campaigns that are not proven.
+
+    Of those that rest on any: `resting` of `series`, and how many of these `campaigns`.
+    """
+    text = frame.with_columns(pl.col("folder").cast(pl.String).is_in(list(doubted)).alias("is"))
+    each = text.group_by(*SERIES).agg(
+        pl.col("is").any(), pl.col("folder").filter(pl.col("is")).alias("folders")
+    )
+    return (
+        each.group_by("site", "tier", "experiment")
+        .agg(
+            pl.col("is").sum().alias("resting"),
+            pl.len().alias("series"),
+            pl.col("folders")
+            .explode(empty_as_null=True)
+            .drop_nulls()
+            .n_unique()
+            .alias("campaigns"),
+        )
+        .filter(pl.col("resting") > 0)
+        .cast({name: pl.String for name in ("site", "tier", "experiment")})
+        .sort("site", "tier", "experiment")
+    )
+
+
+def audit_table(proofs: Sequence[Proof]) -> Table:
+    """Return a row for each campaign: its verdict, and what speaks against it in few words."""
+    columns = (
+        Column("campaign", "campaign"), Column("site", "site"),
+        Column("launches", "launches", COUNT, "1"), Column("verdict", "verdict"),
+        Column("doubts", "because of"),
+    )  # fmt: skip
+    rows = [
+        Row((one.campaign, one.site or "?", one.launches, one.verdict,
+             ", ".join(doubt.word for doubt in one.doubts) or "–"))
+        for one in proofs
+    ]  # fmt: skip
+    counts: dict[str, int] = defaultdict(int)
+    for one in proofs:
+        counts[one.verdict] += 1
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return Table("audit", f"Audit: {said}", columns, rows, [])
+
+
+def references_table(resting: Sequence[Resting]) -> Table:
+    """Return a row for each file of references that rests on campaigns that are not proven."""
+    columns = (
+        Column("file", "references", JOINED, fields=("site", "file")),
+        Column("cells", "cells that rest on them"), Column("campaigns", "campaigns"),
+    )  # fmt: skip
+    rows = [
+        Row(((one.site, one.file),
+             f"{one.cells[0]} of {one.cells[1]}" if one.cells else "named in it",
+             ", ".join(one.campaigns)))
+        for one in resting
+    ]  # fmt: skip
+    return Table("audited-references", "References that rest on what is not proven", columns, rows)
+
+
+def series_table(found: pl.DataFrame) -> Table:
+    """Return a row for each experiment whose history rests on campaigns that are not proven."""
+    columns = (
+        Column("site", "site", JOINED, fields=("site", "tier")),
+        Column("experiment", "experiment"), Column("resting", "series that rest on them", COUNT),
+        Column("series", "of", COUNT), Column("campaigns", "campaigns", COUNT),
+    )  # fmt: skip
+    names = ("experiment", "resting", "series", "campaigns")
+    rows = [
+        Row(((row["site"], row["tier"]), *(row[name] for name in names)))
+        for row in found.iter_rows(named=True)
+    ]
+    return Table("audited-histories", "Histories that rest on what is not proven", columns, rows)

@@ -1,0 +1,57 @@
+"""What a campaign with a budget says of what it has decided."""
+
+from __future__ import annotations
+
+from campaign.estimate import duration
+from campaign.progress import CampaignProgress
+from records.budget import begun_cells, left_out
+from records.fold import State
+from records.journal import Ended, Wave
+from records.manifest import Design
+
+
+def say_decision(
+    decision: Wave | Ended, design: Design, progress: CampaignProgress, state: State, images: int
+) -> None:
+    """Print what comes next, or why nothing does; and once, what the first round left out."""
+    used = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
+    if design.repeats:
+        used = f"that took {decision.spent_s:.0f} s"
+    if isinstance(decision, Ended):
+        progress.say(f"{why_ended(decision, state, images)}; {used}")
+        return
+    others = left_out(state)
+    cells = {cell for one in decision.rounds for cell in one.cells or ()}
+    if others and decision.number == 2:
+        share = (len(cells) + len(others)) / len(cells)
+        a_round = (decision.predicted_s or 0.0) * share
+        progress.say(
+            f"{len(others)} of {len(cells) + len(others)} cells are left out, the least important "
+            "ones: the budget has no room for them. Everything would take about "
+            f"{duration(design.begin * a_round)}, and {duration(design.fewest * a_round)} where "
+            "time is to be spent on what is still open"
+        )
+    what = f"{len(cells)} cells" if others or decision.why == "chosen" else "everything"
+    if decision.why == "begin" and len(decision.rounds) > 1:
+        what += f" in {len(decision.rounds)} rounds"
+    if decision.why == "uniform":
+        what += " once more: the budget is too small to choose, so all is tested once, at the end"
+    took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"
+    progress.say(f"wave {decision.number}: {what}{took}; {used}")
+
+
+def why_ended(ended: Ended, state: State, images: int) -> str:
+    """Return in words why nothing more is measured."""
+    open_series = ended.open_series
+    if ended.why == "budget":
+        more = "" if open_series is None else f"; {open_series} series are open"
+        return f"what would come next does not fit into the budget{more}"
+    if ended.why == "repeated":
+        return "the rounds of the campaign that this one repeats are measured"
+    if ended.why == "hopeless":
+        return f"{open_series} series are open, and no time that is left would decide one"
+    if not begun_cells(state):
+        return "nothing that was measured is compared, and once is enough"
+    if images == 1:
+        return "one implementation is compared with nothing, so more rounds decide nothing"
+    return "every series is decided"

@@ -1,0 +1,155 @@
+"""A campaign that is driven by jobs of its own: `make run DRIVER=job`.
+
+Centres end long processes where jobs are submitted, and a campaign takes as long as its launches
+wait. So short jobs drive it, one after the other: each goes on with the campaign as RESUME does,
+begins launches for a part of its time, and the next one, which waits for it in the queue, goes on.
+The last one calls off the next. Here such jobs are asked for; campaign/driver_job.py is what each
+runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from campaign import leftovers, measuring
+from campaign.rounds import only_campaign
+from containers import selection
+from records import schedule
+from records.base import CampaignError
+from records.fold import State
+
+JOB = "job"
+#: How long a driver's job may take where the site does not say, in seconds.
+TIME_S = 4 * 3600.0
+#: A driver measures nothing itself.
+OPTIONS = ("--nodes=1", "--ntasks=1", "--cpus-per-task=1")
+LOG = Path("reframe") / "driver.log"
+
+
+def kind(words: str) -> str:
+    """Return how a campaign is driven; raise CampaignError for what is no way to."""
+    if words != JOB:
+        raise CampaignError(
+            f"DRIVER={words} is unknown: a campaign is driven from here, without DRIVER, or by "
+            f"jobs: DRIVER={JOB}"
+        )
+    return words
+
+
+def refuse(root: Path, site: str) -> None:
+    """Raise CampaignError for a site where no job can drive a campaign."""
+    scheduler = selection.site_data(root, site)["scheduler"]
+    if scheduler not in leftovers.SLURM:
+        raise CampaignError(
+            f"DRIVER={JOB} needs Slurm, and site {site} has `scheduler: {scheduler}`; measure "
+            "without it, and where a long process would be ended, go on by RESUME"
+        )
+
+
+def forget_own_job() -> None:
+    """Have what is asked for from within a job of Slurm's be jobs of their own."""
+    for name in [name for name in os.environ if re.match(r"S(LURM|BATCH|RUN)_", name)]:
+        if name != "SLURM_CONF":
+            del os.environ[name]
+
+
+def name_of(campaign: Path) -> str:
+    """Return what the jobs that drive a campaign are called, all the same; of 15 letters."""
+    return f"wyd-{hashlib.sha256(os.fsencode(campaign)).hexdigest()[:11]}"
+
+
+def time_limit(seconds: float) -> str:
+    """Return a time as Slurm takes it."""
+    whole = max(1, round(seconds))
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def command_of(
+    root: Path, campaign: Path, data: dict[str, Any], site: str, words: list[str], after: str | None
+) -> list[str]:
+    """Return the command that asks for a driver's job; `words` are for it, `after` is the last."""
+    driver = shlex.join(["exec", "python", "-m", "campaign.driver_job", campaign.name, *words])
+    return [
+        "sbatch", "--parsable", f"--job-name={name_of(campaign)}", f"--chdir={root}",
+        f"--output={campaign / LOG}", "--open-mode=append", "--no-requeue",
+        # The next one goes on, and not the same one anew.
+        *([f"--dependency=afterany:{after}"] if after else []),
+        *data.get("access", []), *OPTIONS,
+        f"--time={time_limit(data.get('driver_time_s', TIME_S))}", *data.get("driver_options", []),
+        f"--wrap=SITE={shlex.quote(site)}; export SITE; . ./activate && {driver}",
+    ]  # fmt: skip
+
+
+def submit(
+    root: Path, campaign: Path, site: str, words: list[str], after: str | None = None
+) -> str:
+    """Ask for a driver's job; return its number. Raises CampaignError where there is none."""
+    data = selection.site_data(root, site)
+    done = leftovers.ask(command_of(root, campaign, data, site, words, after))
+    if done is None:
+        raise CampaignError(
+            f"sbatch did not answer, so nobody knows whether a job drives {campaign.name}; look: "
+            f"squeue --name={name_of(campaign)}"
+        )
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise CampaignError(f"no job can drive {campaign.name}: {said}")
+    # On several clusters the cluster's name follows.
+    return done.stdout.strip().partition(";")[0]
+
+
+def call_off(campaign: Path) -> None:
+    """Have no further job drive a campaign."""
+    leftovers.ask([
+        "scancel", "--quiet", f"--user={os.geteuid()}", f"--name={name_of(campaign)}",
+        "--state=PENDING",
+    ])  # fmt: skip
+
+
+def progress_of(state: State | None, vain: int) -> list[str]:
+    """Return what a driver tells the next one: how far the campaign was when it began."""
+    recorded, sessions = (state.recorded(), state.sessions) if state else (0, 0)
+    return [f"--recorded={recorded}", f"--sessions={sessions}", f"--vain={vain}"]
+
+
+def begin(options: argparse.Namespace) -> int:
+    """Make a campaign, or take one that can be resumed, and have jobs drive it; return 0.
+
+    Raises CampaignError, and what a new campaign raises.
+    """
+    root, site = measuring.ROOT, str(options.site)
+    if options.resume:
+        campaign, _ = measuring.unfinished(options)
+        if jobs := leftovers.queued([name_of(campaign)]):
+            raise CampaignError(
+                f"{campaign.name} is driven by job {', '.join(jobs)} already, or Slurm does not "
+                f"say; look: squeue --name={name_of(campaign)}"
+            )
+    else:
+        with only_campaign(root, site):
+            campaign, _ = measuring.new_campaign(options)
+    again = f"make run SITE={site} RESUME={campaign.name} DRIVER={JOB}"
+    try:
+        (campaign / LOG).parent.mkdir(exist_ok=True)
+        job = submit(root, campaign, site, progress_of(schedule.state_of(campaign), -1))
+    except (CampaignError, OSError) as error:
+        raise CampaignError(f"{error}; nothing was measured; begin with: {again}") from None
+    print(f"campaign runs/{campaign.name}: job {job} drives it, and those after it that have its "
+          "name")  # fmt: skip
+    print(f"follow it: tail -F runs/{campaign.name}/{LOG}")
+    print(f"its jobs:  squeue --name={name_of(campaign)}")
+    print(f"stop it:   scancel --name={name_of(campaign)}")
+    print(f"go on:     {again}")
+    if not selection.site_data(root, site).get("driver_options"):
+        print(
+            f"its job has one core where the launches of site {site} run, and may stand beside "
+            "them or in the way of those that need all nodes; a partition for it: "
+            "`driver_options` in site.yaml"
+        )
+    return 0

@@ -1,0 +1,128 @@
+"""What a job runs that drives a campaign for a while (campaign/driver.py)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from campaign import __main__ as campaigns
+from campaign import driver, measuring
+from campaign.rounds import SiteIsBusy, TimeIsOver
+from containers import selection
+from containers.ending import exit_code
+from records import files, schedule
+from records.acting_user import act_for
+from records.base import CampaignError
+from reframe_checks.bin.telling import UNTIL
+
+#: The part of its time in which launches are begun; the rest is for the last one's wait and run.
+BEGINS = 0.75
+#: So many jobs in a row that began to measure and recorded no launch are enough.
+MOST_IN_VAIN = 3
+#: How often a driver looks whether another campaign has left the site, in seconds.
+POLL_S = 10.0
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m campaign.driver_job",
+        description="Go on with a campaign for the time of this job of Slurm's; the next job, "
+        "which this one asks for, does the same. `make run DRIVER=job` begins that.",
+    )
+    parser.add_argument("campaign", help="a campaign of runs/")
+    for name in ("recorded", "sessions", "vain"):
+        parser.add_argument(f"--{name}", type=int, default=0, help="as the last job found it")
+    return parser.parse_args(words)
+
+
+def drive(options: argparse.Namespace, own: str, began: float) -> int:
+    """Go on with a campaign; return the exit code. `own` is this job, `began` when it did.
+
+    Raises what a campaign raises.
+    """
+    root = measuring.ROOT
+    campaign = root / "runs" / Path(options.campaign).name
+    site = measuring.read_manifest(campaign.name).site
+    limit = float(selection.site_data(root, site).get("driver_time_s", driver.TIME_S))
+    until = began + BEGINS * limit
+    os.environ[UNTIL] = str(until)
+    state = schedule.state_of(campaign)
+    vain = options.vain
+    if state and state.sessions > options.sessions:
+        vain = 0 if state.recorded() > options.recorded else vain + 1
+    if vain >= MOST_IN_VAIN:
+        raise CampaignError(
+            f"{vain} jobs in a row were over before a launch was recorded: they wait longer than a "
+            f"driver has, {limit:g} s; give it more (`driver_time_s` in site.yaml), and go on: "
+            f"make run SITE={site} RESUME={campaign.name} DRIVER={driver.JOB}"
+        )
+
+    def next_job() -> str:
+        # Not before this one is over, however that comes.
+        return driver.submit(root, campaign, site, driver.progress_of(state, max(vain, 0)), own)
+
+    following: str | None = None
+    try:
+        following = next_job()
+    except CampaignError as error:
+        print(f"driver: {error}; asked for once more at the end", file=sys.stderr)
+    try:
+        code = when_free(lambda: go_on(campaign.name, site), until)
+    except TimeIsOver as over:
+        following = following or next_job()
+        print(f"driver: {over}: job {following}")
+        return 0
+    except BaseException:
+        driver.call_off(campaign)
+        raise
+    driver.call_off(campaign)
+    return code
+
+
+def go_on(campaign: str, site: str) -> int:
+    """Measure what is missing of a campaign, and report it; return the exit code."""
+    return campaigns.work(campaigns.arguments([f"--resume={campaign}", f"--site={site}"]))
+
+
+def when_free(work: Callable[[], int], until: float) -> int:
+    """Do what needs the site once no other campaign has it.
+
+    Raises TimeIsOver where that takes too long, and what the work raises.
+    """
+    while True:
+        try:
+            return work()
+        except SiteIsBusy as error:
+            if time.monotonic() + POLL_S >= until:
+                raise TimeIsOver(f"{error}; it is waited for in the next job") from None
+        time.sleep(POLL_S)
+
+
+def main() -> int:
+    """Drive a campaign for the time of a job; return the exit code."""
+    began, own = time.monotonic(), os.environ.get("SLURM_JOB_ID", "")
+    act_for(measuring.ROOT)
+    os.environ.setdefault("WYEAST_ROOT", str(measuring.ROOT))
+    files.only_owner_writes()
+    options = arguments()
+    driver.forget_own_job()
+
+    def work() -> int:
+        if not own:
+            raise CampaignError(
+                "this is no job of Slurm's; campaigns are driven by jobs with: make run "
+                f"RESUME={options.campaign} DRIVER={driver.JOB}"
+            )
+        return drive(options, own, began)
+
+    return exit_code("driver", work, measuring.ERRORS, f"go on: make run RESUME={options.campaign} "
+                     f"DRIVER={driver.JOB}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

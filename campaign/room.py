@@ -1,0 +1,79 @@
+"""Whether there is room for a campaign: bytes and files, by what the last one like it took."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from campaign.estimate import Work, last_round_like
+from records.base import CampaignError
+from records.manifest import BEGIN, Manifest, read_manifest
+
+#: What any campaign needs, and what a folder of stages does: a launch of many iterations or two.
+LEAST_BYTES, LEAST_FILES = 50_000_000, 1000
+#: Rounds differ, and tables and report come on top.
+RESERVE = 1.5
+#: What of a campaign's folder is made of its launches, and made again.
+MADE = ("tables",)
+
+
+@dataclass(frozen=True)
+class Room:
+    """So many bytes and files; `files` is infinite where a file system counts none."""
+
+    bytes: float
+    files: float
+
+
+def taken_by(campaign: Path) -> Room:
+    """Return what a campaign's folder has of what was measured."""
+    size = count = 0
+    for folder, folders, names in os.walk(campaign):
+        folders[:] = [name for name in folders if Path(folder, name).parent != campaign
+                      or name not in MADE]  # fmt: skip
+        count += 1 + len(names)
+        for name in names:
+            try:
+                size += os.lstat(Path(folder, name)).st_size
+            except OSError:
+                continue
+    return Room(size, count)
+
+
+def needed(root: Path, manifest: Manifest, rounds: int) -> Room:
+    """Return what so many rounds of a campaign will take."""
+    found = last_round_like(root, Work.of(manifest), besides=manifest.campaign)
+    if not found:
+        return Room(LEAST_BYTES, LEAST_FILES)
+    path = root / "runs" / found[1]
+    share = RESERVE * rounds / max(1, len(read_manifest(path).rounds_done))
+    taken = taken_by(path)
+    return Room(LEAST_BYTES + share * taken.bytes, LEAST_FILES + share * taken.files)
+
+
+def there_is(place: Path) -> Room:
+    """Return the room where a folder is, or will be made."""
+    while not place.exists():
+        place = place.parent
+    found = os.statvfs(place)
+    return Room(found.f_bavail * found.f_frsize, found.f_favail if found.f_files else math.inf)
+
+
+def refuse_too_little(root: Path, manifest: Manifest, rounds: int) -> None:
+    """Raise CampaignError where a campaign will not have the room for so many rounds."""
+    rounds = max(rounds, BEGIN) if manifest.design else rounds
+    stages = Room(LEAST_BYTES, LEAST_FILES)
+    for place, wanted in (
+        (root / "runs", needed(root, manifest, rounds)),
+        (root / ".wyeast" / "reframe" / manifest.site, stages),
+    ):
+        room = there_is(place)
+        if room.bytes < wanted.bytes or room.files < wanted.files:
+            files = "" if room.files == math.inf else f" and {room.files:.0f} files"
+            raise CampaignError(
+                f"{place} has room for {room.bytes / 1e6:.0f} MB{files}, and {rounds} round(s) "
+                f"will take about {wanted.bytes / 1e6:.0f} MB and {wanted.files:.0f} files there: "
+                "make room, or measure less"
+            )

@@ -1,0 +1,46 @@
+"""What came from outside is stated with the launches that it hit, and leaves none out."""
+
+from pathlib import Path
+
+from analysis.comparison.from_outside import from_outside
+from records.campaign import Campaign
+from records.hpl import HplRun
+from records.launch import Launch
+from tests.whole_records import launch, manifest
+
+
+def campaign(*disturbances: dict[str, object] | None, left: int = 0) -> Campaign:
+    """Return a campaign of one launch for each."""
+    output: list[HplRun] = []
+    launches = [
+        Launch(launch(f"round00{number}_cell", disturbance=one, left_running=left), output)
+        for number, one in enumerate(disturbances, 1)
+    ]
+    return Campaign(Path("runs/one"), manifest(), launches)
+
+
+def busy(seconds: float, **more: object) -> dict[str, object]:
+    return {"looked_s": 10.0, "others_s": seconds, "others": {"make": seconds}, **more}
+
+
+def test_others_beyond_the_share_are_named_and_less_is_not() -> None:
+    assert from_outside(campaign(None, busy(0.9))) == []
+    [found] = from_outside(campaign(busy(3.0), busy(0.9), busy(12.0)))
+    assert "Beside 2 of 3 launches others used more than 10% of a processor" in found.sentence
+    assert "most beside round003_cell (1.2 processors); in all make 15 s" in found.sentence
+
+
+def test_stops_links_and_what_was_left_are_stated() -> None:
+    found = from_outside(campaign(busy(0.0, stopped=1), busy(0.0, carriers=2), left=3))
+    assert [one.few for one in found] == [
+        "stopped processes", "a link went down", "processes left running",
+    ]  # fmt: skip
+    assert "as in round001_cell" in found[0].sentence
+    assert "as during round002_cell" in found[1].sentence
+    assert "2 launch(es) of alpha-1.0 left processes running" in found[2].sentence
+
+
+def test_blocks_that_were_not_measured_in_one_go_are_stated() -> None:
+    one = campaign(None)
+    one.split, one.repeated = {(1, "a")}, {(1, "b"), (2, "b")}
+    assert [found.sentence[:10] for found in from_outside(one)] == ["2 block(s)", "1 block(s)"]

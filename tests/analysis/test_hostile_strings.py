@@ -1,0 +1,83 @@
+"""Whatever a campaign's files say, what is printed of it moves no cursor and runs in no shell."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import app
+from records.sample import sample_folder
+from tests.analysis.support.hostile import hostile
+from tests.analysis.support.in_process import analysis
+
+PROJECT = Path(__file__).resolve().parents[2]
+#: Written out here, not taken from the code that is tested.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: A line of ours that is there to be pasted, with what nobody has asked for behind it.
+PASTED = re.compile(r"(?m)^make x|(?:make [a-z-]+ |git checkout |python -m ).*touch owned")
+#: What each command is given besides; A and B are the campaigns, R is their folder.
+WALK: dict[str, list[list[str]]] = {
+    "ingest": [["A"]], "table": [["A"]], "variability": [["A"]], "linpack": [["A"]],
+    "cycles": [["A"]], "profile": [["A"]], "report": [["A", "--output", "R/report.html"]],
+    "answer": [["A"]], "winners": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
+    "plan": [["A"]], "spread": [["A"]], "replay": [["A"]],
+    "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]], "history": [["--runs", "R"]],
+    "regress": [["B", "--runs", "R"]], "night": [["B", "--runs", "R"]],
+    "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
+    "accept-references": [["local", "--sites", "S"]], "models": [["A"]],
+    "scaling": [["A"]], "guidelines": [["A"]],
+    "study": [["kearns2003", "A", "--html", "R/study.html"]],
+    "export": [["A", "-o", "-", "-f", form] for form in ("csv", "markdown", "latex", "junit")],
+    "plot": [["A", "-e", "EchoTest"]],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Return what says where two hostile campaigns are, and a site for their references."""
+    folder = tmp_path_factory.mktemp("hostile")
+    runs, sites, sample = folder / "runs", folder / "sites", sample_folder(PROJECT)
+    runs.mkdir()
+    first = hostile(runs / "20260101T000000Z-local-a", sample, "1")
+    second = hostile(runs / "20260102T000000Z-local-b", sample, "2")
+    # Names of files are strings of others, too.
+    (first / "launches" / "round001_\x1b[2J\u202e").mkdir()
+    (sites / "local").mkdir(parents=True)
+    shutil.copy(PROJECT / "site_configs" / "local" / "site.yaml", sites / "local")
+    names = {"A": str(first), "B": str(second), "R": str(runs), "S": str(sites)}
+    return lambda word: re.sub("^[ABRS](?=/|$)", lambda found: names[found[0]], word)
+
+
+def harmless(text: str) -> None:
+    assert not sorted(set(CONTROLS.findall(text)))
+    found = PASTED.search(text)
+    assert found is None, found
+
+
+def test_the_walk_has_every_command() -> None:
+    known = {
+        one.name or str(getattr(one.callback, "__name__", "")).replace("_", "-")
+        for group in [app, *(group.typer_instance for group in app.registered_groups)]
+        if group is not None
+        for one in group.registered_commands
+    }
+    assert known == set(WALK)
+
+
+def test_nothing_that_is_printed_or_written_is_hostile(place: Callable[[str], str]) -> None:
+    for command, calls in WALK.items():
+        for words in calls:
+            done = analysis(command, *map(place, words))
+            assert len(done.stdout + done.stderr) > 50, (command, words)
+            harmless(done.stdout + done.stderr)
+    written = [
+        path
+        for of in ("R", "S")
+        for path in Path(place(of)).rglob("*")
+        if path.suffix in (".html", ".md", ".yaml", ".csv") and path.is_file()
+    ]
+    assert {"report.html", "study.html", "night.md"} <= {path.name for path in written}
+    for path in written:
+        harmless(path.read_text())

@@ -1,0 +1,85 @@
+"""What a lane or a test leaves ends with it, and what ends beside it is waited for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+#: An orphan becomes `sleep` in its own time.
+LEFT = """
+import subprocess, time
+from pathlib import Path
+from tests import processes
+
+def leave():
+    subprocess.run(["setsid", "sh", "-c", "setsid sleep 600 & exec sleep 0"], check=True)
+    comms = {"sleep\\n"}
+    while {Path(f"/proc/{one}/comm").read_text() for one in processes.children()} != comms:
+        time.sleep(0.05)
+
+processes.become_subreaper()
+assert processes.end_what_is_left() == []
+leave()
+assert processes.end_what_is_left() == ["sleep"]
+assert processes.end_what_is_left() == []
+stays = subprocess.Popen(["sleep", "600"])
+leave()
+assert processes.end_what_is_left({stays.pid}) == ["sleep"] and stays.poll() is None
+kill = processes.os.kill
+def refuse(*_): raise PermissionError
+processes.os.kill = refuse
+said = f"sleep (process {stays.pid} may not be ended, and stays)"
+assert processes.end_what_is_left() == [said] and stays.poll() is None
+processes.os.kill = kill
+assert processes.end_what_is_left() == ["sleep"]
+"""
+
+
+def test_what_a_lane_has_left_is_ended() -> None:
+    subprocess.run([sys.executable, "-c", LEFT], cwd=PROJECT, check=True, timeout=300)
+
+
+#: Leaves an orphan that ends, and itself ends when nothing of that is to be seen any more.
+ORPHAN = """
+file=$(mktemp); (setsid sh -c 'echo $$ >"$0"' "$file" &)
+until [ -s "$file" ] && ! [ -e "/proc/$(cat "$file")" ]; do sleep 0.1; done
+rm "$file"; exit 3
+"""
+
+
+def test_what_ends_beside_a_lane_is_not_seen_for_ever() -> None:
+    code = (
+        "import sys; from tests import processes\n"
+        "processes.become_subreaper()\n"
+        "assert processes.run(['timeout', '300', 'sh', '-c', sys.argv[1]]) == 3\n"
+    )
+    subprocess.run([sys.executable, "-c", code, ORPHAN], cwd=PROJECT, check=True)
+
+
+#: A launch in the foreground of a shell, which waits for it: a test that failed leaves such.
+TREE = """
+import subprocess
+from tests import processes
+stays = subprocess.Popen(["sleep", "600"])
+left = subprocess.Popen(["sh", "-c", "sleep 600; exit 1"])
+while not processes.children(left.pid):
+    pass
+[below] = processes.children(left.pid)
+processes.end_with_descendants([left.pid])
+assert stays.poll() is None and processes.children() == {stays.pid}
+# Whoever takes in orphans waits for it; a signal comes in its own time.
+ended = False
+while not ended:
+    try:
+        ended = open(f"/proc/{below}/stat").read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        ended = True
+stays.kill()
+stays.wait()
+"""
+
+
+def test_what_a_test_has_left_ends_with_what_it_has_started() -> None:
+    subprocess.run([sys.executable, "-c", TREE], cwd=PROJECT, check=True)
