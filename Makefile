@@ -13,8 +13,8 @@ PYTHON_PACKAGES := python3 python3-venv
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 
-# What is given reaches a recipe as it was typed: make replaces nothing in it, and the shell sees one
-# word. `given` and `option` are empty where nothing was given.
+# A value reaches a recipe as it was typed: make expands nothing in it, and the shell sees one
+# word. `given` and `option` are empty if nothing was given.
 quoted = $(if $(findstring $(line_break),$(value $1)),$(error $1 has a line break in it; give it in \
     one line),'$(subst ','\'',$(value $1))')
 given = $(if $(value $1),$(call quoted,$1))
@@ -25,8 +25,8 @@ define line_break
 
 endef
 
-# A target takes the variables in the brackets that end its line of help. What else stands on the
-# command line is refused before anything is done; variables of the environment are not looked at.
+# A target takes the variables in the brackets that end its help line. Anything else on the
+# command line is refused before anything is done; environment variables are not checked.
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ifneq ($(MAKECMDGOALS)$(GIVEN),)
 shell_word = '$(subst ','\'',$1)'
@@ -37,8 +37,8 @@ $(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could
 $(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
     $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
 endif
-# What recipes start has what was given in its environment. A make that is started here, which may
-# take less, is not given it as words of its own.
+# Recipes pass the given variables on in the environment. A make that is started here may accept
+# fewer, so it does not get them on its command line.
 MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
 
 
@@ -76,22 +76,22 @@ spack-lock: .wyeast/venv/.for-run ## renew the locks of spack.yaml and say what 
 spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet (IMPLEMENTATIONS=a,b)
 	@$(PYTHON) -m containers.spack.mirror $(call option,--implementations,IMPLEMENTATIONS)
 
-image: setup ## pack an MPI that is installed here into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
+image: setup ## pack an MPI installed on this machine into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)
 
-new-site: .wyeast/venv/.for-run ## write a site folder of what this machine says (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.site.new $(call option,--scheduler,SCHEDULER) \
 	    $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
 
-# What needs no job is looked at before images are built, which takes minutes.
+# What needs no job is checked before images are built, which takes minutes.
 CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
     $(call option,--images,IMAGES)
-check-site: setup ## prove a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
+check-site: setup ## verify a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
 	@. ./activate && $(CHECK_SITE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(CHECK_SITE)
 
-admit: setup ## list where images are from and which may run; vouch for some (IMAGES=a,b)
+admit: setup ## list where images come from and which may run; vouch for some (IMAGES=a,b)
 	@$(PYTHON) -m containers.admission --images=$(call quoted,IMAGES)
 
 push: setup ## push images to a registry (REGISTRY=oras://host/path, IMAGES=a,b, INSECURE=1, DRY_RUN=1)
@@ -111,29 +111,29 @@ sign: setup ## sign images and renew their digests (IMAGES=a,b, KEY=<fingerprint
 	@$(PYTHON) -m containers.trust sign --images=$(call quoted,IMAGES) --key=$(call quoted,KEY) \
 	    $(call option,--passphrase-file,PASSPHRASE_FILE) $(call flag,--dry-run,DRY_RUN)
 
-verify: setup ## verify digests and signatures by the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
+verify: setup ## verify digests, and signatures with the keys in containers/trust (IMAGES=a,b, KEY=<fingerprint>)
 	@$(PYTHON) -m containers.trust verify --images=$(call quoted,IMAGES) --key=$(call quoted,KEY)
 
-bill: setup ## write the bill of materials beside each image, in CycloneDX (IMAGES=a,b)
+bill: setup ## write each image's bill of materials beside it, in CycloneDX (IMAGES=a,b)
 	@$(PYTHON) -m containers.bill_of_materials --images=$(call quoted,IMAGES)
 
 reproducibility: setup ## build images again and say whether they are the same (IMAGES=a,b)
 	@$(PYTHON) -m containers.sharing.reproducibility --images=$(call quoted,IMAGES)
 
-# What can be seen without images to be impossible is refused before they are built.
+# What is impossible in any case is refused before images are built.
 MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,TIER) \
     $(call option,--rounds,ROUNDS) $(call option,--budget,BUDGET) \
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS, BUDGET=15m in its place, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
 
-# Of nothing else: a night updates nothing. A job of the cluster's is inside it already.
-nightly: ## measure a night, measure again what is worse, decide (SITE, TIER, ROUNDS, IMAGES, CHECKS, NAME, KEEP_NIGHTS, RESUME, DRY_RUN=1)
+# It depends on no other target: a night updates nothing. A job on the cluster is inside it already.
+nightly: ## measure a night, repeat what is worse, decide (SITE, TIER, ROUNDS, IMAGES, CHECKS, NAME, KEEP_NIGHTS, RESUME, DRY_RUN=1)
 	@[ -x $(PYTHON) ] || { echo "nightly: nothing is installed; first: make images SITE="$(call quoted,SITE) >&2; exit 1; }
 	@. ./activate && $(if $(SLURM_JOB_ID),,$(SUBMIT)) $(PYTHON) -m campaign.nightly $(call option,--site,SITE) \
 	    $(call option,--tier,TIER) $(call option,--rounds,ROUNDS) $(call option,--images,IMAGES) \
@@ -145,38 +145,38 @@ study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name
 	    --no-print-directory run STUDY=$(call quoted,PAPER) \
 	    IMAGES=$(or $(call given,IMAGES),"$$images")
 
-performance: images ## what the platform costs: the same programs inside images and outside (SITE, IMAGES, BUILDER)
+performance: images ## measure what the platform costs: the same programs inside and outside images (SITE, IMAGES, BUILDER)
 	@. ./activate && $(PYTHON) -m costs.inside_and_outside && $(PYTHON) -m costs.profiling
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
-# On campaigns that are made up, in a temporary folder.
+# On made-up campaigns in a temporary folder.
 SAMPLES ?= 1e5,1e6,1e7
-analysis-performance: .wyeast/venv/.for-run ## what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=2500,10000)
+analysis-performance: .wyeast/venv/.for-run ## measure what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=2500,10000)
 	@$(PYTHON) -m tests.analysis.scale_benchmark $(call option,--samples,SAMPLES)
 	@$(PYTHON) -m tests.analysis.nights_benchmark $(call option,--nights,NIGHTS)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
-simulated-designs: .wyeast/venv/.for-run ## what designs of a campaign decide in the same time, simulated (TRIALS=200, BUDGET=644: seconds)
+simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decide in the same time (TRIALS=200, BUDGET=644: seconds)
 	@$(PYTHON) -m analysis.simulation.designs $(call option,--trials,TRIALS) $(call option,--budget,BUDGET)
 
-simulated-coverage: .wyeast/venv/.for-run ## how often intervals hold a known truth and verdicts are false (TRIALS=500)
+simulated-coverage: .wyeast/venv/.for-run ## simulate how often intervals contain a known truth and verdicts are false (TRIALS=500)
 	@$(PYTHON) -m analysis.simulation.coverage $(call option,--trials,TRIALS)
 
 cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
 	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK)
 
-cluster-status: .wyeast/venv/.for-run ## the nodes of the cluster in a box, their state and memory
+cluster-status: .wyeast/venv/.for-run ## show the nodes of the cluster in a box, their state and memory
 	@$(CLUSTER) status
 
-cluster-down: .wyeast/venv/.for-run ## end the cluster in a box with all that belongs to it
+cluster-down: .wyeast/venv/.for-run ## stop the cluster in a box and all that belongs to it
 	@$(CLUSTER) down
 
 cluster-performance: SITE = virtual
-cluster-performance: images ## MPI against TCP, and containers against none, on the cluster in a box (IMAGES, BUILDER)
+cluster-performance: images ## compare MPI with TCP, and containers with none, on the cluster in a box (IMAGES, BUILDER)
 	@export SITE=virtual && . ./activate && \
 	    $(CLUSTER) exec -- $(PYTHON) -m costs.network
 
-cluster-shell: .wyeast/venv/.for-run ## a shell of the user who submits jobs to the cluster in a box
+cluster-shell: .wyeast/venv/.for-run ## open a shell as the user who submits jobs to the cluster in a box
 	@export SITE=virtual && . ./activate && $(CLUSTER) exec -- sh
 
 report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<folder of runs/>, or the latest)
@@ -193,7 +193,7 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \
 	    $(call option,--campaigns,CAMPAIGNS) -- $(call quoted,SITE)
 
-accept-references: .wyeast/venv/.for-run ## put a site's proposed references in effect (SITE, DRY_RUN=1 shows them)
+accept-references: .wyeast/venv/.for-run ## put a site's proposed references into effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
 bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
@@ -202,7 +202,7 @@ bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPA
 	    $(call flag,--redact,REDACT) $(call option,--keep,KEEP) -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample
-sample: .wyeast/venv/.for-run ## pack a part of a campaign into runs/sample.tar.gz, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
+sample: .wyeast/venv/.for-run ## pack part of a campaign into runs/sample.tar.gz, without the machine's names (CAMPAIGN, CHECKS: cells, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.sample $(call option,--cells,CHECKS) $(call flag,--dry-run,DRY_RUN) \
 	    -- $(or $(call given,CAMPAIGN),latest)
 
@@ -218,20 +218,20 @@ test-images:
 
 # In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
 TEST_NEEDS := lint test-images test-packages
-test: $(TEST_NEEDS) ## all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
+test: $(TEST_NEEDS) ## run all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
 
-test-long: $(TEST_NEEDS) ## the same with coverage, and what only makes sense at length: before a release (TESTS=a file)
+test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a release (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes --long $$TESTS
 
-unit: .wyeast/venv/.for-test ## the fast tests alone
+unit: .wyeast/venv/.for-test ## run only the fast tests
 	@$(PYTHON) -m tests.lanes --only fast
 
-lint: .wyeast/venv/.for-test ## style, types and the order of the rooms of the Python code
+lint: .wyeast/venv/.for-test ## check style, types and import order of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy && \
 	    { said=$$(.wyeast/venv/bin/lint-imports --no-cache 2>&1) || { echo "$$said"; exit 1; }; }
 
-# A compiler and a BLAS for the programs outside images, what finds their wrong accesses to memory,
+# A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
 # images that travel.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
@@ -252,14 +252,14 @@ lock: ## renew requirements*.lock (needs uv)
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
 
 IN_USE := '$(subst ','\'',$(dir $(lastword $(MAKEFILE_LIST)))campaign/bin/in_use)'
-# What nothing here could make again.
+# What could not be made again here.
 KEPT := trust bundles
-clean: ## remove everything that was installed or built, unless it is in use; campaigns, bundles and keys to sign with stay
+clean: ## remove everything that was installed or built, unless it is in use; campaigns, bundles and signing keys stay
 	@sh $(IN_USE)
 	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
 	@rm -rf benchmarks/build
 
-# A stamp is written last, so an interrupted installation is repeated.
+# The stamp is written last, so an interrupted installation is repeated.
 .wyeast/venv/.for-run: requirements.lock
 	@$(call install_packages,requirements.lock)
 	@touch $@

@@ -30,6 +30,7 @@ from analysis.commands.campaigns import (
     folder_of,
 )
 from records.acting_user import act_for
+from records.files import only_owner_writes
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -52,7 +53,7 @@ def ingest(campaign: CampaignArgument) -> None:
     stamp = stamp_of(folder)
     found = read_campaign(folder)
     if removed := found.manifest.raw_removed_utc:
-        fail(f"{folder.name}: its raw output was removed {removed}; its tables are what is left")
+        fail(f"{folder.name}: its raw output was removed {removed}; only its tables are left")
     try:
         rows = write_tables(found)
     except OSError as error:
@@ -109,7 +110,7 @@ def variability(
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
     pager: PagerOption = True,
 ) -> None:
-    """List the single launches of each cell, as NASA (2003) did: how much runs differ."""
+    """List the single launches of each cell, as NASA (2003) did, to show how much runs differ."""
     from analysis.comparison.metrics import metrics
     from analysis.precision import variability as listing
     from analysis.tables.table import COUNT, PERCENT, Column, Kind, Row, Table, formatted
@@ -144,7 +145,7 @@ def variability(
 
 @app.command()
 def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
-    """Print HPL's rates with their spread, speedup and part of DGEMM, and what nodes do alone."""
+    """Print HPL's rates with spread, speedup and fraction of DGEMM, and nodes' own rates."""
     from analysis.models.linpack import hpl_in, hpl_table
     from analysis.models.node_rates import node_table, rates_in
     from analysis.tables.terminal import show
@@ -216,7 +217,7 @@ def report(
     if output is None and not read_manifest(folder).finished_utc:
         fail(
             f"{folder.name} is not finished, and nothing is written into a campaign that may be "
-            f"measuring: go on with it (make run RESUME={folder.name}), or name another file for "
+            f"measuring: resume it (make run RESUME={folder.name}), or name another file for "
             "the report (python -m analysis report ... --output FILE)"
         )
     try:
@@ -227,4 +228,5 @@ def report(
 
 if __name__ == "__main__":
     act_for(ROOT)
+    only_owner_writes()
     app()

@@ -18,7 +18,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m campaign",
         description="Measure every cell with every implementation, in rounds or for a time, in "
-        "random order, one launch at a time; keep all in a folder of runs/ and report it.",
+        "random order, one launch at a time; keep everything in a folder of runs/ and report it.",
     )
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
     parser.add_argument("--tier", default="quick", help="quick, paper or site (%(default)s)")
@@ -38,7 +38,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--checks", help="only checks whose name matches this expression")
     parser.add_argument(
         "--study", metavar="PAPER",
-        help="repeat a report of literature/: its checks and implementations, and its claims' page",
+        help="repeat a report of literature/: its checks, implementations and a page of its claims",
     )  # fmt: skip
     parser.add_argument(
         "--time-limit", help="time limit of a launch, such as 30m (each check's own)"
@@ -47,11 +47,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--raw-by-rank", action="store_true",
         help="keep each rank's time for every iteration of a communication",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn)")
+    parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn at random)")
     parser.add_argument(
         "--like", metavar="CAMPAIGN",
         help="repeat a campaign of runs/: its checks, images, tier, rounds and the seed of their "
-        "order, in place of what these options say",
+        "order, instead of what these options say",
     )  # fmt: skip
     parser.add_argument("--resume", metavar="CAMPAIGN", help="resume a campaign of runs/")
     parser.add_argument(
@@ -64,11 +64,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--estimate", action="store_true",
-        help="say how long it will take by the last campaign like it, and measure nothing",
+        help="estimate the duration from the last similar campaign, and measure nothing",
     )  # fmt: skip
     parser.add_argument(
         "--look", action="store_true",
-        help="check the request, as far as that needs no image, and measure nothing",
+        help="check the request as far as possible without images, and measure nothing",
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)

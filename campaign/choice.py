@@ -25,7 +25,7 @@ def study_of(root: Path, paper: str) -> Study:
 
 
 def main() -> int:
-    """Print what `make images` builds for a site or a study, by comma."""
+    """Print what `make images` builds for a site or a study, separated by commas."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.choice",
         description="Print the implementations that a site measures, separated by commas.",

@@ -1,4 +1,4 @@
-"""What a campaign will take, by what the last one like it took."""
+"""Estimate how long a campaign will take from the last similar one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from records.schedule import state_of
 
 @dataclass(frozen=True)
 class Work:
-    """What decides how long a round takes, beside the machine's load."""
+    """What decides how long a round takes, apart from the machine's load."""
 
     site: str
     tier: str
@@ -27,7 +27,7 @@ class Work:
 
     @classmethod
     def of(cls, manifest: Manifest) -> Work:
-        """Return that of a campaign."""
+        """Return the work of a campaign."""
         return cls(
             manifest.site, manifest.tier, manifest.checks, manifest.time_limit,
             frozenset(manifest.images), files_of_checks(manifest.inputs),
@@ -42,7 +42,7 @@ def files_of_checks(inputs: Iterable[str]) -> frozenset[str]:
 def last_round_like(
     root: Path, wanted: Work, besides: str | None = None
 ) -> tuple[float, str] | None:
-    """Return the seconds of a round of the last campaign alike, and its name; None without one.
+    """Return the seconds of a round of the last similar campaign, and its name; None without one.
 
     Alike are campaigns of the same site, tier, checks (by their files' names) and implementations.
     Whole rounds count, of campaigns that had room for all; a campaign that cannot be read, and the

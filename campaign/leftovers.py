@@ -1,7 +1,7 @@
-"""What a launch leaves running here when ReFrame has died: nothing is measured beside it.
+"""What a launch leaves running here when ReFrame dies: nothing may be measured beside it.
 
-Processes are known by a variable of ReFrame's environment, which a job and its children have and
-which nobody else sets, and by the session of the job, which ranks have that were started without
+Processes are recognised by a variable of ReFrame's environment, which a job and its children have
+and nobody else sets, and by the session of the job, which even ranks have that were started without
 that environment.
 """
 
@@ -36,8 +36,8 @@ class NotAsked(CampaignError):
 def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
     """Return which of these sessions, by the start of their first process, are still a launch's.
 
-    A number that another process has since got is nobody's of ours. Raises CampaignError where the
-    first process has gone and others are there: nobody can tell whose they are.
+    A number that another process has got since is not ours. Raises CampaignError if the
+    first process has ended and others are there: it is unknown whose they are.
     """
     here, ours = processes(), set()
     for session, start in sessions.items():
@@ -54,7 +54,7 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
 
 
 def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
-    """End what still works for a campaign whose ReFrame has ended; return how many there were.
+    """End what still works for a campaign whose ReFrame has ended; return how many processes.
 
     `sessions` are those of its jobs: when the first process of each started, by its number. Raises
     CampaignError where something does not end.
@@ -77,25 +77,25 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
 def end_queued(
     campaign: Path, scheduler: str, jobs: Mapping[str, str], names: Iterable[str] = ()
 ) -> None:
-    """Cancel the jobs of a ReFrame that has died, and wait until the scheduler has none of them.
+    """Cancel the jobs of a ReFrame that has died, and wait until they have left the scheduler.
 
     `jobs` are the numbers that the scheduler gave, by the names that we gave, `names` those of jobs
-    that it may have got without saying so; only Slurm is asked for these. Raises CampaignError
-    where one stays, and NotAsked where the scheduler is not one that is asked here.
+    that may have been submitted without an answer; only Slurm is asked about these. Raises
+    CampaignError if one stays, and NotAsked if the scheduler is not one that is asked here.
     """
     if scheduler not in SLURM:
         if jobs:
             raise NotAsked(campaign, jobs.values())
         return
-    # Only by our names: numbers begin anew, and are by now perhaps of somebody else's jobs.
+    # Only by our names: numbers are reused, and may now belong to other users' jobs.
     wanted = [*jobs, *names]
     deadline = time.monotonic() + LONGEST_S
     while left := queued(wanted):
         if time.monotonic() > deadline:
             raise CampaignError(may_still_run(campaign, [jobs.get(one, one) for one in left]))
-        # Those that stay under their names are of a squeue that did not answer.
+        # Names remain if squeue did not answer.
         if to_cancel := [job for job in left if job not in wanted]:
-            # An answer that does not come is none: what counts is what squeue says next.
+            # A missing answer means nothing: squeue's next answer counts.
             ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
         time.sleep(POLL_S)
 
@@ -109,7 +109,7 @@ def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
 
 
 def queued(names: Collection[str]) -> list[str]:
-    """Return the numbers of the jobs that Slurm has by these names; the names without an answer."""
+    """Return the numbers of Slurm's jobs with these names; the names if it does not answer."""
     if not names:
         return []
     done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"--name={','.join(names)}",
@@ -120,7 +120,7 @@ def queued(names: Collection[str]) -> list[str]:
 
 
 def ask(command: list[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return what a command of the scheduler says; None where it does not answer in time."""
+    """Return the output of a scheduler command; None if it does not answer in time."""
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S,

@@ -1,4 +1,4 @@
-"""What is missing of a campaign, by its journal: nothing else says that a round is done."""
+"""What a campaign still lacks, by its journal: nothing else says that a round is done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from records.manifest import Manifest, RoundDone
 
 
 def state_of(campaign: Path, manifest: Manifest) -> State | None:
-    """Return what a campaign's own journal amounts to, or None where it has none, as older ones.
+    """Return the state that a campaign's journal gives, or None if it has none, like older ones.
 
     Raises CampaignError for a damaged journal and for another campaign's.
     """
@@ -22,7 +22,7 @@ def state_of(campaign: Path, manifest: Manifest) -> State | None:
 
 
 def has_something_left(campaign: Path, manifest: Manifest) -> bool:
-    """Return whether a campaign that is finished has launches that are gone, or lacks its report.
+    """Return whether a finished campaign has lost launches, or lacks its report.
 
     Raises CampaignError for a journal that cannot be used.
     """
@@ -35,22 +35,22 @@ def has_something_left(campaign: Path, manifest: Manifest) -> bool:
 
 
 def is_open(state: State, manifest: Manifest) -> bool:
-    """Return whether the journal has launches left, or lacks a round that the manifest has."""
+    """Return whether the journal has launches left, or lacks a round of the manifest."""
     return bool(state.left()) or any(one.round not in state.rounds for one in manifest.rounds_done)
 
 
 def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:
-    """Return the rounds of which nothing is left to measure, as far as the journal can tell."""
+    """Return the rounds with nothing left to measure, according to the journal."""
     done = {one.round for one in manifest.rounds_done}
     state = state_of(campaign, manifest)
     if state is None:
         return done
-    # Of a round that the journal does not have nobody knows what it was to have.
+    # What a round should have contained is unknown if the journal does not have it.
     return {number for number in done if state.is_done(number)}
 
 
 def with_round(manifest: Manifest, entry: RoundDone) -> Manifest:
-    """Return a manifest with a round that was measured, together with what was of it before."""
+    """Return the manifest with a measured round added to what it had of that round."""
     rounds = {one.round: one for one in manifest.rounds_done}
     facts = entry.facts
     if before := rounds.get(entry.round):
@@ -61,6 +61,6 @@ def with_round(manifest: Manifest, entry: RoundDone) -> Manifest:
 
 
 def missing_of(campaign: Path, number: int | None = None) -> list[LaunchState]:
-    """Return what is missing of a campaign that was measured, or of one of its rounds."""
+    """Return what a measured campaign, or one of its rounds, lacks."""
     state = schedule.state_of(campaign)
     return state.left(number) if state else []

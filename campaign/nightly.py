@@ -1,8 +1,8 @@
-"""`python -m campaign.nightly`: measure a night, measure again what trips, and decide.
+"""`python -m campaign.nightly`: measure a night, repeat what trips, and decide.
 
 Nothing is built or updated. Exit codes: 0 nothing became worse, 3 a regression is confirmed, 4 none
 is, but something was not measured (a broken implementation, a failed launch), 5 another campaign
-has the site, 1 an error, 130 interrupted.
+is using the site, 1 an error, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONGEST_EXPRESSION = 100_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """A campaign that a night needs; `facts` stand in its manifest under `night`."""
+    """A campaign that a night needs; `facts` are in its manifest under `night`."""
 
     name: str
     checks: str | None
@@ -49,7 +49,7 @@ class Wanted:
     facts: dict[str, Any]
 
 
-#: Measures a campaign, or goes on with it, and returns its folder; raises campaigns.ERRORS and
+#: Measures or resumes a campaign and returns its folder; raises campaigns.ERRORS and
 #: OSError.
 Measure = Callable[[Wanted], Path]
 #: Judges a night: the folder, what was measured again, whether to decide by that.
@@ -99,9 +99,9 @@ def arguments() -> argparse.Namespace:
 
 
 def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]]:
-    """Return the implementations that can be measured, and the others with what is wrong.
+    """Return the implementations that can be measured, and what is wrong with the others.
 
-    Raises CampaignError where there is none of the first.
+    Raises CampaignError if none can be measured.
     """
     data = selection.site_data(root, site)
     names = selection.implementations(root, site, words) if words else selection.wanted(root, site)
@@ -118,7 +118,7 @@ def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]
 
 
 def wanted_again(night: Path, wanted: Wanted, told: dict[str, Any], number: int) -> Wanted:
-    """Return the campaign that measures once more what tripped in a night, and nothing else."""
+    """Return the campaign that repeats what tripped in a night, and nothing else."""
     tripped = [one for one in told["findings"] if one["outcome"] == "tripped"]
     # ReFrame matches names without their spaces.
     names = sorted({re.escape(one["check"].replace(" ", "")) for one in tripped})
@@ -133,10 +133,10 @@ def wanted_again(night: Path, wanted: Wanted, told: dict[str, Any], number: int)
 
 
 def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[str, Any]]:
-    """Measure and judge a night, measure again what trips, decide; return its folder and verdict.
+    """Measure and judge a night, repeat what trips, decide; return its folder and verdict.
 
-    What cannot be measured again leaves the night undecided. Raises campaigns.ERRORS and OSError
-    where the night itself cannot be measured or judged.
+    What cannot be repeated leaves the night undecided. Raises campaigns.ERRORS and OSError
+    if the night itself cannot be measured or judged.
     """
     night = measure(wanted)
     told = judge(night, [], False)
@@ -158,7 +158,7 @@ def say_analysis(*arguments: str) -> int:
 
 
 def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
-    """Have the analysis judge a night; return what it wrote."""
+    """Let the analysis judge a night; return what it wrote."""
     words = [word for path in again for word in ("--again", str(path))]
     code = say_analysis("night", str(night), *words, *(["--decide"] if decide else []))
     if code not in JUDGED:
@@ -170,13 +170,13 @@ def judged(night: Path, again: Sequence[Path], decide: bool) -> dict[str, Any]:
 
 
 def as_campaign(options: argparse.Namespace) -> argparse.Namespace:
-    """Return a night's options with those of a campaign that a night does not have."""
+    """Return a night's options, completed by those that only campaigns have."""
     # It has rounds, whatever the site's budget is.
     return argparse.Namespace(**{**vars(campaigns.arguments([])), **vars(options)})
 
 
 def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
-    """Return the campaign that was begun for what is wanted, if a night is gone on with."""
+    """Return the campaign that was begun for this purpose, if a night is resumed."""
     if not options.resume:
         return None
     if "again_of" not in wanted.facts:
@@ -192,7 +192,7 @@ def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
 
 
 def measured(options: argparse.Namespace, wanted: Wanted) -> Path:
-    """Measure a campaign with its report, or what is missing of one that was begun."""
+    """Measure a campaign and its report, or whatever one that was begun still lacks."""
     old = begun(options, wanted)
     own = as_campaign(options)
     own.name, own.checks, own.images = wanted.name, wanted.checks, ",".join(wanted.images)
@@ -226,13 +226,13 @@ def command_of(options: argparse.Namespace) -> str:
 
 
 def wanted_of(options: argparse.Namespace) -> Wanted:
-    """Return the night that is asked for, or that is gone on with."""
+    """Return the requested night, or the one that is resumed."""
     if options.resume:
         manifest = measuring.read_manifest(options.resume)
         night = manifest.night
         if night is None or night.again_of:
             raise CampaignError(f"{options.resume} is not a night; see: ls runs")
-        # What is measured again is measured as the night was.
+        # Repetitions are measured like the night.
         for key in ("site", "tier", "rounds", "time_limit"):
             setattr(options, key, getattr(manifest, key))
         name = manifest.name or manifest.tier

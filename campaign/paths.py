@@ -1,4 +1,4 @@
-"""Where a checkout may stand: paths that what runs a campaign cannot take are refused at once."""
+"""Where a checkout may be: refuse paths that the programs of a campaign cannot handle."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ UNQUOTED = ("pbs", "pbspro", "torque", "sge", "oar", "ssh")
 
 
 def refuse_path(root: Path, site: Mapping[str, Any]) -> None:
-    """Raise CampaignError for a checkout at a path that a campaign on a site cannot be run in.
+    """Raise CampaignError for a checkout at a path where a site's campaigns cannot run.
 
-    Spaces, letters beyond ASCII and all that a shell would heed are quoted; what is left is what
-    programs of others cannot be told.
+    Spaces, letters beyond ASCII and characters special to a shell are quoted; what is left is what
+    third-party programs cannot handle.
     """
     path = str(root)
     reason = None

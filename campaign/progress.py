@@ -30,7 +30,7 @@ class CampaignProgress:
         self.results: dict[tuple[int, str], str] = {}
 
     def has_failures(self, round_number: int) -> bool:
-        """Return whether a check of a round failed, and did not end well in a later session."""
+        """Return whether a check of a round failed and did not succeed in a later session."""
         return any(
             number == round_number and result == "FAIL"
             for (number, _), result in self.results.items()
@@ -46,7 +46,7 @@ class CampaignProgress:
     ) -> bool:
         """Copy ReFrame's lines to the log and show how far the round is.
 
-        Returns whether the line came that says that it is over; else there are no more lines.
+        Returns whether the line that ends the round came; if not, there are no more lines.
         """
         for line in lines:
             log.write(line)

@@ -1,4 +1,4 @@
-"""What a campaign ran on and with: the facts of its manifest."""
+"""What a campaign ran on and with: the facts in its manifest."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def input_digests(root: Path, site: str) -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the facts of this machine that bear on a measurement.
+    """Return the facts about this machine that affect measurements.
 
-    Under a scheduler it is the one that campaigns are started on; `nodes/` has those that measure.
+    Under a scheduler this is where campaigns are started; `nodes/` has the machines that measure.
     """
     seen = nodes.of_this_machine()
     return {**nodes.facts(seen), **nodes.conditions(seen)}
@@ -90,7 +90,7 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said_by(*words: str) -> str | None:
-    """Return what a command prints, or None where there is no such command or it fails."""
+    """Return what a command prints, or None if it does not exist or fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
@@ -101,7 +101,7 @@ def said_by(*words: str) -> str | None:
 def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
     """Return the versions of what starts, isolates and schedules a site's launches.
 
-    `pmi` are the types of PMI that srun offers; None where the site does not start ranks by it.
+    `pmi` are the PMI types that srun offers; None if the site does not start ranks with srun.
     """
     by_srun = site.get("launch") == "srun"
     return {

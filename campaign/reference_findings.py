@@ -1,4 +1,4 @@
-"""What a campaign's launches were against their references, in sentences for its end."""
+"""How a campaign's launches compare with their references, in sentences for its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def findings(campaign: Path, site: str) -> list[str]:
         f"stale references were not applied in {many(count)} of {what}; calibrate again: {again}"
         for what, count in stale.items()
     ]
-    for kind, ending in (("worse", ""), ("better", f"; if that is to remain so: {again}")):
+    for kind, ending in (("worse", ""), ("better", f"; to make that the reference: {again}")):
         counted = found[kind].most_common()
         if not counted:
             continue

@@ -1,8 +1,8 @@
-"""The disk that nights may use: of old ones the raw output goes, what history needs stays.
+"""Limit the disk space of nights: remove the raw output of old ones, keep what history needs.
 
-Of a night that is older than the newest so many, and of what it measured again, the launches and
+Of a night older than the newest ones that are kept, and of its repetitions, the launches and
 ReFrame's logs are removed; manifest, tables, report and summary stay. Never touched are campaigns
-that are no nights or came in a bundle, nights that are named in a site's data (the provenance of
+that are not nights or came in a bundle, nights that are named in a site's data (the provenance of
 its references), nights with a confirmed regression, and nights that are not decided.
 """
 
@@ -31,7 +31,7 @@ FEWEST_KEPT = 2
 
 @dataclass(frozen=True)
 class Removal:
-    """The raw output of one campaign; `bytes` is what it takes on the disk."""
+    """The raw output of one campaign; `bytes` is its size on the disk."""
 
     campaign: Path
     bytes: int
@@ -46,7 +46,7 @@ class RemovalPlan:
 
 
 def checked(nights: int) -> int:
-    """Return how many nights are kept whole; raise CampaignError for too few."""
+    """Return how many nights are kept completely; raise CampaignError for too few."""
     if nights < FEWEST_KEPT:
         raise CampaignError(
             f"KEEP_NIGHTS={nights}: keep at least {FEWEST_KEPT}, tonight's and the one before"
@@ -64,7 +64,7 @@ def json_of(path: Path) -> dict[str, Any]:
 
 
 def nights_of(root: Path, site: str) -> dict[Path, Manifest]:
-    """Return the nights of a site and what they measured again, with their manifests, by time."""
+    """Return the nights of a site and their repetitions, with their manifests, by time."""
     found = {}
     for path in sorted((root / "runs").glob("*/manifest.json")):
         try:
@@ -80,7 +80,7 @@ def nights_of(root: Path, site: str) -> dict[Path, Manifest]:
 
 
 def remains(campaign: Path) -> list[Path]:
-    """Return the folders of raw output that a campaign has, half removed ones included."""
+    """Return the folders of raw output that a campaign has, including half removed ones."""
     return [path for name in RAW for path in (campaign / name, campaign / f".removed-{name}")
             if path.is_dir()]  # fmt: skip
 
@@ -91,7 +91,7 @@ def size_of(paths: list[Path]) -> int:
 
 
 def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
-    """Return why an old night stays whole, if there is a reason."""
+    """Return why an old night is kept completely, if there is a reason."""
     told = json_of(night / "night.json")
     if told.get("verdict") == "regression":
         return "it has a confirmed regression"
@@ -113,7 +113,7 @@ def texts_of_sites(root: Path) -> dict[Path, str]:
 
 
 def plan(root: Path, site: str, keep: int) -> RemovalPlan:
-    """Return what is removed where the newest `keep` nights of a site stay whole."""
+    """Return what is removed if the newest `keep` nights of a site are kept completely."""
     all_of_site = nights_of(root, site)
     own, again = [], defaultdict(list)
     for path, one in all_of_site.items():
@@ -142,7 +142,7 @@ def plan(root: Path, site: str, keep: int) -> RemovalPlan:
 
 
 def remove(removal: Removal) -> None:
-    """Remove a campaign's raw output; cut short, it is finished the next time.
+    """Remove a campaign's raw output; if interrupted, it is completed the next time.
 
     Raises CampaignError where that cannot be done.
     """
@@ -170,7 +170,7 @@ def _remove(campaign: Path) -> None:
 
 
 def sentences(found: RemovalPlan, dry_run: bool) -> list[str]:
-    """Return what retention says before it does it."""
+    """Return what retention announces before it acts."""
     verb = "would remove" if dry_run else "removing"
     return [
         *(f"{verb} the raw output of {one.campaign.name}, {one.bytes / 1e6:.1f} MB; its tables and "

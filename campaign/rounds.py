@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
 from records.kept import read_records
-from records.locks import LockHeld, NotShared, exclusive, on_machine
+from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
 from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
@@ -30,7 +30,7 @@ from reframe_checks.mixins.tiers import VALIDATION
 PR_SET_PDEATHSIG = 1
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
-#: So many rounds a process measures at most: what ReFrame keeps of each launch adds up.
+#: The most rounds that one process measures: what ReFrame keeps of each launch adds up.
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
 MOST_IN_VAIN = 3
@@ -41,29 +41,30 @@ class TimeIsOver(CampaignError):
 
 
 class SiteIsBusy(CampaignError):
-    """Another campaign has the site; the text is a sentence."""
+    """Another campaign is using the site; the text is a sentence."""
 
 
 @contextmanager
 def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[None]:
-    """Hold the site for one campaign: two at once would measure each other.
+    """Reserve the site for one campaign: two at once would disturb each other.
 
-    Where no scheduler keeps jobs apart, the whole machine is held: checkouts share its processors.
-    That is left out for whoever `has_machine` by another site.
-    Raises SiteIsBusy where another campaign is measuring, and CampaignError for an unknown site.
+    Without a scheduler that separates jobs, the whole machine is reserved: checkouts share its
+    processors. This is skipped for a caller that already `has_machine` through another site.
+    Raises SiteIsBusy if another campaign is measuring, and CampaignError for an unknown site.
     """
     scheduler = selection.site_data(root, site)["scheduler"]
     note = f"process {os.getpid()} of {root} since {folder.utc_now()}"
-    # Beside what else is of whoever measures on the site: on the cluster in a box that is the job
-    # user, and no folder is written by two users.
-    lock = root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+    lock = selection.campaign_lock(root, site)
     with ExitStack() as held:
         try:
             place = f"site {site}"
             held.enter_context(exclusive(lock, note))
-            if scheduler == LOCAL and not has_machine:
+            if selection.runs_here(root, site) and not has_machine:
                 place = "this machine"
-                held.enter_context(on_machine(note))
+                refuse_beside_the_box(root, site)
+                # The cluster in a box has folders of its own, in which nobody else looks.
+                if scheduler == LOCAL:
+                    held.enter_context(on_machine(note))
         except LockHeld as holder:
             is_build = str(holder).startswith("build")
             who = "a build is under way" if is_build else "another campaign is measuring"
@@ -84,8 +85,21 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
         yield
 
 
+def refuse_beside_the_box(root: Path, site: str) -> None:
+    """Raise LockHeld where this checkout builds, or measures on another site of this machine.
+
+    One of them is the cluster in a box: others keep each other out by the machine's lock.
+    """
+    locks = [selection.campaign_lock(root, other)
+             for other in selection.sites_here(root) if other != site]  # fmt: skip
+    if holder := next(filter(None, map(holder_of, locks)), None):
+        raise LockHeld(holder)
+    if holder := holder_of(root / ".wyeast" / "locks" / "build"):
+        raise LockHeld(f"build, process {holder}")
+
+
 def end_with_parent() -> None:
-    """Have the kernel end this process when its parent dies, so that no launch is left behind."""
+    """Make the kernel end this process when its parent dies, so that no launch is left behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -95,7 +109,7 @@ def run_round(
 ) -> RoundDone:  # fmt: skip
     """Measure what is left of a round with ReFrame; return what became of it.
 
-    By a session that measures more rounds, or by one of its own.
+    By a session that measures more rounds, or by one for this round alone.
 
     It is over when each of its launches is done or missing, as the journal has it, however often
     ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
@@ -121,7 +135,7 @@ def run_round(
                 0 if session.is_running else end_leftovers(scheduler_of(root, manifest.site), held)
             )
             if ended:
-                progress.say(f"{ended} processes were ended that ReFrame left behind")
+                progress.say(f"ended {ended} processes that ReFrame had left behind")
             held.settle(f"ReFrame {how_it_ended(code)} during the launch")
             held.find_gone(number)
             state = held.state
@@ -160,7 +174,7 @@ def run_round(
             if vain == MOST_IN_VAIN:
                 held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(
-                    f"{sentence}, {vain} times without having measured anything; its messages are "
+                    f"{sentence}, {vain} times without measuring anything; its messages are "
                     f"in {log_of(campaign, number)}; put that right and resume: "
                     f"{resume_command(campaign, manifest)}"
                 )
@@ -188,9 +202,9 @@ def run_round(
 
 
 def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
-    """End what a ReFrame that has died left here and in the queue; return how many ended here.
+    """End what a dead ReFrame left here and in the queue; return how many processes ended here.
 
-    A job of a scheduler that is not asked here is told of where somebody `goes_on`, and starts
+    If somebody `goes_on`, a job of a scheduler that is not asked here is only reported, and starts
     nothing if it has not begun yet; else that raises NotAsked. Raises CampaignError where
     something does not end, and OSError where the campaign cannot be written.
     """
@@ -206,17 +220,17 @@ def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
         print(
             f"job {left.jobs} of {held.campaign.name}, whose ReFrame has died, may still run beside"
             f" what is measured now: the scheduler {scheduler} is not asked here; if it has begun, "
-            "stop this, end the job and go on; if not, it will start nothing",
+            "stop this, end the job and resume; if not, it will start nothing",
             file=sys.stderr,
         )
     return leftovers.end_all(held.campaign)
 
 
 def end_leftovers_of_the_dead(root: Path, site: str) -> None:
-    """End what campaigns of this checkout left that were killed, as far as it is here or on a site.
+    """End what killed campaigns of this checkout left behind, here or on a site.
 
-    Whoever asks for this holds the site, and no campaign that is being measured is touched. Raises
-    CampaignError where something does not end, and OSError where a campaign cannot be written.
+    The caller holds the site, and campaigns that are measuring are not touched. Raises
+    CampaignError if something does not end, and OSError if a campaign cannot be written.
     """
     runs = root / "runs"
     at_work = {Path(one.works_for) for one in processes.processes().values() if one.works_for}
@@ -231,25 +245,25 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
         with ExitStack() as stack:
             try:
                 if manifest.site != site:
-                    # Also where both are local: the lock of the machine may have been refused.
-                    has_machine = is_all_local(root, site, manifest.site)
+                    # Also where both are here: the lock of the machine may have been refused.
+                    has_machine = are_here(root, site, manifest.site)
                     stack.enter_context(only_campaign(root, manifest.site, has_machine))
             except CampaignError:
                 # It is being measured, or its site is no longer there.
                 continue
             if ended := leftovers.end_all(campaign) + end_in_flight(root, campaign, manifest.site):
-                print(f"{ended} process(es) were ended that runs/{campaign.name} had left here")
+                print(f"ended {ended} process(es) that runs/{campaign.name} had left here")
 
 
-def is_all_local(root: Path, *sites: str) -> bool:
-    """Return whether the launches of all these sites are processes of this machine."""
-    return all(scheduler_of(root, site) == LOCAL for site in sites)
+def are_here(root: Path, *sites: str) -> bool:
+    """Return whether the launches of all these sites run on this machine."""
+    return all(selection.runs_here(root, site) for site in sites)
 
 
 def end_in_flight(root: Path, campaign: Path, site: str) -> int:
-    """End what the journal of a campaign that was killed has in flight; return how many processes.
+    """End what a killed campaign's journal has in flight; return how many processes.
 
-    Its journal is left as it is: who goes on with the campaign settles it.
+    Its journal is not changed: resuming the campaign settles it.
     """
     try:
         state = schedule.state_of(campaign)
@@ -258,7 +272,7 @@ def end_in_flight(root: Path, campaign: Path, site: str) -> int:
         held = ExitStack()
         book = held.enter_context(schedule.held(campaign))
     except CampaignError:
-        # It cannot be told, or somebody measures it by hand, whom no lock keeps from that.
+        # It is unknown, or somebody measures it by hand, which no lock prevents.
         return 0
     with held:
         return end_leftovers(scheduler_of(root, site), book, goes_on=True)
@@ -270,7 +284,7 @@ def scheduler_of(root: Path, site: str) -> str:
 
 
 def resume_command(campaign: Path, manifest: Manifest) -> str:
-    """Return the command by which somebody goes on with a campaign, or with the night it is of."""
+    """Return the command that resumes a campaign, or the night that it belongs to."""
     night = manifest.night
     if night is None:
         return f"make run RESUME={campaign.name}"
@@ -278,7 +292,7 @@ def resume_command(campaign: Path, manifest: Manifest) -> str:
 
 
 def how_it_ended(code: int) -> str:
-    """Return how a process ended, to stand after its name."""
+    """Return how a process ended, to be printed after its name."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -288,12 +302,12 @@ def how_it_ended(code: int) -> str:
 
 
 def log_of(campaign: Path, number: int) -> Path:
-    """Return where ReFrame's messages of a round are."""
+    """Return the log of ReFrame's messages of a round."""
     return campaign / "reframe" / f"round{number:03d}.log"
 
 
 class ReframeSession:
-    """A process of ReFrame, by which one round is measured, or all that it is told of.
+    """A ReFrame process that measures one round, or all rounds that it is told of.
 
     One that is told of rounds loads the checks once, and measures a cell's implementations one
     after the other. Between two rounds it waits, and the journal is the campaign's.
@@ -349,7 +363,7 @@ class ReframeSession:
         return self.end()
 
     def end(self) -> int:
-        """Have the process end; return its exit code, 0 where there is none."""
+        """Make the process end; return its exit code, 0 if there is no process."""
         if self.tell is not None:
             os.close(self.tell)
             self.tell = None

@@ -1,4 +1,4 @@
-"""`python -m cluster`: start, look at, use and stop the cluster in a box."""
+"""`python -m cluster`: start, inspect, use and stop the cluster in a box."""
 
 import argparse
 import dataclasses
@@ -39,7 +39,7 @@ def arguments() -> argparse.Namespace:
     up.add_argument("--nodes", default="", help="how many nodes (cluster.yaml)")
     up.add_argument("--link", default="", help="rate of the links, or none (cluster.yaml)")
     commands.add_parser("status", help="print the nodes, their state and memory")
-    commands.add_parser("down", help="end the cluster with all that belongs to it")
+    commands.add_parser("down", help="stop the cluster and all that belongs to it")
     execute = commands.add_parser("exec", help="run a command as a user of the cluster")
     execute.add_argument(
         "--user", default="", help=f"the job user, {accounts.GUEST_USER}, or root (the job user)"
@@ -78,7 +78,7 @@ def install(state: Path) -> None:
 
 
 def up(cluster: Cluster, project: Path, state: Path) -> None:
-    """Start the cluster; what was begun is taken back if it fails."""
+    """Start the cluster; undo everything if it fails."""
     if box.first_process(state) and (state / "cluster.json").exists():
         raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
     install(state)
@@ -147,7 +147,7 @@ def execute(options: argparse.Namespace, project: Path, state: Path) -> int:
 
 
 def node_outside(pid: int, number: int) -> int:
-    """Return a node's first process as the machine numbers it."""
+    """Return the machine's process id of a node's first process."""
     wanted = json.loads(box.ask(pid, "status"))[f"node{number}"]["process"]
     for entry in Path("/proc").glob("[0-9]*"):
         # Seen from the machine, from the box, and from the node itself.
@@ -158,7 +158,7 @@ def node_outside(pid: int, number: int) -> int:
 
 
 def main() -> int:
-    """Do what is asked; return the exit code."""
+    """Run the requested command; return the exit code."""
     options = arguments()
     project, state = box.PROJECT, box.state_folder()
     try:
@@ -184,7 +184,7 @@ def main() -> int:
         else:
             box.ask(box.running(state)[0], options.command)
     except LockHeld as holder:
-        print(f"cluster: it is being started by process {holder}", file=sys.stderr)
+        print(f"cluster: process {holder} is already starting it", file=sys.stderr)
         return 1
     except (ClusterError, OSError, subprocess.SubprocessError) as error:
         print(f"cluster: {error}", file=sys.stderr)

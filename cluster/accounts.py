@@ -1,7 +1,7 @@
-"""The users of the cluster, who exist in it alone, and what of the checkout is theirs to write.
+"""The users of the cluster, who exist only in it, and what they may write in the checkout.
 
-In root's checkout jobs run as a user whose number is nobody's on this machine, by the name service
-and not by files alone. It is chosen at the first start and kept, since campaigns belong to it.
+In root's checkout jobs run as a user whose number is unused on this machine, by the name service
+and not only by files. It is chosen at the first start and kept, since campaigns belong to it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ GUEST_USER = "guest"
 #: ones, so that the users of two are not one.
 NUMBERS = range(61001, 61184)
 FILE = "users.json"
-#: What of root's checkout the job user adds to, but takes nothing of anybody else away.
+#: Where in root's checkout the job user may add files, but not remove those of others.
 SHARED = ("runs", ".wyeast/bundles")
 
 
 def file_of(project: Path) -> Path:
-    """Return the file that keeps the numbers, in a folder that only root writes."""
+    """Return the file with the numbers, in a folder that only root may write."""
     return project / ".wyeast" / "cluster" / FILE
 
 
@@ -46,7 +46,7 @@ def is_free(number: int) -> bool:
 
 
 def kept_numbers(project: Path) -> dict[str, int]:
-    """Return the numbers that were chosen; raise ClusterError where another than root wrote them.
+    """Return the chosen numbers; raise ClusterError if anyone but root wrote them.
 
     Empty before the first start.
     """
@@ -67,22 +67,22 @@ def kept_numbers(project: Path) -> dict[str, int]:
         except (ValueError, TypeError, AttributeError):
             numbers = {}
     if numbers.keys() != {JOB_USER, GUEST_USER} or not set(numbers.values()) <= set(NUMBERS):
-        raise ClusterError(f"{path} does not hold the numbers of two users; remove it")
+        raise ClusterError(f"{path} does not contain the numbers of two users; remove it")
     return numbers
 
 
 def choose_numbers(project: Path) -> None:
-    """Choose free numbers for the cluster's users, once a checkout, or see that they still are.
+    """Choose free numbers for the cluster's users, once per checkout, or check that they still are.
 
-    Raises ClusterError where they are somebody's by now, or none is free.
+    Raises ClusterError if they have been taken since, or none is free.
     """
     path = file_of(project)
     if kept := kept_numbers(project):
         if taken := [number for number in kept.values() if not is_free(number)]:
             raise ClusterError(
-                f"{taken[0]}, the number of a user of this cluster, has become somebody's on this "
-                f"machine; remove {path} to have another chosen (campaigns of the old one stay "
-                "with it)"
+                f"{taken[0]}, the number of a cluster user, now belongs to another user of this "
+                f"machine; remove {path} to have a new one chosen (campaigns of the old number "
+                "keep it)"
             )
         return
     # Where the file is lost, or a version before it was at work, runs/ says whose campaigns are.
@@ -108,7 +108,7 @@ def choose_numbers(project: Path) -> None:
 def job_user(project: Path) -> tuple[str, int]:
     """Return name and id of the user whose jobs run: the owner of the checkout, never root.
 
-    Raises ClusterError where root's checkout has had no cluster yet.
+    Raises ClusterError if root's checkout has had no cluster yet.
     """
     owner = project.stat().st_uid
     if owner == 0:
@@ -129,9 +129,9 @@ def users(project: Path) -> dict[str, int]:
 
 
 def give_to_job_user(project: Path) -> None:
-    """Let the job user write what campaigns write, and nothing in which root writes by name.
+    """Let the job user write what campaigns write, and nothing that root writes by name.
 
-    Folders that both add to stay root's, and sticky: nobody replaces what is another's there.
+    Folders that both write to stay root's, and sticky: nobody can replace another's files there.
     """
     _, uid = job_user(project)
     own = project / ".wyeast" / "reframe" / "virtual"
@@ -158,7 +158,7 @@ def _all_of(folder: Path, uid: int) -> bool:
 
 
 def take_back(folder: Path) -> None:
-    """Make a folder root's alone, without what others have put there."""
+    """Make a folder root's alone, removing what others have put there."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = open_folder(folder)
     try:

@@ -31,7 +31,7 @@ def state_folder(project: Path = PROJECT) -> Path:
 
 
 def demand_root() -> None:
-    """Raise ClusterError for an ordinary user, and where root had better do nothing."""
+    """Raise ClusterError for an ordinary user, and where it is unsafe for root."""
     if os.geteuid() != 0:
         raise ClusterError(
             "only root can start, enter or stop the cluster in a box, since it is made of network "
@@ -61,9 +61,9 @@ def first_process(state: Path) -> int | None:
 
 
 def running(state: Path) -> tuple[int, dict[str, Any]]:
-    """Return the box's first process and what the cluster is.
+    """Return the box's first process and the cluster's description.
 
-    Raises ClusterError where no cluster is up.
+    Raises ClusterError if no cluster is up.
     """
     pid = first_process(state)
     try:
@@ -94,7 +94,7 @@ def prepare(cluster: Cluster, project: Path, state: Path) -> None:
 
 
 def open_box(state: Path) -> int:
-    """Start the box's first process, note it, and return its id once the files are laid out."""
+    """Start the box's first process, record it, and return its id once the files are laid out."""
     with (state / "logs" / "box.log").open("w") as log:
         holder = subprocess.Popen(
             ["unshare", *NAMESPACES, "--fork", "--kill-child=KILL", "--mount-proc",
@@ -120,7 +120,7 @@ def open_box(state: Path) -> int:
         time.sleep(0.01)
     pid = first_process(state)
     if pid is None:
-        raise ClusterError("the box's first process is gone; see box.log in the cluster's logs")
+        raise ClusterError("the box's first process has ended; see box.log in the cluster's logs")
     return pid
 
 
@@ -145,14 +145,14 @@ def status_of(pid: int, field: str) -> list[int]:
 
 
 def is_below(pid: int, ancestor: int) -> bool:
-    """Tell whether a process descends from another: another cluster's nodes do not."""
+    """Return whether a process descends from another: another cluster's nodes do not."""
     while pid and pid != ancestor:
         pid = next(iter(status_of(pid, "PPid")), 0)
     return pid == ancestor
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment of the cluster's own processes: nothing of the user's shell."""
+    """Return the environment of the cluster's own processes, without the user's shell variables."""
     return {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",
@@ -189,7 +189,7 @@ def environment_of_user(user: str, state: Path) -> dict[str, str]:
 
 
 def ask(pid: int, operation: str, *arguments: str) -> str:
-    """Have an operation of `inside` done in the box and return its output.
+    """Run an operation of `inside` in the box and return its output.
 
     Raises ClusterError with the operation's own sentence.
     """
@@ -208,7 +208,7 @@ def ask(pid: int, operation: str, *arguments: str) -> str:
 
 
 def close_box(state: Path) -> bool:
-    """End the cluster with all its processes, and tell whether there was one."""
+    """End the cluster with all its processes, and return whether there was one."""
     pid = first_process(state)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
@@ -226,7 +226,7 @@ def close_box(state: Path) -> bool:
 
 
 def remove_remains(state: Path) -> None:
-    """Remove the keys, sockets and descriptions of a cluster that is no more; logs stay."""
+    """Remove the keys, sockets and descriptions of a cluster that has ended; keep the logs."""
     for name in ("process", "cluster.json", SITE_OVERRIDES):
         (state / name).unlink(missing_ok=True)
     for name in ("run", "keys"):

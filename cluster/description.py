@@ -17,7 +17,7 @@ FRAME_OVERHEAD_BYTES = 24
 
 
 class ClusterError(Exception):
-    """The cluster cannot do what is asked; the text is a sentence with the next step."""
+    """The cluster cannot do what was requested; the text is a sentence with the next step."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cluster:
         return [f"node{number}" for number in range(1, self.nodes + 1)]
 
     def link_bytes_per_s(self) -> float | None:
-        """Return the rate of a link in B/s, or None where it is not limited."""
+        """Return the rate of a link in B/s, or None if it is not limited."""
         return self.link.rate_bit_per_s / 8 if self.link else None
 
 
@@ -57,7 +57,7 @@ def address_of(number: int) -> str:
 def describe(nodes: str = "", link: str = "", path: Path = DESCRIPTION) -> Cluster:
     """Return the cluster that the file describes, with nodes and link as on the command line.
 
-    Raises ClusterError for a description that cannot be.
+    Raises ClusterError for an invalid description.
     """
     try:
         data: dict[str, Any] = yaml.safe_load(path.read_text())

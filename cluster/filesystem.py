@@ -1,6 +1,6 @@
-"""What the cluster's processes see of the machine's files: everything, but for what is their own.
+"""What the cluster's processes see of the machine's files: everything, except their own files.
 
-All of it are mounts in namespaces of the cluster, which vanish with its last process; the machine
+These are mounts in namespaces of the cluster, which vanish with its last process; the machine
 itself is left as it is.
 """
 
@@ -93,7 +93,7 @@ def lay_out_box(cluster: Cluster, project: Path, state: Path) -> None:
 
 
 def lay_out_node(cluster: Cluster) -> None:
-    """Arrange the files for one node: what nodes share comes from the box."""
+    """Arrange the files for one node; shared files come from the box."""
     mounts = Path("/proc/self/mountinfo").read_text()
     size = f"size={cluster.scratch_bytes_per_node}"
     points = [Path(line.split()[4]) for line in mounts.splitlines()]

@@ -28,7 +28,7 @@ def described() -> Cluster:
 
 
 def become(*command: str) -> None:
-    """Go on as the first process of a namespace: one that ends its orphans' processes properly."""
+    """Continue as the first process of a namespace, which reaps orphaned processes."""
     os.execvp("tini", ["tini", "-s", "--", *command])
 
 
@@ -43,7 +43,7 @@ def become_box() -> None:
 def cores_of_node(cluster: Cluster, number: int) -> set[int]:
     """Return the machine's cores that a node has: as many as it should, and in turn.
 
-    Bound here, every rank of every implementation has the cores of its node and no others.
+    With this binding, every rank of every implementation has only the cores of its node.
     """
     cores = sorted(os.sched_getaffinity(0))
     first = (number - 1) * cluster.cores_per_node
@@ -57,14 +57,14 @@ def become_node(number: int) -> None:
     filesystem.lay_out_node(described())
     os.sched_setaffinity(0, cores_of_node(described(), number))
     connected = NODES / f"{number}.connected"
-    slurm.wait_until(connected.exists, 30, f"{name} gets no link")
+    slurm.wait_until(connected.exists, 30, f"{name} did not get a link")
     spool = Path("/run/slurm") / name
     spool.mkdir(exist_ok=True)
     become("slurmd", "-D", "-N", name)
 
 
 def node_process(number: int) -> int | None:
-    """Return the first process of a node, as the box numbers it, or None when it is down."""
+    """Return the box's process id of a node's first process, or None when it is down."""
     try:
         pid, started = (NODES / f"{number}.process").read_text().split()
     except (OSError, ValueError):
@@ -137,15 +137,15 @@ def start_node(number: int) -> None:
 
 
 def slow_link(number: int) -> None:
-    """Take a tenth off the rate of the link to a node."""
+    """Lower the rate of the link to a node by a tenth."""
     set_share(number, SLOW)
 
 
 def set_share(number: int, share: float) -> None:
-    """Give the link to a node a share of the rate that it was laid with."""
+    """Set the link to a node to a fraction of its original rate."""
     link, pid = described().link, node_process(number)
     if link is None:
-        raise ClusterError("the links have no rate that could be lowered: LINK=none")
+        raise ClusterError("the links have no rate to lower: LINK=none")
     if pid is None:
         raise ClusterError(f"node{number} is not up")
     lowered = dataclasses.replace(link, rate_bit_per_s=round(link.rate_bit_per_s * share))
@@ -215,7 +215,7 @@ OF_ONE_NODE = {
 
 
 def main() -> int:
-    """Do one operation; return the exit code."""
+    """Run one operation; return the exit code."""
     operation, *numbers = sys.argv[1:]
     try:
         if operation in OPERATIONS:

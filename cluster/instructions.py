@@ -1,4 +1,4 @@
-"""Instructions of the kernel's own virtual machine (eBPF), and programs put together of them.
+"""Instructions of the kernel's own virtual machine (eBPF), and programs built from them.
 
 As in the kernel's include/uapi/linux/bpf.h: eight bytes an instruction. A program's first argument
 is in register 1, those of a function that it calls in 1 to 5, results in 0; 10 is the stack.
@@ -13,7 +13,7 @@ RESULT, STACK = 0, 10
 
 @dataclass(frozen=True)
 class Jump:
-    """A jump to a label, if the register `target` compares so with another or with a number."""
+    """A jump to a label, if register `target` compares that way with another or with a number."""
 
     code: int
     label: str

@@ -20,7 +20,7 @@ from cluster.description import (
 )
 
 SWITCH = "switch"
-#: A BPF file system of the box's own, so that what is loaded goes with the box.
+#: A private BPF file system of the box, so that what is loaded vanishes with the box.
 PROGRAMS = Path("/run/programs")
 #: What a node calls its own end of its link.
 NODES_END = "eth0"
@@ -94,7 +94,7 @@ def connect(number: int, pid: int, link: Link | None) -> None:
 
 
 def program_at(number: int, interface: str, side: str) -> Path:
-    """Return where the program is for one side, egress or ingress, of one end of a node's link."""
+    """Return the path of the program for a side, egress or ingress, of an end of a node's link."""
     return PROGRAMS / f"{number}-{interface}-{side}"
 
 
@@ -145,7 +145,7 @@ def mend(number: int) -> None:
 
 
 def set_rate(number: int, pid: int, link: Link) -> None:
-    """Give both ends of a link that is laid another rate, as a port that negotiated down does."""
+    """Set both ends of an existing link to another rate, like a port that negotiated down."""
     load_programs(number, link)
     for command in reshaping(number, port_of(number), link):
         run(*command)
@@ -165,10 +165,10 @@ def reshaping(number: int, interface: str, link: Link) -> list[list[str]]:
 
 
 def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -> tuple[float, int]:
-    """Return what iperf3 moves between the networks of two processes: (bit/s, segment in bytes).
+    """Return iperf3's rate between the networks of two processes: (bit/s, segment in bytes).
 
-    The rate is the median over the intervals that the receiver saw, or what was moved over the
-    whole time where that is too short for one.
+    The rate is the median over the receiver's intervals, or the bytes moved over the
+    whole time if that is too short for an interval.
     """
     server = subprocess.Popen(
         ["nsenter", f"--target={receiver}", "--net", "iperf3", "--server", "--one-off", "--json",
@@ -183,7 +183,7 @@ def payload_rate(sender: int, receiver: int, address: str, payload_bytes: int) -
         )
         received, _ = server.communicate(timeout=SERVER_S)
     except subprocess.TimeoutExpired:
-        raise ClusterError("iperf3 did not end; look at cluster-status") from None
+        raise ClusterError("iperf3 did not end; see make cluster-status") from None
     finally:
         server.kill()
         server.wait()
@@ -251,7 +251,7 @@ def check_links(pids: list[int], link: Link | None) -> list[float]:
         if link and not SLOWEST <= rates[-1] / link.rate_bit_per_s <= 1 + TOLERANCE:
             raise ClusterError(
                 f"the link from node{index + 1} to node{following + 1} carries "
-                f"{rates[-1] / 1e6:.1f} Mbit/s, which is not {SLOWEST:.0%} to {1 + TOLERANCE:.0%} "
+                f"{rates[-1] / 1e6:.1f} Mbit/s, not {SLOWEST:.0%} to {1 + TOLERANCE:.0%} "
                 f"of {link.rate_bit_per_s / 1e6:g} Mbit/s; is the machine busy? Try again, or "
                 "choose a slower LINK"
             )

@@ -1,7 +1,7 @@
-"""Slurm's `scrontab`, which Debian's packages lack though their daemons can do what it asks for.
+"""Slurm's `scrontab`, which Debian's packages lack although their daemons support it.
 
 It is compiled from Debian's own source package of the same version, against the library of the
-installed one: four files, without Slurm's own way to build, which takes minutes. Needs gcc and ld.
+installed one: four files, without Slurm's own build, which takes minutes. Needs gcc and ld.
 """
 
 import shutil
@@ -24,7 +24,7 @@ CONFIGURED = """\
 
 
 def installed_version() -> str:
-    """Return the version of the source package that slurm-client is of, as Debian writes it."""
+    """Return the version of slurm-client's source package, as Debian writes it."""
     done = subprocess.run(
         ["dpkg-query", "-W", "-f", "${source:Version}", "slurm-client"],
         capture_output=True, text=True, check=False,
@@ -96,7 +96,7 @@ def compile_in(source: Path, version: str, folder: Path) -> Path:
 
 
 def build(project: Path) -> Path:
-    """Return scrontab in the project's programs, built if it is not there for this version."""
+    """Return scrontab in the project's programs, built if it is missing for this version."""
     version = installed_version()
     target = project / ".wyeast" / "bin" / "scrontab"
     note = project / ".wyeast" / "scrontab" / "version"

@@ -1,4 +1,4 @@
-"""A link that takes its time over every frame, and is never ahead of a real one.
+"""A link on which every frame takes its time, so that it is never faster than a real one.
 
 A token bucket, which is what the kernel's shapers are, lets frames pass at the speed of memory
 after an idle moment: a short message then crosses a "100 Mbit/s" link in no time. A real link holds
@@ -7,16 +7,16 @@ clone of itself in front, at twice the link's rate: the clone passes and the fra
 as the clone takes, half its time on the wire. With two such hops, node to switch and switch to
 node, n frames take n times their length over the rate. The other end of each hop drops the clones.
 
-Timers wake a shaper late, each machine's by its own some microseconds, and a link would lose that
-time with every frame. So the shaper has a burst, by which it catches up with what it is behind
-while frames wait. What an idle link has saved up in the same way is nobody's: but for the little
-that the description leaves it, it is spent on one more clone, as long as that, before the first
+Timers wake a shaper some microseconds late, how many depends on the machine, and a link would lose
+that time with every frame. So the shaper has a burst, with which it catches up while frames wait.
+An idle link must not use what it has saved up in this way: except for the little that the
+description leaves it, it is spent on one more clone, as long as that, before the first
 frame that finds the link idle. For this each way of a hop has a memory that the programs at its
-two ends share, and from which follows what the shaper has saved up: the time that all took which
-entered the hop, that which left it, and when it would have been sent without a pause.
+two ends share, and that shows what the shaper has saved up: the time of all frames that
+entered the hop, of those that left it, and when they would have been sent without a pause.
 
 Two programs for the kernel's own virtual machine (eBPF) do this, one for what leaves an interface
-and one for what comes in. They are few instructions, so they stand here as such and need no
+and one for what comes in. They are few instructions, so they are written out here and need no
 compiler. In the kernel's include/uapi/linux/bpf.h: the calls, the functions and the fields of
 `__sk_buff`.
 """
@@ -118,7 +118,7 @@ def _time_on_the_wire(rate_byte_per_s: int) -> list[bytes]:
 
 
 def sending(link: Link, memory: int) -> bytes:
-    """Return the program for what leaves an interface: it puts clones before each frame.
+    """Return the program for outgoing frames: it puts clones before each frame.
 
     `memory` is the descriptor of the map that it shares with the program at the other end.
     """
@@ -212,7 +212,7 @@ def sending(link: Link, memory: int) -> bytes:
 
 
 def receiving(link: Link, memory: int) -> bytes:
-    """Return the program for what comes in: it drops the clones, and keeps what left the hop.
+    """Return the program for incoming frames: it drops the clones, and counts what left the hop.
 
     `memory` is the descriptor of the map that it shares with the program at the other end.
     """
@@ -281,7 +281,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 def load(program: bytes, path: Path) -> None:
     """Load a program into the kernel and give it a name in a BPF file system, where tc finds it.
 
-    Raises ClusterError where the kernel does not take it.
+    Raises ClusterError if the kernel does not accept it.
     """
     code = ctypes.create_string_buffer(program, len(program))
     licence = ctypes.create_string_buffer(b"Apache-2.0")
@@ -305,7 +305,7 @@ def load(program: bytes, path: Path) -> None:
 def load_hop(link: Link, sending_end: Path, receiving_end: Path) -> None:
     """Load the programs for one way of a hop, with a memory of their own, under two names.
 
-    Raises ClusterError where the kernel does not take them.
+    Raises ClusterError if the kernel does not accept them.
     """
     memory = _bpf(MAP_CREATE, struct.pack("<IIII", ARRAY, 4, MEMORY_BYTES, 1))
     try:

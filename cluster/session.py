@@ -1,8 +1,8 @@
-"""A command in a session of its own, with a terminal of its own where it has one at all.
+"""A command in a session of its own, with a terminal of its own if it has one at all.
 
 A process that shares a terminal with root's shell can put words into it as if root had typed them
 (TIOCSTI). So a user of the cluster gets a pseudo-terminal, between which and root's terminal this
-process hands on what is typed and printed, as `script` does.
+process relays input and output, as `script` does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PIECE = 65536
 
 
 def own_session(terminal: bool) -> list[str]:
-    """Return what makes a command the first of a session, on its standard terminal or on none."""
+    """Return the command prefix that starts a session, on its standard terminal or on none."""
     return ["setsid", *(["--ctty"] if terminal else [])]
 
 
@@ -45,7 +45,7 @@ def run(
 ) -> int:
     """Run a command whose terminals are replaced by one of its own; return its exit code.
 
-    `inner` returns, of the process that is started, the one to which signals are handed on.
+    `inner` returns the process to which signals are relayed, given the one that is started.
     """
     outer = [number for number in STANDARD if os.isatty(number)]
     master, slave = pty.openpty() if outer else (-1, -1)
@@ -79,7 +79,7 @@ def _copy_size(source: int, target: int) -> None:
 
 
 def _relay(master: int, outer: list[int], child: int) -> None:
-    """Hand on what is typed and printed until a process has ended; `child` is its descriptor."""
+    """Relay input and output until a process has ended; `child` is its descriptor."""
     said = next((number for number in (1, 2) if number in outer), outer[0])
     typed = 0 if 0 in outer else None
 
@@ -128,7 +128,7 @@ def _relay(master: int, outer: list[int], child: int) -> None:
 
 
 def _in_foreground() -> bool:
-    """Return whether the terminal is this process' to set up; in the background that stops it."""
+    """Return whether this process may set up the terminal; in the background that would stop it."""
     try:
         return os.getpgrp() == os.tcgetpgrp(0)
     except OSError:

@@ -11,7 +11,7 @@ from cluster.description import CONTROLLER, CONTROLLER_ADDRESS, Cluster, Cluster
 from records.acting_user import give
 
 CONFIGURATION = "/run/slurm/slurm.conf"
-#: How long a command of Slurm's that only tells something may take, in seconds.
+#: How long a Slurm command that only queries may take, in seconds.
 PATIENCE_S = 60.0
 #: Everybody's view of the munge socket, where munge's library looks for it.
 MUNGE_SOCKET = "/run/munge/munge.socket.2"
@@ -106,7 +106,7 @@ def _make_folder(path: Path, owner: str, mode: int) -> None:
 
 
 def write_configuration(cluster: Cluster, state: Path) -> None:
-    """Write what the daemons read, a new key of munge's included."""
+    """Write what the daemons read, including a new munge key."""
     run = state / "run"
     _make_folder(run / "slurm", "root", 0o755)
     _make_folder(run / "slurm" / "controller", "slurm", 0o700)
@@ -130,7 +130,7 @@ def write_configuration(cluster: Cluster, state: Path) -> None:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, complaint: str) -> None:
-    """Wait for a condition; raise ClusterError with the complaint when it does not come true."""
+    """Wait for a condition; raise ClusterError with the complaint if it does not come true."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -184,7 +184,7 @@ def _said(*command: str) -> str:
 
 
 def node_states() -> dict[str, str]:
-    """Return each node's state as Slurm has it, such as `idle`, `allocated` or `down*`."""
+    """Return each node's state in Slurm, such as `idle`, `allocated` or `down*`."""
     lines = _said("sinfo", "--noheader", "--Node", "--format=%N %T").splitlines()
     return dict(line.split(maxsplit=1) for line in lines)
 

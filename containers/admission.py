@@ -1,4 +1,4 @@
-"""The images here and who answers for them: `python -m containers.admission` lists and asks."""
+"""List the images here and who vouches for them: `python -m containers.admission`."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
 
 def admit(root: Path, words: str) -> None:
-    """Note in images.lock that the caller answers for the named images; raises ImageError."""
+    """Note in images.lock that the caller vouches for the named images; raises ImageError."""
     for name in images.chosen(root, words):
         images.verify(root, name)
         entry = images.entry_of(root, name)
@@ -29,7 +29,7 @@ def admit(root: Path, words: str) -> None:
 
 
 def listed(root: Path) -> list[str]:
-    """Return a line for each image that lies in a checkout: where it is from, whether it runs."""
+    """Return a line for each image in a checkout: where it comes from, whether it may run."""
     lines = []
     locked = images.load_own_lock(root)["images"]
     for name, entry in locked.items():
@@ -42,21 +42,21 @@ def listed(root: Path) -> list[str]:
     files = {str(entry["file"]) for entry in locked.values()}
     for path in sorted(images.folder(root).glob("*.sif")):
         if path.name not in files:
-            lines.append(f"{path} is in no lock, so nothing runs it")
+            lines.append(f"{path} is not in any lock, so nothing runs it")
     for lock in sorted((root / ".wyeast" / "guests").glob(f"*/{images.LOCK}")):
         for name, entry in images.load_own_lock(lock.parents[1])["images"].items():
-            lines.append(f"{name} is {told(entry)}: only that bundle's rerun runs it")
+            lines.append(f"{name} is {told(entry)}: only the rerun of that bundle uses it")
     return lines
 
 
 def main() -> int:
-    """List the images and where they are from, or take the caller's word for some."""
+    """List the images and where they come from, or admit some on the caller's word."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.admission",
-        description="List where the images here are from and which may run, or vouch for some, "
-        "which may then run.",
+        description="List where the images here come from and which may run, or vouch for some "
+        "so that they may run.",
     )
-    parser.add_argument("--images", default="", metavar="a,b|all", help="which to vouch for")
+    parser.add_argument("--images", default="", metavar="a,b|all", help="images to vouch for")
     options = parser.parse_args()
 
     def work() -> int:

@@ -35,7 +35,7 @@ FLAGS = ("--cleanenv", "--contain", "--no-home", "--userns")
 
 
 def state_folder() -> Path:
-    """Return `.wyeast`, where everything that is installed for the project lies."""
+    """Return `.wyeast`, where everything is installed for the project."""
     return ROOT / ".wyeast"
 
 
@@ -55,7 +55,7 @@ def on_path() -> Path | None:
 def apptainer_command() -> Path:
     """Return Apptainer's path.
 
-    Raises ProvisionError where there is none yet.
+    Raises ProvisionError if there is none yet.
     """
     found = on_path()
     if found:
@@ -70,8 +70,8 @@ def exec_options() -> list[str]:
 
     - `--cleanenv`: no variable of the caller's reaches the ranks, so an OMPI_MCA_* or FI_* in
       somebody's profile cannot change a result. What must pass (a scheduler's PMI variables) is
-      passed by name: Apptainer hands on APPTAINERENV_<NAME> as <NAME> even so.
-    - `--no-home`: nothing of the user's home (.openmpi/mca-params.conf, site Python) is seen.
+      passed by name: Apptainer still passes APPTAINERENV_<NAME> on as <NAME>.
+    - `--no-home`: nothing in the user's home (.openmpi/mca-params.conf, site Python) is visible.
     - No `--contain`, `--pid` or `--ipc`: ranks of one node that a scheduler starts in separate
       containers must share /dev/shm, /tmp and the process ids to talk through shared memory.
     - `--userns` as root: root may lack the capabilities of the privileged way (in a container or
@@ -100,11 +100,11 @@ class ImageError(Exception):
 
 
 class NotAdmitted(ImageError):
-    """Something would be run that nobody has admitted; the text is a sentence."""
+    """Something that nobody has admitted would be run; the text is a sentence."""
 
 
 def state_of(path: Path) -> tuple[int, ...]:
-    """Return what tells a file from one that was put into its place, or written, later."""
+    """Return what distinguishes a file from one that replaced it, or was written, later."""
     status = path.stat()
     return (
         status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
@@ -113,18 +113,18 @@ def state_of(path: Path) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Admitted:
-    """An image that may run here, as it was when somebody found so.
+    """An image that may run here, in the state in which that was established.
 
-    It is made where that is found and nowhere else: by `containers.trust.admit`, of what a build
-    has just made, and of the bases. What takes one cannot be given a path that nobody has asked
-    about, and Apptainer is not given a file that has become another one since.
+    It is made only where that is established: by `containers.trust.admit`, for what a build
+    has just made, and for the bases. Code that takes one cannot be given a path that was never
+    checked, and Apptainer is not given a file that was replaced since.
     """
 
     path: Path
     state: tuple[int, ...]
 
     def __fspath__(self) -> str:
-        """Return the path, so that this is one."""
+        """Return the path, which makes this path-like."""
         return str(self.path.absolute())
 
     def __str__(self) -> str:
@@ -133,19 +133,17 @@ class Admitted:
 
 
 def command(*words: str | Path | Admitted) -> list[str]:
-    """Return the command that calls Apptainer: every call of this project is made by this.
+    """Return the command that calls Apptainer: all calls of this project are made through this.
 
-    Raises NotAdmitted for a call that would start what is in a file that is not admitted, or is
-    another one by now, or that would give it more than `exec_options` does: the caller's variables,
+    Raises NotAdmitted for a call that would run code from a file that is not admitted, or was
+    replaced since, or that would give it more than `exec_options` does: the caller's variables,
     or, where the caller is root, root outside of a user namespace.
     """
     verb = str(words[0])
     if verb == "exec":
         _check_exec(words[1:])
     elif verb not in STARTS_NOTHING:
-        raise NotAdmitted(
-            f"`apptainer {verb}` may start what is in an image, so it is not used here"
-        )
+        raise NotAdmitted(f"`apptainer {verb}` may run code from an image, so it is not used here")
     return [str(apptainer_command()), *map(str, words)]
 
 
@@ -176,7 +174,7 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
 
 
 class CallError(Exception):
-    """Apptainer has failed; the text is what it said at last."""
+    """Apptainer has failed; the text is its last message."""
 
 
 def call(*words: str | Path | Admitted, patience_s: float | None = None, **environment: str) -> str:
@@ -208,9 +206,9 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **envir
 def provide(say: bool = True, builds: bool = False) -> Path:
     """Provide Apptainer and the programs around it, and return its path.
 
-    `builds` is for whoever builds images next: an ordinary user without subordinate ids can run
-    images that others have built. Takes a few milliseconds when all is there. Raises ProvisionError
-    with a sentence.
+    `builds` also requires what building images needs: an ordinary user without subordinate ids can
+    run images that others have built. Takes a few milliseconds if nothing is missing. Raises
+    ProvisionError with a sentence.
     """
     state = state_folder()
     installed = programs.ensure(state)
@@ -257,7 +255,7 @@ def _install_package(state: Path) -> bool:
 
 
 def _unpack(state: Path) -> None:
-    """Unpack sid's Apptainer aside and move it into its place."""
+    """Unpack sid's Apptainer elsewhere and move it into place."""
     prefix = state / "apptainer"
     # It looks for what it has mounted in the kernel's list, which writes these letters otherwise,
     # and waits for an image that has been there all the time.

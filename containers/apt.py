@@ -1,7 +1,7 @@
 """Debian packages through a private apt configuration made from the machine's own.
 
 The machine's mirror and keyring are used, but its lists, its hooks and its third-party sources are
-left alone: a broken source of somebody else's does not matter here, and nothing here shows there.
+left alone: a broken third-party source does not matter here, and nothing here shows there.
 Standard library only: this runs before the virtual environment exists.
 """
 
@@ -19,7 +19,7 @@ LISTS_ARE_FRESH_S = 24 * 3600.0
 
 
 class AptError(Exception):
-    """Packages cannot be had; the text is a sentence with the next step."""
+    """Packages cannot be obtained; the text is a sentence with the next step."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class PrivateApt:
             )
 
     def update(self) -> None:
-        """Fetch the package lists unless they are fresh and of the same sources."""
+        """Fetch the package lists unless they are fresh and from the same sources."""
         stamp = self.folder / "updated"
         try:
             age = time.time() - stamp.stat().st_mtime
@@ -248,14 +248,14 @@ class PrivateApt:
         stamp.write_text(self.stanzas)
 
     def download(self, packages: list[str], folder: Path) -> list[Path]:
-        """Download packages, without what they depend on, and return the files."""
+        """Download packages, without their dependencies, and return the files."""
         folder.mkdir(parents=True, exist_ok=True)
         self.update()
         self.run("download", *packages, where=folder)
         return sorted(folder.glob("*.deb"))
 
     def has(self, package: str) -> bool:
-        """Tell whether the suites have a package that could be installed."""
+        """Return whether the suites have a package that could be installed."""
         self.update()
         done = subprocess.run(
             ["apt-cache", "policy", package],

@@ -1,4 +1,4 @@
-"""The two Debian roots that images are made of: one to compile on, one to run on."""
+"""The two Debian roots that images are built on: one to compile on, one to run on."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from records.files import put_in_place
 
 Bootstrap = Literal["mmdebstrap", "docker"]
 
-# Raised when mmdebstrap is told something else, so that bases are made again.
+# Increased when mmdebstrap's options change, so that bases are made again.
 RECIPE = "3"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
 # Licences, and the one manual that a package (lam4-dev) fails to install without.
@@ -31,7 +31,7 @@ DEFINITION = "containers/base-docker.def"
 
 @dataclass(frozen=True)
 class Base:
-    """A base as it is asked for: known by the digest of what decides its content."""
+    """A base as requested: identified by the digest of what decides its content."""
 
     name: str
     bootstrap: Bootstrap
@@ -49,7 +49,7 @@ class Base:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def path(self, state: Path) -> Path:
-        """Return where the base's file belongs."""
+        """Return the path of the base's file."""
         ending = "sif" if self.bootstrap == "docker" else "sqfs"
         return state / "bases" / f"{self.name}-{self.bootstrap}-{self.digest()[:12]}.{ending}"
 
@@ -91,9 +91,9 @@ def bases_of(
 
 
 def admit(base: Base, state: Path) -> Admitted:
-    """Return a base that is there, of which programs run; raises ImageError unless it is ours.
+    """Return an existing base whose programs may run; raises ImageError unless it is ours.
 
-    It is a file of root's, of the caller's or of whom the checkout belongs to, and nobody else may
+    The file must belong to root, the caller or the owner of the checkout, and nobody else may
     write it.
     """
     path = base.path(state)
@@ -109,7 +109,7 @@ def admit(base: Base, state: Path) -> Admitted:
 
 
 def ensure_bases(bases: Iterable[Base], root: Path, progress: BuildProgress) -> None:
-    """Make the bases that are not there, side by side: each keeps one core busy."""
+    """Make the missing bases in parallel: each keeps one core busy."""
     lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
 
     def make(base: Base) -> None:
@@ -123,7 +123,7 @@ def ensure_bases(bases: Iterable[Base], root: Path, progress: BuildProgress) -> 
 
 
 def make_base(base: Base, root: Path, log: Path) -> Path:
-    """Make a base aside and move it into its place; raises StepError or AptError."""
+    """Make a base elsewhere and move it into place; raises StepError or AptError."""
     state = root / ".wyeast"
     path = base.path(state)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
     found = apt.sources_of_suite(suite, apt.machine_sources(), apt.machine_codename())
     lines = []
     for source in found:
-        # A key that stands in the configuration itself cannot stand in a line of sources.list.
+        # A key embedded in the configuration cannot be part of a sources.list line.
         signed_by = source.signed_by or ""
         key = signed_by if signed_by.startswith("/") and "\n" not in signed_by else str(keyring)
         options = f"signed-by={key}" + (" trusted=yes" if source.trusted else "")
@@ -190,7 +190,7 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
 
 
 def _lacking(log: Path) -> str:
-    """Return, for the end of a sentence, which pinned version the mirror does not have."""
+    """Return, for the end of a sentence, which pinned version the mirror lacks."""
     found = re.search(
         r"E: Version '(?P<version>[^']*)' for '(?P<package>[^']*)' was not found",
         log.read_text(errors="replace"),
@@ -205,7 +205,7 @@ def _lacking(log: Path) -> str:
 
 
 def _from_registry(base: Base, root: Path, target: Path, log: Path) -> None:
-    """Make a base from an image of a container registry."""
+    """Make a base from an image in a container registry."""
     scratch = root / ".wyeast" / "build" / f"base-{base.name}"
     scratch.mkdir(parents=True, exist_ok=True)
     insecure = ["--no-https"] if base.debian.docker.startswith("localhost:") else []

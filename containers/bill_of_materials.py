@@ -1,7 +1,7 @@
 """What is in an image, as a software bill of materials in CycloneDX 1.6 (JSON).
 
-It is made of the image's own manifest alone, when the image is built, and put into its file.
-`python -m containers.bill_of_materials` writes it beside images that have none there; nothing of an
+It is made from the image's own manifest alone, when the image is built, and stored in its file.
+`python -m containers.bill_of_materials` writes it beside images that have none there; no part of an
 image runs for it.
 """
 
@@ -36,7 +36,7 @@ SIF_BILL, SIF_GROUP = "9", "1"
 
 
 def bill_of(manifest: dict[str, Any], software: list[dict[str, Any]]) -> str:
-    """Return the bill of an image by its manifest and, of an image of Spack's, what that installed.
+    """Return the bill of an image from its manifest and, for Spack's images, what Spack installed.
 
     Raises ImageError for a manifest that lacks what a bill needs.
     """
@@ -71,7 +71,7 @@ def bill_of(manifest: dict[str, Any], software: list[dict[str, Any]]) -> str:
 
 
 def _components(manifest: dict[str, Any]) -> "Iterator[Component]":
-    """Give what went into an image and what is installed in it."""
+    """Yield what went into an image and what is installed in it."""
     from cyclonedx.model import HashAlgorithm, HashType, Property
     from cyclonedx.model.component import Component, ComponentType
     from packageurl import PackageURL
@@ -118,7 +118,7 @@ def _components(manifest: dict[str, Any]) -> "Iterator[Component]":
 
 
 def _of_spack(software: list[dict[str, Any]]) -> "Iterator[Component]":
-    """Give what Spack installed, as `software.json` of the image lists it."""
+    """Yield what Spack installed, as listed in the image's `software.json`."""
     from cyclonedx.model import Property
     from cyclonedx.model.component import Component, ComponentType
     from packageurl import PackageURL
@@ -135,7 +135,7 @@ def _of_spack(software: list[dict[str, Any]]) -> "Iterator[Component]":
 
 
 def read_bill(image: Admitted) -> str:
-    """Return the bill of an image, made of what a program in it reads; raises ImageError."""
+    """Return the bill of an image, read by a program inside it; raises ImageError."""
 
     def inside(path: str) -> Any:
         return json.loads(call("exec", *exec_options(), image, "cat", path))
@@ -149,7 +149,7 @@ def read_bill(image: Admitted) -> str:
 
 
 def bill_inside(image: Path) -> str:
-    """Return the bill that a SIF file has as an object; raises ImageError where it has none."""
+    """Return the bill that a SIF file has as an object; raises ImageError if it has none."""
     try:
         return sif_objects.bill(image)
     except (OSError, SifError) as error:
@@ -160,12 +160,12 @@ def bill_inside(image: Path) -> str:
 
 
 def path_of(image: Path) -> Path:
-    """Return where the bill of an image belongs."""
+    """Return the path of an image's bill."""
     return image.with_name(f"{image.name.removesuffix('.sif')}.cdx.json")
 
 
 def write(image: Path, text: str) -> None:
-    """Write the bill of an image beside it, whole or not at all."""
+    """Write the bill of an image beside it, completely or not at all."""
     write_whole(path_of(image), text)
 
 
@@ -178,7 +178,7 @@ def put_inside(image: Path, text: str, scratch: Path) -> None:
 
 
 def main() -> int:
-    """Write the bills that are asked for, or say in a sentence why not."""
+    """Write the requested bills, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.bill_of_materials",
         description="Write beside each image its software bill of materials (CycloneDX, JSON).",

@@ -45,7 +45,7 @@ DATED = "\n%labels\n    org.label-schema.build-date {}\n"
 
 
 def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
-    """Return what the image of an implementation, or of a variant of one, is made of.
+    """Return the recipe for the image of an implementation, or of a variant of one.
 
     Raises TableError, SourceError or BuildError for a name or an input that is not there.
     """
@@ -75,7 +75,7 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
 
 
 def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
-    """Tell whether the image in the lock is there and made of just these inputs."""
+    """Return whether the image in the lock is there and was made from exactly these inputs."""
     entry = lock["images"].get(recipe.implementation.name)
     if not entry or entry.get("inputs_sha256") != recipe.inputs_sha256():
         return False
@@ -88,7 +88,7 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
 
 
 def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
-    """Build one image aside, read what it says it is, and put it into place and into the lock."""
+    """Build one image elsewhere, read its description, and put it into place and into the lock."""
     root, name = recipe.root, recipe.implementation.name
     built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     target = images.folder(root) / f"{name}.sif"
@@ -118,9 +118,9 @@ def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
 def make_image(
     recipe: staging.Recipe, target: Path, scratch: Path, built_utc: str, progress: BuildProgress
 ) -> tuple[dict[str, str], str]:
-    """Make an image's file, with all that is temporary in `scratch`.
+    """Make an image's file, with all temporary files in `scratch`.
 
-    Of the same inputs and the same `built_utc` it is the same file, wherever the folders are.
+    The same inputs and the same `built_utc` give the same file, wherever the folders are.
     Returns the image's labels and its bill of materials. Raises the errors of this package.
     """
     root, name = recipe.root, recipe.implementation.name
@@ -197,9 +197,9 @@ def make_image(
 def check_content(
     image: Admitted, recipe: staging.Recipe, inputs: str, log: Path
 ) -> dict[str, str]:
-    """Return a new image's labels, after its labels and manifest were found to be as asked.
+    """Return a new image's labels, after checking its labels and manifest against the recipe.
 
-    Raises StepError for an image that cannot be opened or does not say what it is.
+    Raises StepError for an image that cannot be opened or does not describe itself.
     """
     try:
         labels = images.labels_inside(image.path)
@@ -210,7 +210,7 @@ def check_content(
         raise StepError(f"the new image does not say what it is ({error})", log) from None
     wanted = recipe.labels()
     if wanted != {key: labels.get(key) for key in wanted}:
-        raise StepError("the new image's labels are not those of its recipe", log)
+        raise StepError("the new image's labels do not match its recipe", log)
     # An input that changes later makes the image stale, not wrong.
     if manifest["inputs_sha256"] != inputs:
         raise StepError("an input changed while it was being copied; run the build again", log)
@@ -266,9 +266,9 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
 
 
 def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:
-    """Raise BuildError for images that are as these recipes would have them, by their own word.
+    """Raise BuildError for images that only by their own word match these recipes.
 
-    What nobody answers for may be anything, whatever inputs its entry names.
+    An image that nobody vouches for may be anything, whatever inputs its entry names.
     """
     names = [recipe.implementation.name for recipe in recipes]
     unknown = [name for name in names if not trust.vouched(root, name)]
@@ -311,7 +311,7 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
 
 
 def main() -> int:
-    """Build what is asked for, or say in a sentence why not."""
+    """Build what is requested, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.build",
         description="Build the images that are out of date, and nothing else.",
@@ -322,12 +322,12 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument(
         "--builder", choices=["spack"], metavar="spack",
-        help="refuse implementations that this does not build; `default` is then all that it does "
-        "with an MPI of the distribution",
+        help="refuse implementations that this builder does not build; `default` then means all "
+        "that it builds with an MPI of the distribution",
     )  # fmt: skip
     parser.add_argument(
         "--bootstrap", default="mmdebstrap", choices=["mmdebstrap", "docker"],
-        help="where the Debian under the images comes from: the machine's mirror, or the "
+        help="source of the images' Debian base: the machine's mirror, or the "
         "container image that containers/sources.lock names (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A step of a build: its output goes to a log, and its failure into a sentence."""
+"""A step of a build: its output goes to a log, and its failure becomes a sentence."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ class StepError(Exception):
     """A step has failed; the text is a sentence, the log's last lines, and the log's path."""
 
     def __init__(self, sentence: str, log: Path) -> None:
-        """Say what failed, with the end of its log."""
+        """Return what failed, with the end of its log."""
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         tail = [f"    {one_line(line)}" for line in [line for line in lines if line.strip()][-8:]]
         if any(FULL_DISK.said.search(line) for line in lines[-200:]):
@@ -25,7 +25,7 @@ class BuildProgress:
     """Lines on standard output, each with the seconds since the start."""
 
     def __init__(self) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self.start = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -43,7 +43,7 @@ def log_path(root: Path, name: str) -> Path:
 
 
 def run_logged(command: list[str], what: str, log: Path, scratch: Path, **variables: str) -> None:
-    """Run Apptainer in `scratch`, where its temporary files are, too; raises StepError.
+    """Run Apptainer in `scratch`, which also holds its temporary files; raises StepError.
 
     The variables are added to the caller's.
     """

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 
 from records.causes import harmless
+from records.files import only_owner_writes
 
 INTERRUPTED = 130
 
@@ -13,9 +14,11 @@ def exit_code(
 ) -> int:
     """Do a command's work and return its exit code; print an error as a sentence of the command.
 
-    `errors` are those whose text is a sentence; `state` says how things are where the work was
-    interrupted. A file that cannot be read or written is named.
+    `errors` are those whose text is a sentence; `state` says how things are if the work was
+    interrupted. A file that cannot be read or written is named. Only the owner may change what the
+    command writes, whatever the umask: some clusters set it to 0.
     """
+    only_owner_writes()
     try:
         return work()
     except errors as error:

@@ -1,6 +1,6 @@
-"""The machine's own MPI in the containers of images that were built with another.
+"""Use the machine's own MPI in containers of images that were built with another.
 
-An image's programs ask the loader for a library by name. Where another implementation has the same
+An image's programs ask the loader for a library by name. If another implementation has the same
 binary interface under the same name, it is found first when it is bound into the container and
 LD_LIBRARY_PATH has its folder. MPI 5 has one such interface for all: `libmpi_abi.so.1`. The image
 with that MPI is a variant of the image: `mpich-5.0.2+host-intel-mpi-2021.19`.
@@ -40,8 +40,8 @@ def bind(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the facts of the MPI under a prefix, and the names with its variant for `host`.
 
-    Where no name has `+host`, all get it. The processes that this one starts know the facts, too.
-    Raises PrefixError where an image's programs cannot use that MPI, ImageError for an image that
+    If no name has `+host`, all get it. Processes started by this one also know the facts.
+    Raises PrefixError if an image's programs cannot use that MPI, ImageError for an image that
     is not there or that the site does not admit, SiteError for a site that cannot be read.
     """
     data = read_site(root / "site_configs" / site / "site.yaml", root)
@@ -50,7 +50,7 @@ def bind(
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of("host", packing.entry_of(found, table, nothing), table)
     variant = f"{HOST}-{found.family}-{found.version}".lower()
-    # Where whoever measures at the site may write, and all its nodes can read.
+    # A folder that everyone who measures at the site may write, and all its nodes can read.
     folder = root / ".wyeast" / "reframe" / site / "host_mpi" / variant
     copy_libraries(found, folder)
     variables = {
@@ -106,7 +106,7 @@ def bind_again(root: Path, facts: Mapping[str, Any], names: list[str], site: str
 
 
 def copy_libraries(found: installed.Installed, folder: Path) -> None:
-    """Copy what the MPI's files load from elsewhere, but for the C library, into a folder."""
+    """Copy what the MPI's files load from elsewhere, except the C library, into a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     files = [content for _, content in packing.files_of(found.prefix, [])]
@@ -120,8 +120,8 @@ def check(
 ) -> tuple[Path, str | None]:
     """Return the library of the bound MPI that the loader gives an image's programs.
 
-    With it comes a sentence about the programs that call what it does not have, if there are any.
-    Raises PrefixError where the loader gives them another.
+    Also return a sentence about programs that call functions it lacks, if there are any.
+    Raises PrefixError if the loader gives them another library.
     """
     needed = TAKEN.search(_ldd(image, [], "preflight"))
     has = f"{found.family} {found.version} under {found.prefix}"
@@ -131,7 +131,7 @@ def check(
         own = ", ".join(installed.interfaces(found.prefix))
         raise PrefixError(
             f"the programs of {name} need {needed[1]}, and {has} has {own}: their binary "
-            "interfaces differ; choose images that have the same one: IMAGES=..."
+            "interfaces differ; choose images with the same one: IMAGES=..."
         )
     try:
         bound = Labels.of({}, name, BoundMpi.of(facts))

@@ -1,4 +1,4 @@
-"""The built images: which there are, whether they are the locked ones, what they say they are."""
+"""The built images: which exist, whether they are the locked ones, how they describe themselves."""
 
 import json
 import os
@@ -33,12 +33,12 @@ GUESTS = "WYEAST_GUESTS"
 
 
 def folder(root: Path) -> Path:
-    """Return where images stand."""
+    """Return the folder of the images."""
     return root / ".wyeast" / "images"
 
 
 def guest_root(root: Path, name: str) -> Path:
-    """Return where the images of a bundle lie apart, with a lock of their own, as in a checkout.
+    """Return the separate folder of a bundle's images, with a lock of their own, as in a checkout.
 
     Raises ImageError for a name that is not plain.
     """
@@ -49,7 +49,7 @@ def guest_root(root: Path, name: str) -> Path:
 
 @contextmanager
 def with_guests(name: str) -> Iterator[None]:
-    """Use the images of a bundle beside the checkout's own, here and in what is started here."""
+    """Use the images of a bundle beside the checkout's own, here and in child processes."""
     before = os.environ.get(GUESTS)
     os.environ[GUESTS] = name
     try:
@@ -61,9 +61,9 @@ def with_guests(name: str) -> Iterator[None]:
 
 
 def load_lock(root: Path) -> dict[str, Any]:
-    """Return images.lock: `schema` and, by implementation, `images`; empty where none was built.
+    """Return images.lock: `schema` and, by implementation, `images`; empty if none was built.
 
-    While a bundle's rerun measures, with the images of that bundle. Raises ImageError for a file
+    During a bundle's rerun it includes the images of that bundle. Raises ImageError for a file
     that is not a lock.
     """
     lock = load_own_lock(root)
@@ -76,7 +76,7 @@ def load_lock(root: Path) -> dict[str, Any]:
 
 
 def load_own_lock(root: Path) -> dict[str, Any]:
-    """Return the images.lock of a checkout alone; raises ImageError for a file that is no lock."""
+    """Return the checkout's own images.lock; raises ImageError for a file that is not a lock."""
     path = root / LOCK
     try:
         lock = json.loads(path.read_text())
@@ -116,10 +116,10 @@ def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
 def install(
     root: Path, implementation: str, aside: Path, entry: dict[str, Any], origin: str
 ) -> None:
-    """Put an image that came from elsewhere into its place and into images.lock.
+    """Put an image that came from elsewhere into place and into images.lock.
 
     `aside` is the file, in the folder of the images, and is gone afterwards; `origin` is how it is
-    named to people. A build may not be under way. Raises ImageError, and changes nothing, unless
+    named in messages. No build may be under way. Raises ImageError, and changes nothing, unless
     the file is the image of its entry, by digest and labels.
     """
     wanted = checked_labels(entry["labels"], origin)
@@ -139,7 +139,7 @@ def install(
 
 
 def bound_mpi(variant: str | None) -> BoundMpi | None:
-    """Return the machine's own MPI that is bound into images, if a variant is the one with it."""
+    """Return the machine's own MPI that is bound into images, if the variant uses it."""
     facts = json.loads(os.environ.get(HOST_MPI) or "{}")
     if not variant or variant != facts.get("variant"):
         return None
@@ -147,7 +147,7 @@ def bound_mpi(variant: str | None) -> BoundMpi | None:
 
 
 def read_labels(words: object, image: str, variant: str | None = None) -> Labels:
-    """Return an image's labels as they are in a variant: with a bound MPI they are that one's.
+    """Return an image's labels as they are in a variant: a bound MPI's labels replace its own.
 
     `image` is how the image is named to people. Raises ImageError for a label that is not as it
     must be.
@@ -159,7 +159,7 @@ def read_labels(words: object, image: str, variant: str | None = None) -> Labels
 
 
 def checked_labels(words: object, image: str) -> dict[str, str]:
-    """Return an image's labels as they are; raises ImageError where one is not as it must be."""
+    """Return an image's labels unchanged; raises ImageError if one is not valid."""
     try:
         return checked(words, image)
     except LabelError as error:
@@ -194,7 +194,7 @@ def entry_of(root: Path, name: str) -> dict[str, Any]:
 
 
 def interface_of(root: Path, name: str) -> str:
-    """Return what programs of an image call, `mpi` or `pvm`, by its label, or by the table.
+    """Return what an image's programs call, `mpi` or `pvm`, by its label or the table.
 
     Raises ImageError for a table that cannot be read; a name that is nowhere is taken for an MPI's,
     whose checks say that it is missing.
@@ -279,7 +279,7 @@ def chosen(root: Path, words: str) -> list[str]:
 
 
 def default_implementations(root: Path) -> list[str]:
-    """Return the implementations that the table calls default; raises ImageError."""
+    """Return the table's default implementations; raises ImageError."""
     from containers.table import TableError, load_table
 
     try:
@@ -289,7 +289,7 @@ def default_implementations(root: Path) -> list[str]:
 
 
 def labels_inside(path: Path) -> dict[str, str]:
-    """Return the labels that a SIF file itself has; nothing of the image runs for it.
+    """Return the labels in a SIF file itself, without running anything from the image.
 
     Raises ImageError where it has none, and for a label that is not as it must be.
     """
@@ -306,11 +306,11 @@ def labels_inside(path: Path) -> dict[str, str]:
 
 
 def labels(path: Path | Admitted) -> dict[str, str]:
-    """Return an image's labels, as the build has read them out of it into images.lock.
+    """Return an image's labels, as the build copied them from it into images.lock.
 
-    They are checked and are words still; read_labels() gives them types.
+    They are checked but still text; read_labels() gives them types.
 
-    The image is known by its place: `.wyeast/images/` of the checkout whose lock is asked.
+    The image is identified by its path: `.wyeast/images/` of the checkout whose lock is used.
     Raises ImageError for an image that is not in the lock, and for a label that is not as it must
     be.
     """

@@ -1,4 +1,4 @@
-"""An MPI that is installed under a prefix of this machine, and what it says of itself."""
+"""An MPI installed under a prefix on this machine, and how it describes itself."""
 
 import os
 import re
@@ -35,7 +35,7 @@ class PrefixError(Exception):
 
 @dataclass(frozen=True)
 class Installed:
-    """An MPI under a prefix: its library, and what that says, whole and understood."""
+    """An MPI under a prefix: its library, and the library's description, raw and parsed."""
 
     prefix: Path
     library: Path
@@ -43,7 +43,7 @@ class Installed:
     family: str
     version: str
     pmi: Pmi
-    #: What tells which PMI it speaks.
+    #: The evidence for the PMI that it speaks.
     evidence: str
 
 
@@ -109,7 +109,7 @@ def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Ins
 
 
 def _ask(prefix: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command that only tells something of an MPI; raises PrefixError if it does not end."""
+    """Run a command that only queries an MPI; raises PrefixError if it does not end."""
     try:
         return subprocess.run(
             words, env=environment_of(prefix), stdin=subprocess.DEVNULL,
@@ -117,13 +117,13 @@ def _ask(prefix: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PrefixError(
-            f"{' '.join(map(str, words))[-200:]} did not end within {PATIENCE_S:g} s: look whether "
-            f"the file system of {prefix} responds, and whether its MPI waits for a daemon"
+            f"{' '.join(map(str, words))[-200:]} did not end within {PATIENCE_S:g} s: check "
+            f"whether the file system of {prefix} responds, and whether its MPI waits for a daemon"
         ) from None
 
 
 def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi, str]:
-    """Return how a scheduler starts its ranks, and what tells."""
+    """Return how a scheduler starts its ranks, and the evidence."""
     linked = " ".join(libraries_of([library], prefix)[0])
     of_name: dict[str, Pmi] = {"libpmix.so": "pmix", "libpmi2.so": "pmi2"}
     for name, pmi in of_name.items():
@@ -140,11 +140,11 @@ def _pmi_of(prefix: Path, library: Path, said: str, of_family: Pmi) -> tuple[Pmi
     configured = re.search(r"--with-(?:pm|pmi|pmix|pmi2)(?:=\S+)?(?=\s|'|$)", said)
     if configured:
         return ("pmix" if "pmix" in configured[0] else "pmi2"), f"configured {configured[0]}"
-    return of_family, "the default of its family, since nothing else says so"
+    return of_family, "the default of its family, since nothing else indicates one"
 
 
 def libraries_of(files: list[Path], prefix: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Return the libraries that files load, by name, and those not found, with who wants them."""
+    """Return the libraries that files load, by name, and those not found, with who needs them."""
     found: dict[str, Path] = {}
     missing: dict[str, Path] = {}
     if not files:

@@ -1,12 +1,12 @@
-"""The labels of an image: one table of what each may be, and their values with types.
+"""The labels of an image: one table of what each may contain, and their typed values.
 
-A label is data that came with an image, and so anybody's. It decides how ranks start and what is
-believed of a launch, so a label that is not as the table says is refused wherever it is read: from
-a SIF, from images.lock, from a lock of others, from a bundle. Labels that begin with
-`org.wyeast.` and are not in the table are refused, too: what a newer checkout writes may decide how
+A label is data that came with an image, so anybody may have written it. It decides how ranks start
+and what is believed about a launch, so a label that breaks the table's rule is refused wherever it
+is read: from a SIF, from images.lock, from another lock, from a bundle. Labels that begin with
+`org.wyeast.` and are not in the table are also refused: a newer checkout's label may decide how
 ranks start, and a launch without it would measure something else. What an image must not decide is
-no label at all: which folders of the machine are bound into its containers comes from the site and
-from the table of implementations.
+not a label at all: which folders of the machine are bound into its containers comes from the site
+and from the table of implementations.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 PREFIX = "org.wyeast."
 VARIANT = "variant."
-#: Parts of what is written in a regular expression: the table of implementations has them, too.
+#: Parts of regular expressions, also used by the table of implementations.
 VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 VARIABLE_VALUE = r"[A-Za-z0-9_.:/@%+=^-]+"
 PROGRAM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -27,24 +27,24 @@ OPTION = r"[A-Za-z0-9_.:=,/@%+-]+"
 SHOWN = 80
 
 Pmi = Literal["pmix", "pmi2", "daemons"]
-#: What programs call; each experiment is of one.
+#: The interface that programs call; each experiment uses one.
 Interface = Literal["mpi", "pvm"]
 
 
 class LabelError(Exception):
-    """A label is not as the table says; the text names the image, the label and the rule."""
+    """A label breaks the table's rule; the text names the image, the label and the rule."""
 
 
 @dataclass(frozen=True)
 class LabelRule:
-    """What a label may be: text of a pattern, or any number of words of it with single spaces."""
+    """What a label may contain: text that matches a pattern, or such words with single spaces."""
 
     sentence: str
     pattern: str
     words: bool = False
 
     def admits(self, value: str) -> bool:
-        """Return whether a label's value is as the rule says."""
+        """Return whether a label's value obeys the rule."""
         parts = value.split(" ") if self.words and value else [] if self.words else [value]
         return all(re.fullmatch(self.pattern, part) for part in parts)
 
@@ -89,14 +89,14 @@ def wrong_label(words: object) -> str | None:
         if not isinstance(label, str) or not isinstance(value, str):
             return f"the label {_shown(label)} is {_shown(value)}; both must be text"
         if not label.startswith(PREFIX):
-            # Apptainer's own, and those of whoever made the base: nothing reads them.
+            # Apptainer's own, and those of the base's maker: nothing reads them.
             continue
         name = label.removeprefix(PREFIX)
         rule = RULES.get(name)
         if name.startswith(VARIANT):
             if not re.fullmatch(NAME, name.removeprefix(VARIANT)):
-                return f"the label {_shown(label)} names a variant: it must be small letters, " \
-                    "digits and ._- alone"  # fmt: skip
+                return f"the label {_shown(label)} names a variant: it may contain only " \
+                    "lower-case letters, digits and ._-"  # fmt: skip
             rule = _VARIABLES
         if name == "binds":
             return (
@@ -119,7 +119,7 @@ def _shown(value: object) -> str:
 
 
 def checked(words: object, image: str) -> dict[str, str]:
-    """Return an image's labels as they are; raises LabelError where one is not as it must be."""
+    """Return an image's labels unchanged; raises LabelError if one is not valid."""
     wrong = wrong_label(words)
     if wrong:
         raise LabelError(f"{image}: {wrong}; the image is not used")
@@ -128,7 +128,7 @@ def checked(words: object, image: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class BoundMpi:
-    """The machine's own MPI that is bound into an image: facts of the machine, and no labels."""
+    """The machine's own MPI that is bound into an image: facts about the machine, not labels."""
 
     variant: str
     #: Its launcher, with the path that it has in the container as on the machine.
@@ -146,7 +146,7 @@ class BoundMpi:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "BoundMpi":
-        """Return what containers.host_mpi has found; raises LabelError for labels that are not."""
+        """Return what containers.host_mpi found; raises LabelError for invalid labels."""
         return cls(
             variant=facts["variant"],
             mpiexec=f"{facts['prefix']}/bin/mpiexec",
@@ -160,7 +160,7 @@ class BoundMpi:
 
 @dataclass(frozen=True)
 class Labels:
-    """What an image says of itself; None for a label that it does not have."""
+    """An image's description of itself; None for a label that it does not have."""
 
     implementation: str | None = None
     family: str | None = None
@@ -183,12 +183,12 @@ class Labels:
     nas: Literal["official"] | None = None
     #: The variables that choose each variant.
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: The machine's own MPI that stands in for the image's.
+    #: The machine's own MPI that replaces the image's.
     bound: BoundMpi | None = None
 
     @classmethod
     def of(cls, words: object, image: str, bound: BoundMpi | None = None) -> "Labels":
-        """Return the labels of an image, which `image` names to people; raises LabelError.
+        """Return the labels of an image, called `image` in messages; raises LabelError.
 
         With a bound MPI they are that one's as far as it has its own.
         """

@@ -1,4 +1,4 @@
-"""One at a time: whoever changes images keeps others out."""
+"""One at a time: a process that changes images keeps others out."""
 
 import os
 import shutil
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from containers.selection import campaign_lock, sites_here
 from records.acting_user import hand_over, untrusted
-from records.locks import LockHeld, NotShared, exclusive, on_machine
+from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 
 
 class BuildError(Exception):
@@ -49,10 +50,14 @@ def beside_no_campaign(root: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
+            # The cluster in a box has folders of its own, and does not see the machine's lock.
+            locks = [campaign_lock(root, site) for site in sites_here(root)]
+            if holder := next(filter(None, map(holder_of, locks)), None):
+                raise LockHeld(holder)
             held.enter_context(on_machine(f"build, process {os.getpid()} of {root}", shared=True))
-        except LockHeld as holder:
+        except LockHeld as held_by:
             raise BuildError(
-                f"a campaign is measuring on this machine ({holder}), and whatever builds would "
+                f"a campaign is measuring on this machine ({held_by}), and whatever builds would "
                 "disturb it; wait until it has ended, then run this again"
             ) from None
         except NotShared as error:

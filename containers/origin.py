@@ -1,8 +1,8 @@
-"""Where each image is from and who answers for it, as its entry of images.lock says.
+"""Where each image comes from and who vouches for it, according to its entry in images.lock.
 
-An entry says by `origin` where its image is from, and by `admitted` who has said that it may run.
-What was built here needs nobody; what came from elsewhere, and what nothing is known of, runs only
-when a person answers for it or a trusted key has signed it.
+An entry's `origin` says where its image comes from, and `admitted` who said that it may run.
+An image built here needs nobody; one from elsewhere, or of unknown origin, runs only
+if a person vouches for it or a trusted key has signed it.
 """
 
 import os
@@ -19,7 +19,7 @@ BUILT = {"how": "built"}
 
 
 def word(how: str) -> dict[str, str]:
-    """Return what an entry keeps of a person's word: whose, when, and by which command."""
+    """Return what an entry records of a person's word: whose, when, and by which command."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -28,7 +28,7 @@ def word(how: str) -> dict[str, str]:
 
 
 def answered_for(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an image was built here, or a person has answered for it.
+    """Return whether an image was built here, or a person has vouched for it.
 
     An entry without an origin is of a time at which a bundle's entries were taken over as they
     were: that it looks like one of a build says nothing.
@@ -37,7 +37,7 @@ def answered_for(entry: Mapping[str, Any]) -> bool:
 
 
 def told(entry: Mapping[str, Any]) -> str:
-    """Return where an image is from, as the middle of a sentence."""
+    """Return where an image comes from, as the middle of a sentence."""
     origin = entry.get("origin")
     if not isinstance(origin, dict):
         origin = {}
@@ -55,7 +55,7 @@ def told(entry: Mapping[str, Any]) -> str:
 
 
 def question(root: Path, name: str) -> str:
-    """Return the sentence that asks a person about an image that nobody answers for."""
+    """Return the sentence that asks a person about an image that nobody vouches for."""
     implementation, _ = table.split_variant(name)
     entry = images.entry_of(root, name)
     path = images.folder(root) / str(entry["file"])

@@ -39,7 +39,7 @@ C_LIBRARY = re.compile(
 
 
 def check_name(name: str, found: Installed, table: ImplementationTable) -> None:
-    """Raise PrefixError for a name that is taken, or that says something else than the MPI does."""
+    """Raise PrefixError for a name that is taken, or that contradicts the MPI."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", name):
         raise PrefixError(
             f"NAME={name}: a name consists of lower-case letters, digits, `-`, `_` and `.`; "
@@ -56,13 +56,13 @@ def check_name(name: str, found: Installed, table: ImplementationTable) -> None:
     if (claimed and claimed != found.family) or wrong_version:
         raise PrefixError(
             f"NAME={name}: the MPI under {found.prefix} says that it is {found.family} "
-            f"{found.version}; call it {found.family}-{found.version}, or by a name without family "
-            "and version"
+            f"{found.version}; call it {found.family}-{found.version}, or choose a name "
+            "without family and version"
         )
 
 
 def check_place(found: Installed) -> None:
-    """Raise PrefixError for a prefix that an image cannot have, or that is not an MPI's alone."""
+    """Raise PrefixError for a prefix that an image cannot have, or that holds more than an MPI."""
     prefix = found.prefix
     closed = [folder for folder in COVERED if prefix.is_relative_to(folder)]
     if closed:
@@ -108,15 +108,15 @@ def entry_of(found: Installed, table: ImplementationTable, packed: Packed) -> Im
 def implementation_of(
     name: str, entry: ImplementationEntry, table: ImplementationTable
 ) -> Implementation:
-    """Return what an entry means, were it the table's."""
+    """Return what an entry would mean in the table."""
     others = {**table.implementations, name: entry}
     return table.model_copy(update={"implementations": others}).resolve(name)
 
 
 def files_of(prefix: Path, left_out: list[str]) -> Iterator[tuple[Path, Path]]:
-    """Yield each file and link to pack, with what is packed for it: itself, or what it points to.
+    """Yield each file and link to pack, with what is packed for it: itself, or its target.
 
-    A link that leads out of the prefix is packed as what it leads to.
+    A link that leads out of the prefix is packed as its target.
     """
     for path in sorted(prefix.rglob("*")):
         place = path.relative_to(prefix).as_posix()
@@ -164,9 +164,9 @@ def foreign_libraries(
 
 
 def survey(found: Installed, left_out: list[str], base: Admitted) -> tuple[Packed, list[str]]:
-    """Return what is to be packed, and what the machine itself lacks of what it names.
+    """Return what is to be packed, and which of the libraries it names the machine itself lacks.
 
-    The base that the image will run on is asked what it has. Raises PrefixError where that C
+    The base that the image will run on is asked what it has. Raises PrefixError if that C
     library is too old.
     """
     prefix = found.prefix
@@ -212,7 +212,7 @@ def library_folders(found: Installed) -> list[str]:
 
 
 def _in_base(base: Admitted, script: str, *options: str, text: str = "") -> str:
-    """Return what a shell in a base says."""
+    """Return the output of a shell in a base."""
     words = command("exec", *exec_options(), *options, base, "sh", "-c", script)
     return subprocess.run(words, input=text, capture_output=True, text=True, errors="replace",
                           cwd="/").stdout  # fmt: skip
@@ -224,7 +224,7 @@ def entry_path(root: Path, name: str) -> Path:
 
 
 def write_entry(path: Path, entry: ImplementationEntry) -> None:
-    """Write an entry; others never see half of it."""
+    """Write an entry; nobody ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(
         path,
@@ -234,9 +234,9 @@ def write_entry(path: Path, entry: ImplementationEntry) -> None:
 
 
 def check(implementation: Implementation, needed: bool) -> None:
-    """Raise PrefixError where what an image was packed from is another now.
+    """Raise PrefixError if what an image was packed from has changed since.
 
-    What is gone is missed only if it is needed: an image is whole in itself.
+    A missing source matters only if it is needed: an image is complete in itself.
     """
     packed, name = implementation.packed, implementation.name
     assert packed is not None

@@ -1,4 +1,4 @@
-"""The machine's programs that images are made and opened with, installed where they are missing.
+"""The machine's programs that make and open images, installed if they are missing.
 
 Root gets them from the distribution; an ordinary user gets the same packages unpacked into
 `.wyeast/tools`. Standard library only: this runs before the virtual environment exists.
@@ -33,7 +33,7 @@ LIBRARIES_OF_TOOLS = {
 
 
 class ProvisionError(Exception):
-    """What is needed cannot be had; the text is a sentence with the next step."""
+    """A needed program cannot be obtained; the text is a sentence with the next step."""
 
 
 def tools_folder(state: Path) -> Path:
@@ -48,7 +48,7 @@ def search_path(state: Path) -> str:
 
 
 def find(program: str, state: Path) -> Path | None:
-    """Return a program's path, or None where it is missing."""
+    """Return a program's path, or None if it is missing."""
     found = shutil.which(program, path=search_path(state))
     return Path(found) if found else None
 
@@ -66,14 +66,14 @@ def library_folders(state: Path) -> list[Path]:
 
 
 def find_library(name: str, state: Path) -> Path | None:
-    """Return a shared library's path, or None where it is missing."""
+    """Return a shared library's path, or None if it is missing."""
     return next((f / name for f in library_folders(state) if (f / name).exists()), None)
 
 
 def ensure(state: Path) -> list[str]:
-    """Install what is missing and return the packages installed; nothing missing costs no time.
+    """Install what is missing and return the packages installed; fast if nothing is missing.
 
-    Raises ProvisionError where a package cannot be had.
+    Raises ProvisionError if a package cannot be obtained.
     """
     packages = {PACKAGES[program] for program in missing(state)}
     packages |= {
@@ -124,7 +124,7 @@ def unpack_as_user(packages: set[str], state: Path) -> None:
 
 
 def ensure_subordinate_ids() -> bool:
-    """Give root subordinate ids where it has none, and return whether that was needed.
+    """Give root subordinate ids if it has none, and return whether that was needed.
 
     `apptainer build --fakeroot` and `mmdebstrap --mode=unshare` map them into a user namespace.
     Raises ProvisionError for an ordinary user without them.

@@ -1,4 +1,4 @@
-"""How a registry is spoken to: by TLS, unless it is on loopback or a person has said otherwise."""
+"""The connection to a registry: TLS, unless it is on loopback or a person allowed otherwise."""
 
 import ipaddress
 import os
@@ -13,7 +13,7 @@ from containers.apptainer import CallError, call
 from records.causes import FULL_DISK
 
 ADDRESS = re.compile(r"oras://[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)*")
-#: How long a registry may take to answer, in seconds, and at which rate files travel at least.
+#: How long a registry may take to answer, in seconds, and the slowest accepted transfer rate.
 PATIENCE_S, LEAST_BYTES_PER_S = 120, 100_000
 
 
@@ -46,7 +46,7 @@ def check_address(address: str) -> str:
 
 @dataclass(frozen=True)
 class Registry:
-    """A registry's address, and whether a person has said that it may be spoken to in clear."""
+    """A registry's address, and whether a person allowed clear text."""
 
     address: str
     insecure: bool = False
@@ -57,11 +57,11 @@ class Registry:
 
 
 def tls_alone(address: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with which Apptainer asks a registry by TLS and in no other way.
+    """Return the variables with which Apptainer uses TLS for a registry and nothing else.
 
-    Where TLS fails, Apptainer goes on without it for private addresses, names in `.local` and
-    whatever has 127.0.0.1 in it, and it follows a registry that sends it to an address in clear.
-    Each such request is sent to a proxy that cannot be there, but for true loopback, which never
+    If TLS fails, Apptainer continues without it for private addresses, names in `.local` and
+    whatever contains 127.0.0.1, and it follows a registry's redirect to a clear-text address.
+    Each such request is sent to a proxy that cannot exist, except for real loopback, which never
     goes to a proxy.
     """
     host = address.removeprefix("oras://").partition("/")[0].partition(":")[0]
@@ -74,7 +74,7 @@ def tls_alone(address: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_spared(host: str, words: str) -> bool:
-    """Tell whether NO_PROXY names a host, its domain, or a network that its address is in."""
+    """Return whether NO_PROXY names a host, its domain, or a network that contains its address."""
     for word in (word.strip().lower() for word in words.split(",")):
         domain = word.partition(":")[0].removeprefix(".")
         if word == "*" or (domain and (host == domain or host.endswith(f".{domain}"))):
@@ -86,7 +86,7 @@ def _is_spared(host: str, words: str) -> bool:
 
 
 def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: int = 0) -> None:
-    """Have Apptainer push or pull a file of that size; raises RegistryError with what it said."""
+    """Let Apptainer push or pull a file of that size; raises RegistryError with its message."""
     patience_s = PATIENCE_S + size_bytes / LEAST_BYTES_PER_S
     try:
         if registry.insecure:

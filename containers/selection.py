@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from site_configs.site_file import NAME, SiteError, read_site
 
 
 def site_file(root: Path, site: str) -> Path:
-    """Return the path of a site's data; raise CampaignError for a site that there is none of."""
+    """Return the path of a site's data; raise CampaignError for an unknown site."""
     path = root / "site_configs" / site / "site.yaml"
     # A path instead of a name would lead out of the folder of sites, and of that of locks.
     if not NAME.fullmatch(site) or not path.is_file():
@@ -24,7 +25,7 @@ def site_file(root: Path, site: str) -> Path:
 def site_data(root: Path, site: str) -> dict[str, Any]:
     """Return a site's data.
 
-    Raises CampaignError for a site that there is none of, or whose data are not as they must be.
+    Raises CampaignError for an unknown site, or one whose data are not valid.
     """
     try:
         return read_site(site_file(root, site), root)
@@ -44,7 +45,7 @@ def wanted(root: Path, site: str) -> list[str]:
 def implementations(root: Path, site: str, words: str) -> list[str]:
     """Return the implementations, or variants of them, that `words` names: IMAGES on the command.
 
-    Without words they are the site's, without those of them that are not built; if none is, all,
+    Without words they are the site's that are built; if none is, all,
     so that each says what is missing.
     """
     if words == "default":
@@ -57,3 +58,31 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
     built = images.available(root)
     of_site = wanted(root, site)
     return [name for name in of_site if table.split_variant(name)[0] in built] or of_site
+
+
+def runs_here(root: Path, site: str) -> bool:
+    """Return whether a site's launches run on this machine: by no scheduler, or in its box.
+
+    Raises what site_data does.
+    """
+    in_a_box = (root / "site_configs" / site / "cluster.yaml").is_file()
+    return in_a_box or site_data(root, site)["scheduler"] == "local"
+
+
+def campaign_lock(root: Path, site: str) -> Path:
+    """Return the file that a campaign holds while it measures on a site.
+
+    It is beside what else is of whoever measures on the site: on the cluster in a box that is the
+    job user, and no folder is written by two users.
+    """
+    return root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+
+
+def sites_here(root: Path) -> list[str]:
+    """Return the sites whose launches run on this machine; one that cannot be read is none."""
+    found = []
+    for path in sorted((root / "site_configs").glob("*/site.yaml")):
+        with suppress(CampaignError):
+            if runs_here(root, path.parent.name):
+                found.append(path.parent.name)
+    return found

@@ -55,7 +55,7 @@ class Sources:
         """Return a wheel that an implementation is made of; raises SourceError."""
         if name not in self.wheels:
             raise SourceError(
-                f"{LOCK} pins no wheel `{name}`, which {implementation} is made of; it has "
+                f"{LOCK} pins no wheel `{name}`, which {implementation} is built from; it has "
                 f"{', '.join(self.wheels)}"
             )
         return self.wheels[name]

@@ -19,7 +19,7 @@ MANIFEST_SCHEMA = "wyeast-image-1"
 FLAGS = "-O2 -g"
 # zstd is faster to write and to read than gzip at the same size.
 SQUASHFS = "-comp zstd -Xcompression-level 12"
-# What the programs are built from; documents and tests of theirs change no image.
+# What the programs are built from; their documents and tests do not change images.
 BENCHMARK_SOURCES = ("Makefile", "*/*.c", "*/*.h")
 #: The label with the version of HPL, and the version that an archive has (name, version) of.
 HPL_LABEL = "org.wyeast.hpl"

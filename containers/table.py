@@ -240,7 +240,7 @@ class ImplementationTable(_StrictEntry):
         Raises TableError for a name that the table does not have, and for an empty choice.
         """
         if words == "all":
-            # Spack builds what is asked for by name: it needs a Spack, and hours for most.
+            # Spack builds only what is named: it needs a Spack, and hours for most.
             return [n for n, entry in self.implementations.items() if entry.builder != "spack"]
         names = (
             self.defaults()

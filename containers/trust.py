@@ -27,12 +27,15 @@ from containers.trusted_keys import FOLDER as FOLDER
 from containers.trusted_keys import PUBLIC, gpg, keyring, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
+from records.acting_user import name_of, name_of_group, others_write
 from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
 POLICY_KEY = "image_policy"
 POLICIES = ("known", "signed")
+#: Whose members may write the images besides their owner.
+GROUP_KEY = "image_group"
 SECRET = "pgp-secret"
 
 
@@ -60,13 +63,13 @@ def signers(root: Path, path: Path) -> list[PublicKey]:
         )
     with keyring(root, good) as ring:
         try:
-            # Without --all, what is outside the first group is not looked at.
+            # Without --all, objects outside the first group are not verified.
             said = json.loads(
                 call("verify", "--all", "--local", "--json", path, APPTAINER_KEYSDIR=str(ring))
             )
         except (CallError, ValueError) as error:
             raise TrustError(
-                f"{path}: the signature does not hold: {error}; do not use the image, fetch or "
+                f"{path}: the signature is not valid: {error}; do not use the image, fetch or "
                 "build it again"
             ) from None
     # Apptainer also takes keys of the machine's own keyring, which do not count here.
@@ -113,11 +116,29 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
             f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
         )
     path, state = images.verified(root, name)
+    refuse_what_others_write(path, site.get(GROUP_KEY))
     if policy == "signed":
         _signers_of(root, path)
     elif not vouched(root, name):
         raise TrustError(origin.question(root, name))
     return Admitted(path, state)
+
+
+def refuse_what_others_write(image: Path, group: str | None) -> None:
+    """Raise TrustError for an image that others may write, or put another in the place of.
+
+    Between the moment at which it is admitted and that at which it starts on a node there is time.
+    The members of the site's `image_group` may.
+    """
+    for path in (image.resolve(), image.resolve().parent):
+        found = path.stat()
+        if others_write(found, group):
+            whose = name_of_group(found.st_gid)
+            raise TrustError(
+                f"{path} can be written by others than {name_of(found.st_uid)}, who could put "
+                f"another image in its place; deny them that: chmod go-w {path}; or, if all of "
+                f"the group {whose} may do so, name it in the site's file: {GROUP_KEY}: {whose}"
+            )
 
 
 def vouched(root: Path, name: str) -> bool:
@@ -212,7 +233,7 @@ def sign(root: Path, words: str, wanted: str, dry_run: bool, passphrase_file: st
         except TrustError:
             pass
         if dry_run:
-            print(f"would sign by {fingerprint}: {name}")
+            print(f"would sign with {fingerprint}: {name}")
             continue
         with only_build(root):
             sign_image(root, name, path, ring, index, passphrase_of(fingerprint, passphrase_file))
@@ -278,7 +299,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
     Raises TrustError.
     """
     if not owner or "@" not in email:
-        raise TrustError('say who owns the key: make new-key NAME="First Last" EMAIL=name@host')
+        raise TrustError('name its owner: make new-key NAME="First Last" EMAIL=name@host')
     ring = root / ".wyeast" / "trust"
     ring.mkdir(parents=True, exist_ok=True)
     ring.chmod(0o700)
@@ -304,15 +325,15 @@ def new_key(root: Path, owner: str, email: str) -> None:
 
 
 def main() -> int:
-    """Sign or verify images, or make a key, or say in a sentence why not."""
+    """Sign or verify images, or make a key, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.trust",
         description=f"Sign images, verify them with the keys in {FOLDER}, or make a key.",
     )
     parser.add_argument("action", choices=["sign", "verify", "new-key"])
-    parser.add_argument("--images", default="", metavar="a,b|all", help="which; all by default")
-    parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of one")
-    parser.add_argument("--name", default="", help="new-key: the name of its owner")
+    parser.add_argument("--images", default="", metavar="a,b|all", help="which (default: all)")
+    parser.add_argument("--key", default="", metavar="FINGERPRINT", help="or the end of it")
+    parser.add_argument("--name", default="", help="new-key: the owner's name")
     parser.add_argument("--email", default="", help="new-key: the owner's e-mail address")
     parser.add_argument(
         "--passphrase-file", default="", help="sign: a file whose first line is the key's"

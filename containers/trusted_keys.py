@@ -58,8 +58,8 @@ def gpg(home: str | Path, *arguments: str | Path) -> bytes:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TrustError(
-            f"gpg did not end within {PATIENCE_S:g} s on {arguments[-1]}: look whether another gpg "
-            f"holds a lock in {home}, and run this again"
+            f"gpg did not end within {PATIENCE_S:g} s on {arguments[-1]}: check whether another "
+            f"gpg holds a lock in {home}, and run this again"
         ) from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").splitlines()

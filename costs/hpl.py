@@ -1,4 +1,4 @@
-"""How near HPL comes to the rate that its cores have by DGEMM, as one of the platform's numbers."""
+"""How close HPL comes to the DGEMM rate of its cores, as one of the platform's numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def linpack(place: Place, mpiexec: list[str]) -> dict[str, float]:
 
 
 def memory_share(text: str) -> float:
-    """Return the share of the memory that an option asks for; refuse what hpl_dat would."""
+    """Return the share of the memory that an option requests; refuse what hpl_dat would."""
     try:
         share = float(text)
     except ValueError:
@@ -65,7 +65,7 @@ FILLED_HEADER = (
 def filled(
     implementation: str, place: Place, mpiexec: list[str], memory_bytes: float, share: float
 ) -> str:
-    """Return a row about one HPL whose matrix has a share of the memory, between two DGEMMs.
+    """Return a row about one HPL whose matrix takes a share of the memory, between two DGEMMs.
 
     HPL is compared with the mean of both, since it takes minutes and a machine's clock may drift.
     """

@@ -2,7 +2,7 @@
 
 The same binaries run inside their image and outside it, alternately in one go: the image's
 /opt is unpacked, with the libraries that its programs need, and started by the same mpiexec.
-Ratios are paired and have intervals (analysis.statistics); docs/performance.md holds a run.
+Ratios are paired and have intervals (analysis.statistics); docs/performance.md shows a run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LATTICES = "su3-lattices"
 #: One alternation of these takes as long as several of the others.
 MOST_OF_LONG = {"nas": 3, LATTICES: 5}
 HEADER = "| image | quantity | inside | outside | ratio | 95% interval |\n|---|---|---|---|---|---|"
-HELP_OF_IMAGES = "names with commas (those that a plain run measures)"
+HELP_OF_IMAGES = "names, separated by commas (those that a plain run measures)"
 PINGPONG = ["pingpong", "--sizes", "0", "--sizes", "1024", "--sizes", "1000000",
             "--iterations", "1000", "--warmup", "100"]  # fmt: skip
 
@@ -116,7 +116,7 @@ def filled_memory(named: list[str], share: float) -> None:
 
 
 def named_or_default(names: str | None) -> list[str]:
-    """Return the images of an option `--images`, or those that a plain run measures."""
+    """Return the images of the option `--images`, or those that a plain run measures."""
     return names.split(",") if names else images.default_implementations(ROOT)
 
 
@@ -137,8 +137,8 @@ def main() -> int:
     parser.add_argument("--images", help=HELP_OF_IMAGES)
     parser.add_argument(
         "--hpl-memory-share", type=memory_share, metavar="SHARE",
-        help="with --only linpack: instead one HPL in each image whose matrix has this share of "
-        "the memory, between two DGEMMs; minutes each",
+        help="with --only linpack: run instead one HPL in each image whose matrix takes this share "
+        "of the memory, between two DGEMMs; minutes each",
     )  # fmt: skip
     options = parser.parse_args()
     if options.hpl_memory_share and options.only != "linpack":
@@ -167,6 +167,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        exit_code("performance", main, (images.ImageError, SiteError), "nothing of it was kept")
-    )
+    sys.exit(exit_code("performance", main, (images.ImageError, SiteError), "nothing was kept"))

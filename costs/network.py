@@ -3,7 +3,7 @@
 Run where jobs are submitted (`make cluster-performance` for the cluster in a box). Two ranks on two
 nodes, started as the checks start them: the bandwidth of each implementation against what iperf3
 moves by TCP over the same link, and short messages inside an image against the same program
-outside, each pair measured side by side. docs/performance.md holds a run.
+outside, each pair measured side by side. docs/performance.md shows a run.
 """
 
 from __future__ import annotations
@@ -132,7 +132,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code(
-            "cluster_performance", main, (images.ImageError, SiteError), "nothing of it was kept"
-        )
+        exit_code("cluster_performance", main, (images.ImageError, SiteError), "nothing was kept")
     )

@@ -36,7 +36,7 @@ class Place:
         return done.stdout, took
 
     def keep(self, command: list[str]) -> Path:
-        """Run a command; return the file that has what it prints, until the next one is kept."""
+        """Run a command; return the file with its output, which the next one overwrites."""
         path = self.folder / "kept.out"
         path.write_text(self.run(command)[0])
         return path

@@ -1,7 +1,7 @@
 """`python -m costs.profiling`: what profiling costs, measured side by side.
 
 The same programs in their image with a profile and without, alternately; ratios are paired and
-have intervals (analysis.statistics). docs/performance.md holds a run. A ping-pong without bytes
+have intervals (analysis.statistics). docs/performance.md shows a run. A ping-pong without bytes
 shows what a call costs; an application (su3, CG, HPL), what that means in use.
 """
 
@@ -37,7 +37,7 @@ PROFILE = "profile.jsonl"
 class ProfiledProgram:
     """A program with its arguments, what prepares it, and how its time in seconds is read.
 
-    `alternations` is how many it has for each that is asked for.
+    `alternations` is how many it has for each requested one.
     """
 
     name: str
@@ -141,7 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m costs.profiling", description=__doc__)
     parser.add_argument(
         "--rounds", type=int, default=10,
-        help="alternations, of su3 and CG twice as many (%(default)s)",
+        help="alternations; twice as many of su3 and CG (%(default)s)",
     )  # fmt: skip
     parser.add_argument("--images", help=HELP_OF_IMAGES)
     options = parser.parse_args()
@@ -162,7 +162,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code(
-            "profile_performance", main, (images.ImageError, SiteError), "nothing of it was kept"
-        )
+        exit_code("profile_performance", main, (images.ImageError, SiteError), "nothing was kept")
     )

@@ -3,7 +3,7 @@
 A part of `python -m costs.inside_and_outside`: `su3` of an image on one rank and on two, and both
 roofs of these (Williams, Waterman and Patterson 2009: STREAM's triad and DGEMM), run alternately;
 on one rank also `su3_naive`, built here, on the same lattices. su3's rates are by processor time,
-so that other guests of the machine take less part in them; docs/performance.md holds a run.
+so that other guests of the machine affect them less; docs/performance.md shows a run.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def alternations(side: int, rounds: int) -> int:
 
 
 def trajectories(place: Place, mpiexec: list[str], ranks: int, words: list[str]) -> Su3Result:
-    """Return what su3 says of a lattice on some ranks."""
+    """Return su3's result for a lattice on some ranks."""
     out = place.keep([*mpiexec, "-n", str(ranks), "su3", *words])
     [result] = read_program_output(out).results
     assert isinstance(result, Su3Result)
@@ -105,7 +105,7 @@ def triad_rate(place: Place, mpiexec: list[str], ranks: int) -> float:
 
 
 def naive(program: Path, side: int) -> dict[str, Any]:
-    """Return what su3_naive says of the same lattice."""
+    """Return su3_naive's result for the same lattice."""
     done = subprocess.run([program, *arguments(side)], capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -124,7 +124,7 @@ class SpeedRow:
 
 @dataclass(frozen=True)
 class Roofs:
-    """What some ranks can do at best: triad's bandwidth in B/s, DGEMM's rate in FLOP/s.
+    """The best that some ranks can do: triad's bandwidth in B/s, DGEMM's rate in FLOP/s.
 
     The bandwidth is as STREAM counts it, so the roof of memory is low by up to MOST_OVER_COUNTED.
     """
@@ -134,11 +134,11 @@ class Roofs:
     peak: float
 
     def of_memory(self, updates: float) -> float:
-        """Return a rate as a part of what memory allows if nothing stays in a cache."""
+        """Return a rate as a fraction of what memory allows if nothing stays in a cache."""
         return updates * BYTES_OF_SITE_UPDATE / self.bandwidth
 
     def of_peak(self, updates: float) -> float:
-        """Return a rate as a part of DGEMM's, by the usual count of operations."""
+        """Return a rate as a fraction of DGEMM's, by the usual count of operations."""
         return updates * FLOPS_OF_SITE_UPDATE / self.peak
 
     def row(self, row: SpeedRow) -> str:
@@ -153,7 +153,7 @@ class Roofs:
         )
 
     def sentence(self, rows: list[SpeedRow]) -> str:
-        """Return what both roofs are, which is the lower, and where su3 stands against them."""
+        """Return both roofs, which is the lower, and how su3 compares with them."""
         by_memory = self.bandwidth / BYTES_OF_SITE_UPDATE
         by_peak = self.peak / FLOPS_OF_SITE_UPDATE
         lower = "Memory's" if by_memory < by_peak else "DGEMM's"
@@ -204,7 +204,7 @@ def measure(
 
 
 def table(place: Place, mpiexec: list[str], rounds: int) -> list[str]:
-    """Return the lines of a Markdown table, and of what bounds the rates."""
+    """Return the lines of a Markdown table, and on what bounds the rates."""
     lines = [
         "| lattice | ranks | a step (s) | su3, double (updates/s) | su3, single | su3_naive "
         "| double over naive | GFLOP/s, double | of memory's roof | of DGEMM's |",

@@ -9,7 +9,7 @@ from scipy import stats
 
 from inference.intervals import CONFIDENCE
 
-#: From so many rounds on the sizes' correlation is known well enough to narrow the band by it.
+#: From this many rounds on the sizes' correlation is known well enough to narrow the band.
 FEWEST_FOR_CORRELATION = 10
 SIMULATIONS = 4000
 

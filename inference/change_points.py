@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-#: A level needs so many campaigns: what one or two of them do is no lasting change.
+#: A level needs this many campaigns: one or two of them are not a lasting change.
 SHORTEST = 3
 ORDERS = 9999
 #: Of long series fewer orders are drawn, at lengths in steps of half as much again, upwards.

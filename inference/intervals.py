@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 FEWEST_PAIRS = 2
 #: A standard error of logarithms below it is rounding of equal numbers, not noise.
 ROUNDING = 1e-12
-#: The coarsest step of a printed number, as a share of it: HPL and NPB print five digits.
+#: The coarsest step of a printed number, as a fraction of it: HPL and NPB print five digits.
 PRINTED_STEP = 1e-4
 #: Of how many deviations a power is the mean.
 POSSIBLE_DEVIATIONS = 40

@@ -18,7 +18,7 @@ import numpy as np
 # A line has two parameters, so three points are the fewest that can speak against one.
 FEWEST_POINTS = 3
 MOST_LINES = 8
-# A protocol serves sizes of a factor of two at least; what is shorter is a burst of noise.
+# A protocol serves sizes over at least a factor of two; anything shorter is a burst of noise.
 LEAST_SPAN = 2.0
 # Relative scatter below which a measured time cannot be trusted, so that a perfect fit of few
 # points is not taken for certainty.
@@ -70,7 +70,7 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[FittedLine]:
     x, y = np.asarray(sizes, float)[order], np.asarray(times, float)[order]
     count = len(x)
     if count < FEWEST_POINTS or (np.diff(x) <= 0).any() or not (y > 0).all():
-        raise ValueError("lines need three different sizes at least, and positive times")
+        raise ValueError("lines need at least three different sizes, and positive times")
     cost = np.full((count, count + 1), math.inf)
     for begin in range(count):
         for end in range(begin + FEWEST_POINTS, count + 1):

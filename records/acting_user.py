@@ -1,14 +1,14 @@
-"""Who acts: root installs, but campaigns are read and written as the user whose they are.
+"""Who acts: root installs, but campaigns are read and written as their owner.
 
 Root that walks through folders of another user follows their links, and reads and writes what that
-user could not. So whatever reads or writes campaigns begins with `act_for`: in another user's
-checkout root becomes that user for good. In root's own checkout campaigns may be of the cluster's
-job user: a process that analyses one becomes its owner (`become`), and where root has to look at a
-few files of somebody's in passing, it does so with the rights of their owner (`rights_of`), to whom
-the kernel refuses what a link leads to.
+user could not. So every command that reads or writes campaigns begins with `act_for`: in another
+user's checkout root becomes that user for good. In root's own checkout campaigns may belong to the
+cluster's job user: a process that analyses one becomes its owner (`become`), and when root has to
+look at a few files of another user, it does so with the rights of their owner (`rights_of`), to
+whom the kernel refuses what a link leads to.
 
-Not by refusing links instead: a path has many components that change between look and use, while
-the kernel holds each access against the user who asks. Standard library alone: this runs before
+Refusing links would not do: a path has many components that can change between check and use, while
+the kernel checks each access against the user who asks. Standard library only: this runs before
 anything else is opened.
 """
 
@@ -44,7 +44,7 @@ CLOSED = "/nonexistent"
 
 
 def environment_of(user: str, home: str) -> dict[str, str]:
-    """Return what of this process' environment a user takes along, and what is the user's own."""
+    """Return what another user keeps of this process' environment, and the user's own variables."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -54,9 +54,9 @@ def environment_of(user: str, home: str) -> dict[str, str]:
 
 
 def act_for(root: Path) -> None:
-    """Become the owner of a checkout, if this is root; end with a sentence in a strange place.
+    """Become the owner of a checkout, if this is root; end with a sentence in an unsafe place.
 
-    Before anything is opened: this is the first that a command does.
+    Before anything is opened: this is the first thing that a command does.
     """
     if os.geteuid() != 0:
         return
@@ -69,7 +69,7 @@ def act_for(root: Path) -> None:
 
 
 def untrusted(root: Path) -> str | None:
-    """Return why root does not work in a checkout, if others could put another in its place."""
+    """Return why root does not work in a checkout, if others could replace it."""
     place = root.resolve()
     owner = place.stat().st_uid
     for folder in (place, *place.parents):
@@ -80,7 +80,7 @@ def untrusted(root: Path) -> str | None:
                 "could replace what is in it; work as that user, or in a checkout whose "
                 "folders above are root's"
             )
-        if _others_write(found) or _has_list(folder):
+        if others_write(found) or _has_list(folder):
             return (
                 f"root does not work in {place}: others can write in {folder} and so replace what "
                 f"is in it; deny them that: chmod go-w {folder}"
@@ -89,44 +89,57 @@ def untrusted(root: Path) -> str | None:
 
 
 def _has_list(folder: Path) -> bool:
-    """Return whether a list of access names who else may write in a folder."""
+    """Return whether an access control list lets others write in a folder."""
     sticky = folder.stat().st_mode & stat.S_ISVTX
     try:
         os.getxattr(folder, "system.posix_acl_access")
     except OSError:
         return False
-    # What the list lets others do at most stands where the group's rights do.
+    # The most that the list allows others is stored in place of the group's rights.
     return not sticky and bool(folder.stat().st_mode & stat.S_IWGRP)
 
 
-def _others_write(found: os.stat_result) -> bool:
-    """Return whether others than its owner may replace what is in a folder."""
+def others_write(found: os.stat_result, group: str | None = None) -> bool:
+    """Return whether others than its owner may write a file, or replace what is in a folder.
+
+    The members of `group`, by its name, are none of them.
+    """
     if found.st_mode & stat.S_ISVTX:
         return False
     if found.st_mode & stat.S_IWOTH:
         return True
     if not found.st_mode & stat.S_IWGRP or found.st_gid == 0:
         return False
+    if group is not None and name_of_group(found.st_gid) == group:
+        return False
     # A group of one's own is as good as none. Whose first group it is does not stand in a group's
     # list of members, and not every name service lists all users: so one's own has one's name.
     try:
-        group, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
+        of_file, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
     except KeyError:
         return True
-    own = owner.pw_gid == found.st_gid and group.gr_name == owner.pw_name
-    return not own or bool(set(group.gr_mem) - {owner.pw_name})
+    own = owner.pw_gid == found.st_gid and of_file.gr_name == owner.pw_name
+    return not own or bool(set(of_file.gr_mem) - {owner.pw_name})
 
 
 def name_of(uid: int) -> str:
-    """Return a user's name, or the number where there is none."""
+    """Return a user's name, or the number if there is none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
 
 
+def name_of_group(gid: int) -> str:
+    """Return a group's name, or the number where there is none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return f"group {gid}"
+
+
 def group_of(uid: int) -> int:
-    """Return a user's group; that of the same number where the user has no name."""
+    """Return a user's group; the one of the same number if the user has no name."""
     try:
         return pwd.getpwuid(uid).pw_gid
     except KeyError:
@@ -134,7 +147,7 @@ def group_of(uid: int) -> int:
 
 
 def owner_of(path: Path) -> int:
-    """Return whom a path belongs to: the first on the way to it who is not root, else root."""
+    """Return a path's owner: the first owner along it who is not root, else root."""
     for way in (path.absolute(), path.resolve()):
         for part in (*reversed(way.parents), way):
             try:
@@ -147,7 +160,7 @@ def owner_of(path: Path) -> int:
 
 
 def become(uid: int, root: Path) -> None:
-    """Go on as another user, if this is root: with its groups and home, and with no way back."""
+    """Continue as another user, if this is root: with its groups and home, and no way back."""
     if os.geteuid() != 0 or uid == 0:
         return
     _open_the_way(root)
@@ -166,7 +179,7 @@ def become(uid: int, root: Path) -> None:
 
 
 def _open_the_way(root: Path) -> None:
-    """Show a checkout in a folder that only root may enter, to this process alone."""
+    """Show this process alone a checkout in a folder that only root may enter."""
     from records import mounts
 
     kept = [root, *map(Path, dict.fromkeys((sys.prefix, sys.base_prefix)))]
@@ -219,7 +232,7 @@ def rights_of_owner(path: Path) -> Iterator[None]:
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading with the rights of its folder's owner.
 
-    Raises OSError for what is no file: a pipe would have us wait, and a device never end.
+    Raises OSError for anything but a file: a pipe would make us wait, and a device never end.
     """
     with rights_of_owner(path.parent):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -236,12 +249,12 @@ def text_of(path: Path) -> str:
 
 
 def open_folder(path: Path) -> int:
-    """Return a descriptor of a folder that is no link."""
+    """Return a descriptor of a folder that is not a link."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
 def give(folder: Path, uid: int, gid: int, mode: int) -> None:
-    """Give a folder, made if it is not there, to a user; through no link."""
+    """Give a folder, created if missing, to a user, without following links."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = open_folder(folder)
     try:
@@ -252,7 +265,7 @@ def give(folder: Path, uid: int, gid: int, mode: int) -> None:
 
 
 def hand_over(root: Path) -> None:
-    """Give the owner of a checkout what campaigns are written to, where root has made it."""
+    """Give the owner of a checkout the folders of campaigns that root has made."""
     owner = root.stat().st_uid
     if os.geteuid() != 0 or owner == 0:
         return
@@ -268,7 +281,7 @@ def hand_over(root: Path) -> None:
             give(folder, owner, group_of(owner), 0o755)
         if not place.startswith(".wyeast/"):
             continue
-        # What root has left there in another time; a file of two names may be anybody's.
+        # What root left there earlier; a file with two names may be anybody's.
         for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
             for name in (".", *folders, *files):
                 found = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -277,7 +290,7 @@ def hand_over(root: Path) -> None:
 
 
 def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> bytes | None:
-    """Return what git prints of a repository, or None where it fails.
+    """Return what git prints about a repository, or None if it fails.
 
     Root asks as the repository's owner, whose configuration may name programs that git runs.
     """

@@ -1,7 +1,7 @@
-"""The archive of a bundle: the same bytes for the same content, unpacked into its folder alone.
+"""The archive of a bundle: the same bytes for the same content, unpacked only into its folder.
 
 It is a gzipped tar with one folder, whose first file, SHA256SUMS, names every other one (as
-`sha256sum --check` reads it). Nothing is taken out of an archive that it does not name.
+`sha256sum --check` reads it). Nothing that it does not name is unpacked.
 """
 
 from __future__ import annotations
@@ -88,26 +88,26 @@ def refuse_beyond_limits(members: Mapping[str, Member], most: int = MOST_BYTES) 
     """Raise BundleError for files that `unpack` with the same limit would refuse."""
     if len(members) > MOST_FILES:
         raise BundleError(
-            f"it would hold {len(members)} files, and nobody could unpack it: at most {MOST_FILES} "
+            f"it would hold {len(members)} files, and could not be unpacked: at most {MOST_FILES} "
             "are allowed; pack what belongs together, such as ReFrame's logs, into fewer files"
         )
     size = sum(member.size for member in members.values())
     if size > most:
         raise BundleError(
-            f"it would hold {size} bytes, and nobody could unpack it with the limit of {most}; "
+            f"it would hold {size} bytes, and could not be unpacked with the limit of {most}; "
             "leave the images out, or raise the limit with MOST_BYTES= here and in the rerun"
         )
     # Of each file 64 digits, two spaces, its name and the end of the line.
     listed = sum(67 + len(name.encode(errors="surrogateescape")) for name in members)
     if listed > MOST_BYTES_OF_SUMS:
         raise BundleError(
-            f"its list of digests would have {listed} bytes, and nobody could unpack it: at most "
+            f"its list of digests would have {listed} bytes, and could not be unpacked: at most "
             f"{MOST_BYTES_OF_SUMS} are allowed; pack files with long names into fewer files"
         )
 
 
 def sums_of(members: Mapping[str, Member]) -> dict[str, str]:
-    """Return the digest of each file, by name; raises BundleError for a name that cannot be."""
+    """Return the digest of each file, by name; raises BundleError for an impossible name."""
     for name in members:
         if not is_plain(name):
             raise BundleError(f"{name!r} cannot be the name of a file in a bundle; rename it")
@@ -122,9 +122,9 @@ def sums_text(sums: Mapping[str, str]) -> bytes:
 def write(
     path: Path, top: str, members: Mapping[str, Member], sums: Mapping[str, str], time_s: int
 ) -> None:
-    """Write an archive in one step; `time_s` (since the epoch) is what each file says of itself.
+    """Write an archive in one step; `time_s` (since the epoch) is the time of every file.
 
-    Raises BundleError for a file that changed meanwhile, OSError where it cannot be written.
+    Raises BundleError for a file that changed meanwhile, OSError if it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     listed = {SUMS: Member(sums_text(sums)), **dict(sorted(members.items()))}
@@ -145,7 +145,7 @@ def write(
 
 
 class Bounded:
-    """The unpacked stream of an archive, of which nobody reads much at once or beyond a limit."""
+    """The unpacked stream of an archive, which refuses large reads and reads beyond a limit."""
 
     def __init__(self, file: gzip.GzipFile, most: int) -> None:
         self._file, self._most = file, most
@@ -157,7 +157,7 @@ class Bounded:
         return self._file.read(size)
 
     def seek(self, place: int) -> int:
-        """Go on to a place of the stream; raise BundleError for one beyond the limit."""
+        """Seek to a place in the stream; raise BundleError for one beyond the limit."""
         if place > self._most:
             raise BundleError("it holds more than the limit for a bundle")
         return self._file.seek(place)
@@ -184,7 +184,7 @@ def place_of(info: tarfile.TarInfo, top: str | None) -> tuple[str, str]:
 
 
 def parse_sums(text: bytes) -> dict[str, str]:
-    """Return the digests by name of a list; raise BundleError for a line that is none."""
+    """Return the digests of a list by name; raise BundleError for a line that is not one."""
     sums = {}
     lines = text.decode(errors="replace").removesuffix("\n")
     # As sha256sum has lines: there are more signs than that at which Python ends one.
@@ -204,7 +204,7 @@ def read_sums(path: Path) -> tuple[str, dict[str, str]]:
 
 @contextmanager
 def refusals_of(path: Path) -> Iterator[None]:
-    """Have whatever is wrong with an archive be a BundleError that names it."""
+    """Turn whatever is wrong with an archive into a BundleError that names it."""
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -234,7 +234,7 @@ def _sums_at(archive: tarfile.TarFile) -> tuple[str, dict[str, str]]:
 def unpack(path: Path, folder: Path, most: int = MOST_BYTES) -> tuple[str, dict[str, str]]:
     """Unpack a bundle into a folder; return the name of its own folder there and the digests.
 
-    Raises BundleError for what is no whole bundle, has another content than its list of digests
+    Raises BundleError for what is not a complete bundle, has other content than its list of digests
     says, would write elsewhere, or holds more than `most` bytes or than the disk has room for. The
     folder is then to be thrown away.
     """
@@ -270,7 +270,7 @@ def _take(archive: tarfile.TarFile, info: tarfile.TarInfo, target: Path, digest:
     assert content is not None
     target.parent.mkdir(parents=True, exist_ok=True)
     read = Digested(content)
-    # Never through what is there: each name comes once, and nothing taken out is a link.
+    # Never through an existing file: each name comes once, and nothing unpacked is a link.
     with target.open("xb") as file:
         while block := read.read(2**20):
             file.write(block)

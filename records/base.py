@@ -24,7 +24,7 @@ ExitCode = Annotated[int, Field(ge=-1024, le=1024)]
 
 
 def packed(times: Sequence[float]) -> Any:
-    """Return times in eight bytes each: of raw iterations a campaign has millions."""
+    """Return times in eight bytes each: a campaign has millions of raw iterations."""
     return array("d", times)
 
 
@@ -54,7 +54,7 @@ class TimeSummary(Record):
 
     @model_validator(mode="after")
     def ordered(self) -> TimeSummary:
-        """Refuse statistics that no sample has."""
+        """Refuse statistics that no sample can have."""
         ascending = (self.min, self.quartile1, self.median, self.quartile3, self.max)
         if list(ascending) != sorted(ascending) or not self.min <= self.mean <= self.max:
             raise ValueError("min, quartiles, median, mean and max are not in order")
@@ -62,7 +62,7 @@ class TimeSummary(Record):
 
 
 def lasting(times: TimeSummary) -> TimeSummary:
-    """Refuse times of which the median is none: no rate and no ratio can be made of them."""
+    """Refuse times whose median is 0: they give neither a rate nor a ratio."""
     if times.median <= 0:
         raise ValueError("the median is 0 s, which no clock can measure")
     return times
@@ -73,7 +73,7 @@ TimesThatLast = Annotated[TimeSummary, AfterValidator(lasting)]
 
 
 class HeaderFacts(Record):
-    """What ran, with what, where: of every format."""
+    """What ran, with what, where: common to all formats."""
 
     record: Literal["header"]
     format: str
@@ -112,8 +112,8 @@ class MpiWtime(Record):
 class Header(HeaderFacts):
     """The header of a program of ours.
 
-    `mpi_wtime` is None of a library that is no MPI, and in `wyeast-records-1`, where MPI_Wtime
-    itself is the `clock` of all that had an MPI.
+    `mpi_wtime` is None for a library that is not MPI, and in `wyeast-records-1`, where MPI_Wtime
+    itself is the `clock` of everything that had an MPI.
     """
 
     format: Literal["wyeast-records-1", "wyeast-records-2"]
@@ -148,4 +148,4 @@ class CampaignError(Exception):
 
 
 class NotKept(CampaignError):
-    """The disk did not take what a launch gave; the text is a sentence."""
+    """The disk did not take a launch's output; the text is a sentence."""

@@ -42,7 +42,7 @@ class LeftOut:
     sentence: str
 
     def __post_init__(self) -> None:
-        """Have what was printed by others be one line of bounded length."""
+        """Turn text printed by others into one line of bounded length."""
         object.__setattr__(self, "where", one_line(self.where))
         object.__setattr__(self, "sentence", one_line(self.sentence))
 
@@ -67,16 +67,16 @@ class Campaign:
         return [launch for launch in self.launches if launch.output is not None]
 
     def unproven(self) -> int:
-        """Return how many launches have no digests: a change of theirs would not be seen."""
+        """Return how many launches have no digests: changes to them would go unnoticed."""
         return sum(not launch.record.sha256 for launch in self.launches)
 
 
 def find_campaign(root: Path, name: str) -> Path:
-    """Return the folder of a campaign: a path, a name in runs/, or the latest of some.
+    """Return the folder of a campaign: a path, a name in runs/, or the latest of a kind.
 
     `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
     the beginning of a time that of the day; imported ones, and those that have measured nothing,
-    are found by their names alone. `sample` is unpacked from its archive.
+    are found only by their names. `sample` is unpacked from its archive.
     """
     runs = root / "runs"
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
@@ -111,7 +111,7 @@ def is_imported(folder: Path) -> bool:
 
 
 def has_measured(folder: Path) -> bool:
-    """Return whether a campaign has a whole launch, or the tables of launches that were removed."""
+    """Return whether a campaign has a complete launch, or the tables of removed ones."""
     return has_launches(folder) or (folder / "tables").is_dir()
 
 
@@ -128,9 +128,9 @@ def fits(name: str, folder: Path) -> bool:
 
 
 def measured_on(path: Path, manifest: Manifest) -> Manifest:
-    """Return a manifest whose `machine` is the nodes that measured, where the campaign has them.
+    """Return a manifest whose `machine` describes the nodes that measured, if they are recorded.
 
-    Of what differs among them each value is named. Raises CampaignError for a node's file that
+    If they differ, each value is named. Raises CampaignError for a node's file that
     cannot be read.
     """
     nodes: list[dict[str, Any]] = []
@@ -192,7 +192,7 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
             refuse_another(path, state, campaign.manifest.campaign)
     except CampaignError as error:
         state = None
-        unknown = [LeftOut(JOURNAL, f"{error}; so what is missing cannot be told")]
+        unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
     else:
         unknown = []
     found = kept_by(path, state)
@@ -246,10 +246,10 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
 def unmeasured(
     path: Path, manifest: Manifest, state: State, names: Collection[str]
 ) -> list[LeftOut]:
-    """Return what a campaign was to measure and has not, by its journal; `names` are there.
+    """Return what a campaign should have measured and has not, by its journal; `names` are there.
 
-    What is missing is named, launch by launch; what a campaign has not come to yet is counted. One
-    from before there were journals cannot tell.
+    What is missing is named, launch by launch; what a campaign has not reached yet is counted. A
+    campaign older than journals cannot tell.
     """
     found = []
     for one in state.of(None):

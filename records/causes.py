@@ -1,4 +1,4 @@
-"""What a launch or a command failed of, in one line that can be printed wherever it is shown."""
+"""Why a launch or a command failed, in one line that can be printed anywhere."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ FULL_DISK = Known(
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """Return a text in one line of printable characters, cut where it is longer than that."""
-    # What is looked at is bounded too, generously for what is taken out of it.
+    """Return a text as one line of printable characters, cut at a length."""
+    # The input is bounded too, generously compared with what is kept.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
     line = "".join(one if one.isprintable() else REPLACED for one in words)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
@@ -104,7 +104,7 @@ def may_harm(text: str) -> bool:
 
 
 def of_signal(code: int | None, said: str) -> str | None:
-    """Return what ended a launch where the kernel did, by its exit code and what was said of it."""
+    """Return what ended a launch if the kernel did, from its exit code and its messages."""
     if code == 0:
         return None
     for one in SIGNALS:

@@ -1,4 +1,4 @@
-"""Records of messages between ranks: what a launch of a communication's program measured."""
+"""Records of messages between ranks: what a launch of a communication program measured."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World(Record):
 
 
 class LoadedLibrary(Record):
-    """The file that ranks have MPI from, as the loader has its path; empty where it is in none."""
+    """The file that ranks loaded MPI from, by the loader's path; empty if there is none."""
 
     record: Literal["result"]
     operation: Literal["library"]
@@ -76,7 +76,7 @@ class Latency(Record):
 
 
 class Transport(Record):
-    """How rank 0 and another rank talk, as far as that can be told."""
+    """How rank 0 and another rank communicate, as far as it is known."""
 
     record: Literal["result"]
     operation: Literal["transport"]
@@ -87,7 +87,7 @@ class Transport(Record):
 
 
 class Startup(Record):
-    """When the ranks of one launch were there, in seconds since the epoch by rank.
+    """When the ranks of one launch arrived, in seconds since the epoch by rank.
 
     Each rank reads the clock of its own node.
     """
@@ -109,14 +109,14 @@ class Startup(Record):
 
 
 class LeastAndMost(Record):
-    """The least and the most of the ranks' durations, in seconds; negative if clocks differ."""
+    """The shortest and longest of the ranks' durations, in seconds; negative if clocks differ."""
 
     min: Difference
     max: Difference
 
     @model_validator(mode="after")
     def ordered(self) -> LeastAndMost:
-        """Refuse a least that is more than the most."""
+        """Refuse a minimum above the maximum."""
         if self.min > self.max:
             raise ValueError("min and max are not in order")
         return self
@@ -192,7 +192,7 @@ class CommunicationIterations(Record):
 
 
 class RankIterations(Record):
-    """What one rank took itself for a communication's iterations, in seconds and in order."""
+    """One rank's own times for a communication's iterations, in seconds and in order."""
 
     record: Literal["rank_iterations"]
     operation: str

@@ -1,4 +1,4 @@
-"""Digests of the files of a launch, taken as it is kept: what is changed afterwards is seen."""
+"""Digests of a launch's files, taken when it is stored: later changes are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of each experiment by its name: its entry in experiments.yaml."""
+"""What is known about each experiment by its name: its entry in experiments.yaml."""
 
 from __future__ import annotations
 
@@ -67,23 +67,25 @@ class ExperimentEntry(BaseModel):
     @field_validator("sample")
     @classmethod
     def are_patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse what is no regular expression."""
+        """Refuse what is not a regular expression."""
         for pattern in patterns:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"{pattern!r} is no pattern: {error}") from None
+                raise ValueError(f"{pattern!r} is not a valid pattern: {error}") from None
         return patterns
 
     @model_validator(mode="after")
     def is_compared_or_not(self) -> ExperimentEntry:
-        """Refuse half a metric, a unit that no such value has, and names of no parameter."""
+        """Refuse half a metric, a unit that such values cannot have, and unknown parameters."""
         parts = {
             key: getattr(self, key) for key in ("metric", "label", "unit", "formula", "values")
         }
         lacking = [key for key, value in parts.items() if value is None]
         if self.not_compared and len(lacking) < len(parts):
-            raise ValueError("what is not_compared has no metric, label, unit, formula and values")
+            raise ValueError(
+                "what is not_compared must not have metric, label, unit, formula and values"
+            )
         if not self.not_compared and lacking:
             raise ValueError(f"lacks {', '.join(lacking)}; or say why it is not_compared")
         if self.once and not self.not_compared:
@@ -95,16 +97,16 @@ class ExperimentEntry(BaseModel):
         named = {field for _, field, _, _ in string.Formatter().parse(self.group) if field}
         unknown = named - self.order.keys() - {"experiment"}
         if unknown:
-            raise ValueError(f"group: {', '.join(sorted(unknown))} is no parameter of order")
+            raise ValueError(f"group: {', '.join(sorted(unknown))} is not a parameter of order")
         for key, parameter in (("caption", self.caption), ("over", self.over)):
             if parameter is not None and parameter not in self.order:
-                raise ValueError(f"{key}: {parameter} is no parameter of order")
+                raise ValueError(f"{key}: {parameter} is not a parameter of order")
         if self.over is not None and self.order[self.over] != "number":
             raise ValueError(f"over: {self.over} is not ordered as a number")
         return self
 
     def wrong_parameter(self, parameters: Parameters) -> str | None:
-        """Return in words by which parameter no table can be ordered; None where by all."""
+        """Return in words which parameters cannot order a table; None if all can."""
         for name, form in self.order.items():
             if name not in parameters:
                 return f"{self.name} lacks {name!r}"
@@ -115,7 +117,7 @@ class ExperimentEntry(BaseModel):
         return None
 
     def order_of(self, parameters: Parameters) -> tuple[Any, ...]:
-        """Return where a cell stands among those of the experiment, by its parameters."""
+        """Return a cell's place among those of the experiment, by its parameters."""
         keys: list[Any] = []
         for name, form in self.order.items():
             value = str(parameters[name])
@@ -129,7 +131,7 @@ class ExperimentEntry(BaseModel):
         return (*keys, str(parameters))
 
     def unusual(self, parameters: Parameters) -> dict[str, str]:
-        """Return the parameters that keep a cell apart from the usual ones."""
+        """Return the parameters that distinguish a cell from the usual ones."""
         return {
             name: str(parameters[name])
             for name, usual in self.apart.items()
@@ -143,7 +145,7 @@ class ExperimentEntry(BaseModel):
         return ", ".join([named[:1].upper() + named[1:], *words])
 
     def has_cell(self, model: Model, cell: str) -> bool:
-        """Return whether a model is of a cell, by the words of its name."""
+        """Return whether a model applies to a cell, by the words of its name."""
         name, *words = cell.split(" ")
         if name != self.name or model not in self.models:
             return False
@@ -154,7 +156,7 @@ class ExperimentEntry(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Return DIGITS hexadecimal digits that change when the values that are read do."""
+        """Return DIGITS hexadecimal digits that change when the values read do."""
         read = f"{self.name} {self.metric} {self.unit} {self.values}"
         return hashlib.sha256(read.encode()).hexdigest()[:DIGITS]
 
@@ -177,11 +179,11 @@ class Experiments(BaseModel):
             named = {name: common | {"name": name} | dict(entries[name]) for name in entries}
             return {**data, "experiments": named}
         except (KeyError, TypeError, ValueError):
-            raise ValueError("it has not default, better and experiments with entries") from None
+            raise ValueError("it lacks default, better or experiments with entries") from None
 
     @model_validator(mode="after")
     def each_once(self) -> Experiments:
-        """Refuse an operation or a section of two experiments."""
+        """Refuse an operation or a section that two experiments have."""
         entries = self.experiments.values()
         sections: list[str] = [one.section for one in entries if one.section != COMMON]
         for of, names in (
@@ -195,11 +197,11 @@ class Experiments(BaseModel):
 
 
 def read_experiments(file: Path) -> Experiments:
-    """Return what a file says of the experiments; raises RecordError with what is wrong."""
+    """Return a file's content on the experiments; raises RecordError with what is wrong."""
     try:
         return Experiments.model_validate(yaml.safe_load(file.read_text()))
     except yaml.YAMLError as error:
-        raise RecordError(f"{file} is no YAML: {' '.join(str(error).split())}") from None
+        raise RecordError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -245,10 +247,10 @@ def proving(what: Proof) -> dict[str, str]:
 
 
 def concerned_by(rule: str) -> tuple[str, ...]:
-    """Return the experiments that a rule of comparability is for."""
+    """Return the experiments that a rule of comparability concerns."""
     return tuple(name for name, one in experiments().items() if rule in one.concerned_by)
 
 
 def operations() -> tuple[str, ...]:
-    """Return what communications can be of, over all experiments."""
+    """Return the operations of communications, over all experiments."""
     return tuple(name for one in experiments().values() for name in one.operations)

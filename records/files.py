@@ -1,7 +1,8 @@
-"""Files that are whole once they have their name, how they are read, and the times in them.
+"""Files that are complete once they have their name, how they are read, and the times in them.
 
-Everything is written aside, flushed to the disk and then renamed, so that what has its final name
-is whole; but for a campaign's journal and its packs of launches, which are only added to.
+Everything is written under another name, flushed to the disk and then renamed, so that what has its
+final name is complete; but for a campaign's journal and its packs of launches, which are only added
+to.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ DEEPEST = 60
 
 
 def only_owner_writes() -> None:
-    """Have what this process and those that it starts write be changed by its owner alone."""
+    """Let only the owner change what this process and its children write."""
     os.umask(os.umask(0o077) | 0o022)
 
 
 def belongs_to_us(path: Path) -> bool:
-    """Return whether a campaign is of the user that runs this."""
+    """Return whether a campaign belongs to the user that runs this."""
     return path.stat().st_uid == os.geteuid()
 
 
 def utc_now() -> str:
-    """Return the time in UTC as the records have it."""
+    """Return the time in UTC in the records' format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def utc_of(seconds: float) -> str:
-    """Return a time in seconds since the epoch as the records have it."""
+    """Return a time in seconds since the epoch in the records' format."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
@@ -55,15 +56,15 @@ def flush_to_disk(path: Path) -> None:
 
 
 def aside_of(path: Path) -> Path:
-    """Return where this process writes what is to take the place of `path`: beside it, hidden."""
+    """Return where this process writes the replacement of `path`: beside it, hidden."""
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def put_in_place(aside: Path, path: Path) -> None:
-    """Give a file or a folder that is whole its name, for good.
+    """Give a complete file or folder its final name, durably.
 
-    What it holds is on the disk before the name is, and the name is when this returns. A folder
-    takes the place of none; a file takes that of an earlier one.
+    Its content is on the disk before the name is, and the name is when this returns. A folder
+    never replaces another; a file replaces an earlier one.
     """
     if aside.is_dir():
         for entry in aside.rglob("*"):
@@ -76,11 +77,11 @@ def put_in_place(aside: Path, path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
-    """Yield a new file that takes the place of `path` once the block has ended well.
+    """Yield a new file that replaces `path` once the block has succeeded.
 
-    It is made anew and through no link, so that nobody who may write in the folder has laid
-    anything there. What a writer that was killed has left of it is removed. Without a mode, its
-    rights are the user's habit.
+    It is created new and never through a link, so that nobody who may write in the folder can have
+    put anything there. What a killed writer left of it is removed. Without a mode, its
+    rights follow the user's umask.
     """
     aside = aside_of(path)
     aside.unlink(missing_ok=True)
@@ -112,13 +113,13 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 def read_text(path: Path) -> str:
     """Return the text of a file, read with the rights of its folder's owner.
 
-    Raises OSError, also for what is no file, and ValueError where it is not UTF-8.
+    Raises OSError, also for what is not a file, and ValueError if it is not UTF-8.
     """
     return text_of(path)
 
 
 def finite(number: str) -> float:
-    """Return a number of JSON; raise ValueError for one that is beyond all floating-point ones."""
+    """Return a JSON number; raise ValueError for one beyond the range of floating point."""
     value = float(number)
     if not math.isfinite(value):
         raise ValueError(f"{number[:20]} is not a number")
@@ -131,7 +132,7 @@ def no_number(name: str) -> float:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds; raises OSError, and ValueError for what is wrong with it."""
+    """Return a JSON file's content; raises OSError, and ValueError with what is wrong with it."""
     return json_of(read_text(path))
 
 

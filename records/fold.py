@@ -1,6 +1,6 @@
-"""What a campaign's journal amounts to: the state of each launch, and what is left to measure.
+"""The state that a campaign's journal gives: of each launch, and what is left to measure.
 
-A pure function of the events: whoever folds the same events, or any first part of them, gets the
+A pure function of the events: folding the same events, or any first part of them, gives the
 same states. Nothing else decides whether a round is done, least of all how a process ended.
 """
 
@@ -37,7 +37,8 @@ from records.packs import Place
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
-#: So many attempts in a row that fail or are lost for one cause are no result of what is compared.
+#: This many attempts in a row that fail or are lost for one cause are not a result of the
+#: comparison.
 MOST_ALIKE = 10
 Status = Literal["planned", "intended", "submitted", "recorded", "skipped", "failed", "missing"]
 #: What a session does nothing more about.
@@ -76,7 +77,7 @@ class LaunchState:
 
     @property
     def is_open(self) -> bool:
-        """Return whether a session has still to settle it."""
+        """Return whether a session still has to settle it."""
         return self.status not in SETTLED
 
     @property
@@ -86,13 +87,13 @@ class LaunchState:
 
     @property
     def in_flight(self) -> bool:
-        """Return whether an attempt at it was begun of which nobody knows the end."""
+        """Return whether an attempt at it was begun whose end is unknown."""
         return self.status in ("intended", "submitted")
 
 
 @dataclass
 class State:
-    """A campaign as its journal has it."""
+    """A campaign according to its journal."""
 
     campaign: str | None = None
     #: Its first launches were measured without a journal, so that some may have been lost unseen.
@@ -101,7 +102,7 @@ class State:
     #: The rounds that were planned, with their launches in the drawn order.
     rounds: dict[int, list[LaunchState]] = field(default_factory=dict)
     sessions: int = 0
-    #: Why it was given up, until somebody goes on with it.
+    #: Why it was given up, until somebody resumes it.
     stopped: str | None = None
     #: The attempts at launches that failed or were lost last, one after the other, and for what.
     alike: str | None = None
@@ -116,7 +117,7 @@ class State:
     is_reported: bool = False
 
     def cells_of(self, number: int) -> tuple[str, ...] | None:
-        """Return the cells that a round was decided to have, None where it is all."""
+        """Return the cells chosen for a round, None if it has all."""
         for wave in self.waves:
             for one in wave.rounds:
                 if one.round == number:
@@ -143,7 +144,7 @@ class State:
         return [one for one in self.of(number) if one.is_left]
 
     def open(self, number: int | None = None) -> list[LaunchState]:
-        """Return what a session has still to settle, of all rounds or one, in the drawn order."""
+        """Return what a session still has to settle, of all rounds or one, in the drawn order."""
         return [one for one in self.of(number) if one.is_open]
 
     def of(self, number: int | None) -> Iterator[LaunchState]:
@@ -163,23 +164,23 @@ class State:
         return number in self.rounds and not self.open(number)
 
     def is_done(self, number: int) -> bool:
-        """Return whether a round was planned and nothing of it is left for a RESUME."""
+        """Return whether a round was planned and has nothing left for a RESUME."""
         return number in self.rounds and not self.left(number)
 
     def next_position(self, number: int) -> int:
-        """Return the place in the order of a round that the next launch has."""
+        """Return the next launch's place in the order of a round."""
         return max((one.position or 0 for one in self.of(number)), default=0) + 1
 
     def circuit(self) -> str | None:
-        """Return for what every launch fails, if it is so often in a row; None if it is not so.
+        """Return why launches fail, if so many in a row fail alike; else None.
 
-        What only one of several implementations fails of is a result, and stops nothing.
+        A failure of only one of several implementations is a result, and stops nothing.
         """
         known = {one.planned.implementation for one in self.launches.values()}
         failing = {self.launches[name].planned.implementation for name in self.alike_names}
         if len(self.alike_names) < MOST_ALIKE or len(failing) < min(2, len(known)):
             return None
-        return f"{len(self.alike_names)} launches in a row have ended alike: {self.alike}"
+        return f"{len(self.alike_names)} launches in a row ended alike: {self.alike}"
 
     def _count_alike(self, launch: LaunchState, cause: str | None) -> None:
         kind = None if cause is None else alike(cause, launch)
@@ -241,7 +242,7 @@ class State:
         if self.design is None or self.ended or wave.number != len(self.waves) + 1:
             raise JournalError(f"the journal has wave {wave.number}, which cannot come here")
         if not numbers or numbers != expected:
-            raise JournalError(f"wave {wave.number} of the journal does not go on with the rounds")
+            raise JournalError(f"wave {wave.number} of the journal does not continue the rounds")
         self.waves.append(wave)
 
     def _resume(self) -> None:
@@ -319,7 +320,7 @@ class State:
 
 
 def alike(cause: str, launch: LaunchState) -> str:
-    """Return a cause without what differs between launches: their names, and numbers."""
+    """Return a cause without what differs between launches: names and numbers."""
     planned = launch.planned
     for name in (planned.launch, planned.cell, planned.implementation):
         cause = cause.replace(name, "…")
@@ -327,7 +328,7 @@ def alike(cause: str, launch: LaunchState) -> str:
 
 
 def fold(events: Iterable[Event]) -> State:
-    """Return what events amount to; raise JournalError for what cannot have happened."""
+    """Return the state after events; raise JournalError for what cannot have happened."""
     state = State()
     for event in events:
         state.apply(event)

@@ -1,7 +1,7 @@
 """Read what IMB-MPI1 (Intel MPI Benchmarks) prints, strictly.
 
-Times are printed in microseconds with two decimals and given in seconds here. Of a ping-pong the
-rate is printed as well; for short messages it tells the time finer, and where it does it is used.
+Times are printed in microseconds with two decimals and given in seconds here. For a ping-pong the
+rate is printed as well; it is used for short messages, where it gives the time more precisely.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_imb_output(path: Path) -> list[ImbResult]:
         raise RecordError(f"{last}: IMB did not finish: the output is truncated or empty")
     if not reader.results or [name for name, _ in reader.sections] != reader.listed:
         raise RecordError(
-            f"{last}: IMB was to run {', '.join(reader.listed) or 'nothing'} and ran "
+            f"{last}: IMB was to run {', '.join(reader.listed) or 'nothing'} but ran "
             f"{', '.join(name for name, _ in reader.sections) or 'nothing'}"
         )
     for name, count in reader.sections:
@@ -86,7 +86,7 @@ def read_imb_output(path: Path) -> list[ImbResult]:
 
 
 class _OutputReader:
-    """What is known after the lines so far."""
+    """The state after the lines so far."""
 
     def __init__(self) -> None:
         self.results: list[ImbResult] = []
@@ -146,9 +146,9 @@ class _OutputReader:
 
 
 def one_way_time(size: int, time: float, rate: float) -> float:
-    """Return the time of a message in seconds, from what is printed finer: time or rate (bytes/s).
+    """Return the time of a message in seconds, from the more precise of time and rate (bytes/s).
 
-    Raises ValueError where the two contradict each other.
+    Raises ValueError if the two contradict each other.
     """
     if size == 0 or rate < RATE_STEP:
         if time <= 0:

@@ -1,10 +1,10 @@
 """When a launch began and ended: by the wall clock, which can be set, and by one that cannot.
 
-A job's script notes both on the launch's first node (COMMAND). The wall clock is fine and says
-when; the time since the node's start, of /proc/uptime in hundredths of a second, goes on evenly
-whatever anybody sets. It is read before and after the wall clock, so that a node which stands
-still between the readings, as a virtual machine may for seconds, is not taken for one whose clock
-was set.
+A job's script notes both on the launch's first node (COMMAND). The wall clock is precise and says
+when; the time since the node's start, from /proc/uptime in hundredths of a second, runs evenly
+whatever anybody sets. It is read before and after the wall clock, so that a node that stands
+still between the readings, as a virtual machine may for seconds, is not mistaken for one whose
+clock was set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Instant:
     uptime_s: tuple[float, float] | None
 
     def step_until(self, end: Instant) -> float | None:
-        """Return by how much the wall clock was certainly set until another moment, if it was."""
+        """Return by how much the wall clock was certainly set before another moment, if it was."""
         if self.uptime_s is None or end.uptime_s is None:
             return None
         least, most = self.utc_s - self.uptime_s[1], self.utc_s - self.uptime_s[0]
@@ -43,14 +43,14 @@ class Instant:
         return (least_then + most_then - least - most) / 2
 
     def seconds_until(self, end: Instant) -> float | None:
-        """Return the time until another moment; None where the clocks do not tell."""
+        """Return the time until another moment; None if the clocks do not give it."""
         step = self.step_until(end) or 0.0
         seconds = end.utc_s - self.utc_s - step
         return seconds if seconds >= 0 else None
 
 
 def instant(lines: Sequence[str]) -> Instant | None:
-    """Return the moment that COMMAND has noted; None where it did not."""
+    """Return the moment that COMMAND noted; None if it did not."""
     try:
         utc_s = float(lines[0])
     except (IndexError, ValueError):

@@ -1,9 +1,9 @@
-"""The journal of a campaign: what became of each launch, one line an event, only ever added to.
+"""The journal of a campaign: what became of each launch, one event per line, append-only.
 
 `journal.jsonl` is what decides whether anything is left to measure. A line has its number, the
 SHA-256 of the line before it, when it was written (by the clock that is never set, in seconds since
 the machine `boot` started, and in UTC) and its event. A last line without its end was cut by a kill
-or a full disk: readers pass over it, and who writes next cuts it off. Any other damage is refused.
+or a full disk: readers ignore it, and the next writer cuts it off. Any other damage is refused.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from records.processes import boot_id
 from records.program_output import explain
 
 FILE = "journal.jsonl"
-#: Hidden, so that it is no part of what is bundled.
+#: Hidden, so that it is not bundled.
 LOCK = ".journal.lock"
-#: What stands for the digest of the line before the first one.
+#: The digest for the missing line before the first one.
 NOTHING = "0" * 64
 
 
 class JournalError(CampaignError):
-    """A journal that cannot be read, written or true; the text is a sentence."""
+    """A journal that cannot be read, written or trusted; the text is a sentence."""
 
 
 class Fact(BaseModel):
@@ -61,7 +61,7 @@ class Begun(Fact):
 
 
 class Resumed(Fact):
-    """Somebody goes on with the campaign: what was given up is tried again."""
+    """The campaign is resumed: what was given up is tried again."""
 
     kind: Literal["resumed"] = "resumed"
 
@@ -83,7 +83,7 @@ class PlannedLaunch(Fact):
 
 
 class Planned(Fact):
-    """The launches of a round, in the order that was drawn, before the first of them starts."""
+    """The launches of a round, in their drawn order, written before the first of them starts."""
 
     kind: Literal["planned"] = "planned"
     round: RoundNumber
@@ -107,7 +107,7 @@ class Intended(Fact):
 
 
 class Submitted(Fact):
-    """The scheduler has taken an attempt; `job` is its name of it, here that of a process."""
+    """The scheduler has accepted an attempt; `job` is its name for it, here that of a process."""
 
     kind: Literal["submitted"] = "submitted"
     launch: LaunchName
@@ -146,7 +146,7 @@ class Repeated(Fact):
 
 
 class Lost(Fact):
-    """An attempt that gave nothing that could be kept, for no fault of the program."""
+    """An attempt that left nothing to keep, through no fault of the program."""
 
     kind: Literal["lost"] = "lost"
     launch: LaunchName
@@ -155,10 +155,10 @@ class Lost(Fact):
 
 
 class NotStarted(Fact):
-    """A launch that no attempt was made at, and why.
+    """A launch that was not attempted, and why.
 
-    `skipped` is what the site cannot measure, `failed` what waits for a launch that failed, and
-    `missing` what may go well another time.
+    `skipped` is what the site cannot measure, `failed` what waited for a launch that failed, and
+    `missing` what may succeed another time.
     """
 
     kind: Literal["not started"] = "not started"
@@ -186,16 +186,16 @@ class Stopped(Fact):
 
 
 class WaveRound(Fact):
-    """A round of a wave; `cells` are those that it measures, None where it is all of them."""
+    """A round of a wave; `cells` are those that it measures, None for all of them."""
 
     round: RoundNumber
     cells: tuple[str, ...] | None
 
 
 class WaveScore(Fact):
-    """What a cell was worth when a wave was chosen: its next look's blocks, seconds, and rate.
+    """The value of a cell when a wave was chosen: its next look's blocks, seconds, and rate.
 
-    The rate is of expected decisions in a second, by its best look to come.
+    The rate is expected decisions per second, by its best look to come.
     """
 
     cell: str
@@ -207,7 +207,7 @@ class WaveScore(Fact):
 class Wave(Fact):
     """What a campaign with a budget decided to measure next, before it does.
 
-    `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more where the
+    `why`: `begin` is all, `chosen` where decisions are near, `uniform` all once more if the
     budget is too small to choose. From the second wave on, all is what is compared.
     """
 
@@ -259,7 +259,7 @@ class Entry(Fact):
 
 @dataclass(frozen=True)
 class Content:
-    """What a journal's file holds: its entries, the bytes that they take, its last line's sum."""
+    """The content of a journal's file: its entries, their size in bytes, its last line's sum."""
 
     entries: list[Entry]
     size: int
@@ -272,13 +272,13 @@ class Content:
 
 
 def content_of(data: bytes, where: object) -> Content:
-    """Return what the bytes of a journal say, without a torn last line.
+    """Return the content of a journal's bytes, without a torn last line.
 
-    Raises JournalError for whatever else is not as it was written.
+    Raises JournalError for any other damage.
     """
     entries: list[Entry] = []
     before, size = NOTHING, 0
-    # What stands after the last end of a line is torn.
+    # Anything after the last line end is torn.
     for text in data.split(b"\n")[:-1]:
         line = text + b"\n"
         place = f"{where}:{len(entries) + 1}"
@@ -307,9 +307,9 @@ def _read(descriptor: int) -> bytes:
 
 
 def read_journal(campaign: Path) -> Content | None:
-    """Return what a campaign's journal holds, or None where it has none, as older ones.
+    """Return the content of a campaign's journal, or None if it has none, like older ones.
 
-    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    It is only read. Raises JournalError if it cannot be read or is damaged.
     """
     path = campaign / FILE
     try:
@@ -328,7 +328,7 @@ def read_journal(campaign: Path) -> Content | None:
 
 
 class Journal:
-    """A journal that is open for writing; `entries` are what it holds."""
+    """A journal that is open for writing; `entries` are its content."""
 
     def __init__(self, path: Path, descriptor: int, content: Content) -> None:
         self.path = path
@@ -340,7 +340,7 @@ class Journal:
     def append(self, event: Event, sync: bool = True) -> Entry:
         """Add an event; with `sync` it is on the disk when this returns.
 
-        Raises OSError where it could not be written: then it is not in the journal, unless it is
+        Raises OSError if it could not be written: then it is not in the journal, unless it is
         unknown what is on the disk, after which nothing more can be added.
         """
         if self._is_broken:
@@ -368,18 +368,18 @@ class Journal:
         return entry
 
     def sync(self) -> None:
-        """Have all that was added on the disk; raises OSError, after which nothing can be added."""
+        """Flush what was added to the disk; raises OSError, after which nothing can be added."""
         try:
             os.fsync(self._descriptor)
         except OSError:
-            # The kernel may have dropped what it could not write: nobody knows what is there.
+            # The kernel may have dropped what it could not write: what is there is unknown.
             self._is_broken = True
             raise
 
 
 @contextmanager
 def open_journal(campaign: Path) -> Iterator[Journal]:
-    """Open a campaign's journal for its one writer; make it where there is none.
+    """Open a campaign's journal for its one writer; create it if there is none.
 
     A torn last line is cut off. Raises JournalError while another process writes it and for a
     damaged one, and OSError where it cannot be written.
@@ -407,5 +407,5 @@ def open_journal(campaign: Path) -> Iterator[Journal]:
                 os.close(folder)
     except LockHeld as holder:
         raise JournalError(
-            f"another process measures {campaign.name} ({holder}); wait until it has ended"
+            f"another process is measuring {campaign.name} ({holder}); wait until it has ended"
         ) from None

@@ -1,4 +1,4 @@
-"""One at a time: lock files that say who holds them, of a checkout and of the whole machine."""
+"""One at a time: lock files that name their holder, for a checkout and for the whole machine."""
 
 import errno
 import fcntl
@@ -30,16 +30,16 @@ LONG_S = 24 * 3600.0
 
 
 class LockHeld(Exception):
-    """Another process holds the lock; the text is what it wrote of itself."""
+    """Another process holds the lock; the text is its note."""
 
 
 class NotShared(Exception):
-    """There is no lock that all users of this machine could hold; the text says why."""
+    """No lock can be shared by all users of this machine; the text says why."""
 
 
 @contextmanager
 def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
-    """Hold a lock file with a note in it; the kernel frees it when this process ends.
+    """Hold a lock file with a note in it; the kernel releases it when this process ends.
 
     Raises LockHeld while another process holds it, unless that is to be waited for, and OSError
     where its folder is another user's or what is in its place is no file of its own.
@@ -50,9 +50,28 @@ def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
         yield
 
 
+def holder_of(path: Path) -> str | None:
+    """Return what is written in a lock file that a process holds; None where nobody does.
+
+    Whoever asks and holds a lock of his own first, as the other one does, misses no one.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, errors="replace") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "".join(filter(str.isprintable, file.read(LONGEST_NOTE))).strip() or "unknown"
+        except OSError:
+            return None
+    return None
+
+
 @contextmanager
 def scratch(parent: Path, prefix: str) -> Iterator[Path]:
-    """Yield a new folder that is removed at the end: by the next one, should this be killed.
+    """Yield a new folder that is removed at the end, or by the next user if this is killed.
 
     Raises OSError where it cannot be made.
     """
@@ -68,9 +87,9 @@ def scratch(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_remains(parent: Path, prefix: str) -> None:
-    """Remove the files and folders of a name's beginning whose makers have been killed.
+    """Remove the files and folders with a prefix whose makers were killed.
 
-    Whoever makes one holds it with a lock, which the kernel frees with the process.
+    The maker of each holds a lock on it, which the kernel releases with the process.
     """
     for path in parent.iterdir() if parent.is_dir() else ():
         if not path.name.startswith(prefix):
@@ -94,10 +113,10 @@ def remove_remains(parent: Path, prefix: str) -> None:
 
 
 def _open_own(path: Path) -> int:
-    """Open a lock in a folder that only its owner writes; root with that owner's rights.
+    """Open a lock in a folder that only its owner may write; root uses that owner's rights.
 
-    A link in its place is not followed: whoever writes in the folder could have the note written
-    into any file of whoever locks.
+    A link in its place is not followed: a user who may write in the folder could redirect the note
+    into any file of the locking user.
     """
     with rights_of_owner(path.parent):
         folder = open_folder(path.parent)
@@ -193,7 +212,7 @@ def _is_everyones(folder: Path) -> bool:
 
 
 def _open_shared(path: Path) -> int:
-    """Open a file that any user may have made; make it for all users where there is none."""
+    """Open a file that any user may have made; create it for all users if there is none."""
     # Links are not followed, and what is no file at all does not block.
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     try:

@@ -1,4 +1,4 @@
-"""A campaign's manifest: what was asked for, with what and where; one reader and one writer."""
+"""A campaign's manifest: what was requested, with what and where; one reader and one writer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NO_COMMAND = "a command that Wyeast does not write"
 
 
 def time_of(text: str) -> str:
-    """Refuse what is no time."""
+    """Refuse what is not a time."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -60,7 +60,7 @@ def with_processor(machine: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_commit(software: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a commit that is none: it becomes a word of commands."""
+    """Refuse what is not a commit: it becomes an argument of commands."""
     commit = software.get("wyeast_commit")
     if commit is not None and not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
         raise ValueError("has a 'wyeast_commit' that is not a commit")
@@ -68,18 +68,18 @@ def of_commit(software: dict[str, Any]) -> dict[str, Any]:
 
 
 class Part(BaseModel):
-    """What a manifest has; keys that this version does not know are kept, and never written."""
+    """A part of a manifest; keys that this version does not know are kept, and never written."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """It as its file has it, for what looks up places by name, as rules do."""
+        """The part as in its file, for rules that look up places by name."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
 class ImageFacts(Part):
-    """An image that is measured: its digest and what it says of itself."""
+    """An image that is measured: its digest and its description of itself."""
 
     sha256: Sha256
     signature: str | None = None
@@ -88,7 +88,7 @@ class ImageFacts(Part):
 
 
 class RoundDone(Part):
-    """A round that was measured to its end."""
+    """A round that was completed."""
 
     round: RoundNumber
     started_utc: Utc | None = None
@@ -106,7 +106,7 @@ DECIDED_BY: Literal[2] = 2
 
 
 class Design(BaseModel):
-    """How a campaign that has a budget decides what it measures, and what it claims by.
+    """How a campaign with a budget decides what it measures, and on what basis it claims.
 
     Declared before anything is measured. Times in seconds; `margins` are by experiment: how far
     from 1 a ratio may be to be called equivalent, as a share.
@@ -132,7 +132,7 @@ class Design(BaseModel):
 
 
 class Night(Part):
-    """What makes a campaign a night, or one that measures a part of a night again."""
+    """What makes a campaign a night, or one that repeats part of a night."""
 
     again_of: PlainName | None = None
     number: Number | None = None
@@ -140,11 +140,11 @@ class Night(Part):
 
 
 class Manifest(Part):
-    """What a campaign was asked for, with what and where it ran, and how far it is."""
+    """What a campaign was to measure, with what and where it ran, and how far it is."""
 
     schema_: Literal["wyeast-campaign-1"] = Field(alias="schema")
     campaign: PlainName
-    #: What a folder is named after; whoever makes one looks whether it can be.
+    #: What a folder is named after; whoever makes one checks that it is possible.
     name: str | None = None
     site: PlainName
     #: As it stands in commands that are there to be pasted.
@@ -194,11 +194,11 @@ class Manifest(Part):
         return self
 
     def __getitem__(self, key: str) -> Any:
-        """Return what the file has under a key; whoever knows the key asks for the attribute."""
+        """Return the file's value of a key; code that knows the key uses the attribute."""
         return self.facts[key]
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """Return what the file has under a key that may not be there."""
+        """Return the file's value of a key that may be missing."""
         return self.facts.get(key, otherwise)
 
     def __contains__(self, key: object) -> bool:
@@ -207,13 +207,13 @@ class Manifest(Part):
 
     @property
     def commit(self) -> str | None:
-        """Return the commit of Wyeast that it was measured by, where that is known."""
+        """Return the commit of Wyeast that it was measured with, if known."""
         found = self.software.get("wyeast_commit")
         return None if found is None else str(found)
 
     @property
     def rounds_of_all(self) -> int:
-        """Return how many rounds measured everything, whatever had been seen before them."""
+        """Return how many rounds measured everything, whatever earlier rounds had shown."""
         chosen = self.design is not None and not self.tested_once
         return min(self.rounds, self.design.begin) if chosen and self.design else self.rounds
 
@@ -222,7 +222,7 @@ class Manifest(Part):
         return [command if COMMAND.fullmatch(command) else NO_COMMAND for command in self.commands]
 
     def changed(self, **facts: Any) -> Manifest:
-        """Return the manifest with other facts; raises CampaignError for what it cannot have."""
+        """Return the manifest with other facts; raises CampaignError for invalid ones."""
         return manifest_of({**self.facts, **facts}, self.campaign)
 
     def unknown(self) -> list[str]:
@@ -232,7 +232,7 @@ class Manifest(Part):
         return sorted({key for part in parts for key in part.model_extra or {}})
 
     def writable(self) -> Manifest:
-        """Return the manifest; raise CampaignError where another version's keys would decide."""
+        """Return the manifest; raise CampaignError if another version's keys would matter."""
         if unknown := self.unknown():
             raise CampaignError(
                 f"the manifest of {self.campaign} has {', '.join(map(repr, unknown))[:200]}, which "
@@ -242,7 +242,7 @@ class Manifest(Part):
 
 
 def by_its_version(data: Mapping[str, Any]) -> str:
-    """Return what to do with what another version wrote."""
+    """Return what to do about a manifest that another version wrote."""
     software = data.get("software")
     commit = software.get("wyeast_commit") if isinstance(software, Mapping) else None
     known = isinstance(commit, str) and COMMIT.fullmatch(commit)
@@ -250,7 +250,7 @@ def by_its_version(data: Mapping[str, Any]) -> str:
 
 
 def manifest_of(data: object, where: object) -> Manifest:
-    """Return the manifest of what a file has; raise CampaignError with what is wrong with it."""
+    """Return the manifest in a file's data; raise CampaignError with what is wrong with it."""
     if not isinstance(data, Mapping):
         raise CampaignError(f"{where} is not a JSON object, as a manifest must be")
     if data.get("schema") != MANIFEST_SCHEMA:
@@ -265,7 +265,7 @@ def manifest_of(data: object, where: object) -> Manifest:
 
 
 def wrong_in(error: ValidationError) -> str:
-    """Return what is wrong first in a manifest, to stand after its file's name."""
+    """Return the first thing that is wrong in a manifest, to follow its file's name."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = [str(part)[:60] for part in first["loc"]]
     said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
@@ -297,7 +297,7 @@ def read_manifest(folder: Path) -> Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replace a campaign's manifest in one step.
 
-    Raises OSError, and CampaignError for what cannot be written or another version wrote.
+    Raises OSError, and CampaignError for one that cannot be written or that another version wrote.
     """
     try:
         files.write_json(folder / FILE, manifest.writable().facts)

@@ -1,4 +1,4 @@
-"""Mounts in a namespace of one's own: folders covered, and what is kept shown."""
+"""Mounts in a private namespace: folders are covered, except what is kept visible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def mount(*arguments: str | Path) -> None:
-    """Mount by the command `mount`, which knows every kind of mount and says what is wrong."""
+    """Mount with the command `mount`, which knows every kind of mount and explains failures."""
     subprocess.run(["mount", *map(str, arguments)], check=True)
 
 
@@ -23,14 +23,14 @@ def hidden_ancestor(path: Path) -> Path | None:
 
 
 def _open_parts(path: Path) -> list[Path]:
-    """Return a path, or what is in it where the folder itself is closed to ordinary users."""
+    """Return a path, or its entries if the folder itself is closed to ordinary users."""
     if path.stat().st_mode & stat.S_IXOTH:
         return [path]
     return [entry for entry in path.iterdir() if not entry.is_symlink()]
 
 
 def cover(kept: list[Path], always: dict[Path, str]) -> None:
-    """Cover folders with empty ones, in which only the paths that are kept show.
+    """Cover folders with empty ones, in which only the kept paths are visible.
 
     The folders in `always` are covered, with the mount options given there, and those that hide a
     kept path from ordinary users: a checkout in root's home or in a temporary folder of root's must

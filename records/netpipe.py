@@ -2,7 +2,7 @@
 
 A line is a message size in bytes, a rate in "Mbps" (of 2^20 bits a second), and the one-way time in
 seconds: half a round trip, averaged over a trial, of the trial in which that was least. The time
-has eight decimals, too coarse for shared memory; the rate has six and so tells it finer.
+has eight decimals, too coarse for shared memory; the rate has six and is more precise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NetpipePoint:
 
 
 def point_of(line: str) -> NetpipePoint:
-    """Return what a line says; raise ValueError with what is wrong."""
+    """Return the point in a line; raise ValueError with what is wrong."""
     match = POINT.match(line)
     if not match:
         raise ValueError(f"not a size, a rate and a time: {line.strip()[:60]!r}")
@@ -55,9 +55,9 @@ def point_of(line: str) -> NetpipePoint:
 def read_netpipe_output(path: Path) -> list[NetpipePoint]:
     """Return NetPIPE's points, in ascending order of size.
 
-    NetPIPE marks no end, so a whole line is the least that is asked for here; whether every size
+    NetPIPE marks no end, so only complete lines are required here; whether every size
     that was wanted is there, the caller has to compare. Raises RecordError with file and line for a
-    line that is none of NetPIPE's, is cut off, or whose size is not above the one before.
+    line that is not NetPIPE's, is cut off, or whose size is not above the one before.
     """
     try:
         text = path.read_text(errors="replace")

@@ -20,7 +20,7 @@ RELATIVE_ROUNDING = 1e-12
 
 
 class Rate(Record):
-    """Computing that all ranks did at once: an iteration takes as long as its slowest rank."""
+    """Computation by all ranks at once: an iteration takes as long as its slowest rank."""
 
     record: Literal["result"]
     ranks: Positive
@@ -46,7 +46,7 @@ class Rate(Record):
 
 
 class DgemmResult(Rate):
-    """Products of square matrices by the BLAS that HPL has."""
+    """Products of square matrices by the BLAS that HPL uses."""
 
     operation: Literal["dgemm"]
     n: Positive
@@ -70,7 +70,7 @@ class DgemmResult(Rate):
 
     @property
     def rate_flops(self) -> float:
-        """Return the rate of all ranks together in FLOP/s: the sum of their own medians'."""
+        """Return the rate of all ranks together in FLOP/s: the sum of their own rates."""
         return sum(self.flop / seconds for seconds in self.median_by_rank_s)
 
 
@@ -103,12 +103,12 @@ class StreamResult(Rate):
 
     @property
     def best_bandwidth(self) -> float:
-        """Return the best iteration's, in B/s: what STREAM reports."""
+        """Return the best iteration's bandwidth, in B/s: what STREAM reports."""
         return self.ranks * self.moved_bytes / self.time_s.min
 
 
 class LinpackSolve(Rate):
-    """A dense system as ORNL 1996, Table 3.1, has it: by columns, or by LAPACK."""
+    """A dense system as in ORNL 1996, Table 3.1: by columns, or by LAPACK."""
 
     operation: Literal["linpack"]
     method: Literal["columns", "lapack"]
@@ -140,5 +140,5 @@ class LinpackSolve(Rate):
 
     @property
     def operations_per_cycle(self) -> float:
-        """Return floating-point operations per cycle of the core's clock as it was."""
+        """Return floating-point operations per cycle of the core's measured clock."""
         return self.rate_flops / self.clock_hz

@@ -1,8 +1,8 @@
 """What a node is and how busy it is, read by one process in a millisecond or two.
 
-A job's script notes it on the node just before a launch (COMMAND), which under a scheduler is not
-the machine that started the campaign. What cannot change while a node is up is kept once per node
-in the campaign's `nodes/`; what can is in each launch's record.
+A job's script records it on the node just before a launch (COMMAND), which under a scheduler is not
+the machine that started the campaign. What cannot change while a node is up is stored once per node
+in the campaign's `nodes/`; what can change is in each launch's record.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ WORDS = (
 
 
 def parts_of(text: str) -> dict[str, list[str]]:
-    """Return the lines of each file in what COMMAND printed; files that were not there are not."""
+    """Return the lines of each file in COMMAND's output, without files that did not exist."""
     parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -72,7 +72,7 @@ def parts_of(text: str) -> dict[str, list[str]]:
 
 
 def field_of(lines: list[str], name: str) -> str | None:
-    """Return a field of a file of `name: value` lines, the first of that name."""
+    """Return the first field of a name in a file of `name: value` lines."""
     for line in lines:
         key, colon, value = line.partition(":")
         if colon and key.strip() == name:
@@ -81,7 +81,7 @@ def field_of(lines: list[str], name: str) -> str | None:
 
 
 def numbered(text: str | None) -> int | None:
-    """Return how many a list of the kernel's names: `0-3,8` are five."""
+    """Return how many numbers a kernel list names: `0-3,8` are five."""
     if text is None or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
         return None
     ends = [[int(end) for end in part.split("-")] for part in text.split(",")]
@@ -105,9 +105,9 @@ def in_bytes(text: str | None) -> int | None:
 
 
 def facts(text: str) -> dict[str, Any]:
-    """Return what bears on a measurement and stays while a node is up; sizes in bytes.
+    """Return what affects measurements and is constant while a node is up; sizes in bytes.
 
-    What the kernel does not tell is None.
+    What the kernel does not reveal is None.
     """
     parts = parts_of(text)
 
@@ -140,9 +140,9 @@ def facts(text: str) -> dict[str, Any]:
 
 
 def conditions(text: str) -> dict[str, Any]:
-    """Return what of a node changes from launch to launch; None where the kernel does not tell.
+    """Return what changes on a node from launch to launch; None where the kernel is silent.
 
-    `running` are the processes that had or wanted a processor, without the one that looked;
+    `running` are the processes that had or wanted a processor, except the observer;
     `load_average` is of the last minute, `memory_available_bytes` and `clock_hz` (of the first
     processor) of the moment.
     """
@@ -159,13 +159,13 @@ def conditions(text: str) -> dict[str, Any]:
 
 
 def of_this_machine() -> str:
-    """Return what COMMAND prints here."""
+    """Return COMMAND's output on this machine."""
     done = subprocess.run(["sh", "-c", COMMAND], capture_output=True, text=True, check=False)
     return done.stdout
 
 
 def possible(told: Mapping[str, Any]) -> None:
-    """Raise ValueError for facts or conditions that no node has; None is one that is not known."""
+    """Raise ValueError for facts or conditions that no node can have; None is unknown."""
     for name, value in told.items():
         if name in BOUNDS and value is not None:
             least, most = BOUNDS[name]
@@ -177,10 +177,10 @@ def possible(told: Mapping[str, Any]) -> None:
 
 
 def keep(campaign: Path, text: str) -> dict[str, Any]:
-    """Return what a launch's record says of its node; keep the node's facts in the campaign.
+    """Return the part of a launch's record on its node; store the node's facts in the campaign.
 
     A node whose facts changed (another kernel after a reboot) is kept a second time.
-    Raises NotKept where the campaign cannot be written.
+    Raises NotKept if the campaign cannot be written.
     """
     if not parts_of(text):
         return {}
@@ -211,6 +211,6 @@ def fact_text(fact: object) -> str:
 
 
 def differing(facts: Sequence[object]) -> str:
-    """Return what nodes differ in, each value once in words; those of many words by semicolons."""
+    """Return how nodes differ, each value once in words; long values separated by semicolons."""
     between = "; " if any(isinstance(fact, Mapping | list) for fact in facts) else ", "
     return between.join(sorted(set(map(fact_text, facts))))

@@ -114,7 +114,7 @@ OPERATIONS: dict[str, Callable[[dict[str, Any]], float]] = {
 
 @dataclass(frozen=True)
 class NpbProblem:
-    """What a class of a benchmark is: the size as NPB prints it, iterations, and operations."""
+    """A class of a benchmark: the size as NPB prints it, iterations, and operations."""
 
     size: tuple[int, ...]
     iterations: int
@@ -122,7 +122,7 @@ class NpbProblem:
 
 
 def problem(benchmark: str, problem_class: str) -> NpbProblem:
-    """Return what a class of a benchmark is; raises KeyError where there is none such."""
+    """Return a class of a benchmark; raises KeyError if there is no such class."""
     constants = literature()[benchmark]["classes"][problem_class]
     operations = OPERATIONS[benchmark](constants)
     match benchmark:
@@ -155,7 +155,7 @@ def _whole(text: str, where: str, what: str) -> int:
 
 
 class _Summary:
-    """The summary lines with the places that they stand at."""
+    """The summary lines with their places in the file."""
 
     def __init__(self, path: Path, benchmark: str, found: dict[str, tuple[str, int]]) -> None:
         self.path, self.benchmark, self.found = path, benchmark, found
@@ -173,7 +173,7 @@ class _Summary:
         return _number(self.text(name), self.where(name), name)
 
     def problem(self) -> NpbProblem:
-        """Return the class' problem; raise RecordError where size or iterations are not its."""
+        """Return the class' problem; raise RecordError if size or iterations do not match it."""
         name = self.text("Class")
         try:
             known = problem(self.benchmark, name)
@@ -196,7 +196,7 @@ class _Summary:
         return known
 
     def check_rates(self, operations: float, processes: set[int]) -> None:
-        """Refuse rates that do not follow from the time, as far as they were rounded."""
+        """Refuse rates that do not follow from the time, allowing for rounding."""
         time, time_off = self.number("Time in seconds")
         rate, rate_off = self.number("Mop/s total")
         each, each_off = self.number("Mop/s/process")
@@ -219,7 +219,7 @@ class _Summary:
 
 
 def _wrong_values(lines: list[str]) -> tuple[str, ...]:
-    """Return what a program says of values that are not right."""
+    """Return what a program prints about wrong values."""
     found = []
     for number, line in enumerate(lines):
         if WRONG_OF_OURS.match(line):
@@ -231,12 +231,12 @@ def _wrong_values(lines: list[str]) -> tuple[str, ...]:
 
 
 def read_npb_output(path: Path) -> NpbRun:
-    """Return the benchmark that an output is of, as `npb_output` does; of no file an empty one."""
+    """Return the benchmark in an output, as `npb_output` does; of no file an empty one."""
     return npb_output(path.read_text(errors="replace") if path.is_file() else "", path)
 
 
 def npb_output(whole: str, path: Path) -> NpbRun:
-    """Return the benchmark that an output is of; `path` is where that is.
+    """Return the benchmark in an output; `path` is where that is.
 
     Raises RecordError with file and line for output that is cut off, has more than one summary
     (ranks that did not form one world), or contradicts itself or the class that it names.

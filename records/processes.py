@@ -1,4 +1,4 @@
-"""Which process of this machine it was: a number alone is given to another one in time."""
+"""Identify a process of this machine: a number alone is reused in time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Of a machine's start: process numbers and start times begin anew with it.
+#: Of a machine's boot: process numbers and start times begin again with it.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROC = Path("/proc")
 #: The variable by which a campaign's processes are known: ReFrame's has it, and what it starts. Not
@@ -86,7 +86,7 @@ def end_what_is_left(campaign: Path, job: int) -> list[str]:
 
 
 def boot_id() -> str:
-    """Return what tells this start of this machine from every other."""
+    """Return what distinguishes this boot of this machine from every other."""
     try:
         return BOOT_ID.read_text().strip()
     except OSError:
@@ -94,23 +94,23 @@ def boot_id() -> str:
 
 
 def stat_of(pid: int) -> list[str]:
-    """Return what the kernel says of a process after its name, its state first (proc(5)).
+    """Return the kernel's fields for a process after its name, its state first (proc(5)).
 
-    Raises OSError where there is none.
+    Raises OSError if there is none.
     """
     # The name stands in parentheses and may have any letters.
     return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
 
 
 def started(stat: list[str]) -> int:
-    """Return when a process started, in the kernel's ticks since the machine did (proc(5), 22)."""
+    """Return when a process started, in the kernel's ticks since boot (proc(5), 22)."""
     return int(stat[19])
 
 
 def named(pid: int) -> str:
-    """Return what tells a process from each that is ever given its number: `pid:start:boot`.
+    """Return what distinguishes a process from any other with its number: `pid:start:boot`.
 
-    Without the rest where it has gone: then nobody can tell it from another one.
+    Only the number if it has ended: then it cannot be distinguished from another one.
     """
     try:
         return f"{pid}:{started(stat_of(pid))}:{boot_id()}"
@@ -121,7 +121,7 @@ def named(pid: int) -> str:
 def known(names: list[str]) -> dict[int, int]:
     """Return the processes of `named` that may still be here: when each started, by its number.
 
-    Those of an earlier start of the machine are not, and a number alone is nobody's.
+    Those of an earlier boot are not, and a number alone identifies none.
     """
     parts = [name.split(":") for name in names]
     return {

@@ -1,6 +1,6 @@
-"""Profiles: what each rank of a program has called of MPI (benchmarks/FORMAT.md, `profile`).
+"""Profiles: the MPI calls of each rank of a program (benchmarks/FORMAT.md, `profile`).
 
-A profile is a file of its own, `wyeast-profile-1`, beside the output of the program that it is of.
+A profile is a file of its own, `wyeast-profile-1`, beside the output of the profiled program.
 """
 
 from __future__ import annotations
@@ -178,12 +178,12 @@ class _ProfileReader:
             self.check_sizes(record)
 
     def check_sizes(self, sizes: MessageSizes) -> None:
-        """Refuse sizes that are not those of the function before."""
+        """Refuse sizes that do not belong to the function before."""
         of = self.records[-1] if self.records else None
         if not isinstance(of, ProfiledFunction) or (of.rank, of.function) != (
             sizes.rank, sizes.function,
         ):  # fmt: skip
-            raise ValueError("these message sizes do not follow the function that they are of")
+            raise ValueError("these message sizes do not follow the function that they belong to")
         if sum(sizes.messages) != of.sent_messages:
             raise ValueError(
                 f"{sum(sizes.messages)} messages by size, but {of.function} sent {of.sent_messages}"
@@ -270,7 +270,7 @@ def _whole(reader: _ProfileReader, path: Path, last: int) -> Profile:
 
 
 def impossible_time(profile: Profile) -> str | None:
-    """Say so when a rank was longer in calls of MPI than it ran, over all threads that called."""
+    """Say so when a rank spent longer in MPI calls than it ran, over all threads that called."""
     for rank in profile.ranks:
         spent = sum(function.time_s for function in profile.of_rank(rank.rank))
         most = rank.wall_s * rank.threads

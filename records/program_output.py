@@ -1,7 +1,7 @@
 """Read the output of the project's own programs (benchmarks/FORMAT.md), strictly.
 
-Nothing is guessed and nothing dropped: what is not a whole, sound output is a `RecordError` that
-names file and line.
+Nothing is guessed and nothing dropped: anything but a complete, sound output is a `RecordError`
+that names file and line.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ProgramOutput(BaseModel):
         """Return the message sizes in bytes that a program added to those it was asked for.
 
         `pingpong --refine` measures between two sizes where the times bend, so which ones it adds
-        is a result, and another one in each launch. Other programs add none.
+        is a result, different in each launch. Other programs add none.
         """
         parameters = self.header.parameters
         if not parameters.get("refine") or not isinstance(parameters.get("sizes"), list):
@@ -250,7 +250,7 @@ def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:
 
 
 def refuse_other_ranks(output: ProgramOutput) -> None:
-    """Raise ValueError unless ranks' own times are of every rank, and make the iterations' times.
+    """Raise ValueError unless every rank has its own times, and they give the iterations' times.
 
     benchmarks/FORMAT.md says what an iteration's time is. By windows it is longer than any rank's.
     """

@@ -1,7 +1,7 @@
-"""Calibrated references: what a cell did with an image at a site, and what a launch is held to.
+"""Calibrated references: a cell's results with an image at a site, and the limits for launches.
 
-They stand in `references.calibrated.yaml` of a site's folder, beside the hand-written
-`references.yaml` and before it in effect. What was measured with another image, on other nodes or
+They are in `references.calibrated.yaml` in a site's folder, beside the hand-written
+`references.yaml`, and override it. What was measured with another image, on other nodes or
 on another processor is stale, and judges nothing.
 """
 
@@ -22,8 +22,8 @@ ACCEPTED, PROPOSED = "references.calibrated.yaml", "references.proposed.yaml"
 #: What a check reported of a launch and what that was held against, kept beside its output.
 METRICS_FILE, METRICS_SCHEMA = "metrics.json", "wyeast-metrics-1"
 HEAD = """\
-# By `make calibrate` and `make accept-references`, from campaigns of this site; what people write
-# stands in references.yaml. Every `reference` is [value, lower threshold, upper threshold, unit] as
+# By `make calibrate` and `make accept-references`, from campaigns of this site; hand-written ones
+# are in references.yaml. Every `reference` is [value, lower threshold, upper threshold, unit] as
 # ReFrame has it: the threshold on the better side is null, and a launch beyond `better_beyond` is
 # reported as better than its reference. docs/method/references.md has the rule.
 """
@@ -42,7 +42,7 @@ class Strict(BaseModel):
 
 
 class MetricReference(Strict):
-    """What a metric is held to; `reference` is ReFrame's own tuple, in SI units."""
+    """The limits of a metric; `reference` is ReFrame's own tuple, in SI units."""
 
     reference: tuple[Number, Number | None, Number | None, str]
     better_beyond: Number
@@ -63,7 +63,7 @@ class MetricReference(Strict):
         return value * (1 + (upper or 0.0) if lower is None else 1 + lower)
 
     def better_by(self, value: float) -> float | None:
-        """Return by which share a value is better than the reference, if beyond the spread."""
+        """Return by which fraction a value is better than the reference, if beyond the spread."""
         expected, lower, _, _ = self.reference
         beyond = value > self.better_beyond if lower is not None else value < self.better_beyond
         if not beyond:
@@ -99,11 +99,11 @@ class CellReference(Strict):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return what the reference is of."""
+        """Return what the reference applies to."""
         return (self.tier, self.cell, self.implementation)
 
     def stale(self, now: Here) -> str | None:
-        """Return in words why a launch cannot be held against it, or None where it can."""
+        """Return in words why a launch cannot be compared with it, or None if it can."""
         named = ("image", "number of ranks", "number of nodes", "processor")
         then = Here(self.image_sha256, self.ranks, self.nodes, self.cpu_model)
         other = [
@@ -125,9 +125,9 @@ class References(Strict):
 
 
 def load(path: Path) -> list[CellReference]:
-    """Return the references of a file; none where there is no file.
+    """Return the references in a file; none if there is no file.
 
-    Raises ReferencesError for a file that is not one of references.
+    Raises ReferencesError for a file that does not contain references.
     """
     try:
         text = path.read_text()
@@ -156,7 +156,7 @@ def accepted(folder: Path) -> dict[tuple[str, str, str], CellReference]:
 
 
 def text_of(site: str, references: Iterable[CellReference]) -> str:
-    """Return the file that has the references, in one order."""
+    """Return the content of a file with the references, in a fixed order."""
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "site": site,
@@ -182,5 +182,5 @@ def write(path: Path, references: Iterable[CellReference]) -> None:
 def merged(
     old: Iterable[CellReference], new: Iterable[CellReference]
 ) -> dict[tuple[str, str, str], CellReference]:
-    """Return the old references with the new ones in place of those of the same key."""
+    """Return the old references, replaced by the new ones with the same key."""
     return {one.key: one for one in [*old, *new]}

@@ -1,4 +1,4 @@
-"""The sample campaign: one archive in version control, unpacked where it is asked for."""
+"""The sample campaign: one archive in version control, unpacked on demand."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def sample_folder(root: Path) -> Path:
     """Return the folder of a checkout's sample; unpack it unless that has been done.
 
     Each file there has the digest that the archive gives it; a sample of another archive, or one
-    that was changed, is replaced. Raises BundleError for an archive that is none or damaged, or
-    cannot be unpacked, and OSError where runs/ cannot be written.
+    that was changed, is replaced. Raises BundleError for an archive that is invalid or damaged, or
+    cannot be unpacked, and OSError if runs/ cannot be written.
     """
     archive, folder = root / ARCHIVE, root / "runs" / NAME
     _, sums = read_sums(archive)
@@ -37,7 +37,7 @@ def sample_folder(root: Path) -> Path:
 
 
 def is_of(folder: Path, sums: Mapping[str, str]) -> bool:
-    """Return whether a folder holds the files of these digests, and no launch or node besides."""
+    """Return whether a folder holds the files of these digests, and no other launch or node."""
     found = {
         path.relative_to(folder).as_posix(): path
         for part in ("launches", "nodes")

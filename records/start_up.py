@@ -29,7 +29,7 @@ class StartUpTimes:
 
 
 def result_of(output: ProgramOutput) -> Startup:
-    """Return the output's one start-up; raise RecordError where there is another number."""
+    """Return the output's one start-up; raise RecordError if there is not exactly one."""
     found = [result for result in output.results if isinstance(result, Startup)]
     if len(found) != 1:
         raise RecordError(f"the output has {len(found)} start-ups; a launch has one")

@@ -36,7 +36,7 @@ def binned_error(values: Sequence[float]) -> float:
 
 
 def mean_exponential(delta_h: Sequence[float]) -> float:
-    """Return the mean of exp(-dH); where there is none, the largest number that there is."""
+    """Return the mean of exp(-dH), or the largest double if it overflows."""
     try:
         return min(sum(math.exp(-change) / len(delta_h) for change in delta_h), sys.float_info.max)
     except OverflowError:
@@ -107,12 +107,12 @@ class Su3Result(Su3Setting):
 
     @property
     def iterations(self) -> int:
-        """Return how many times the series of single times has."""
+        """Return the length of the series of single times."""
         return self.trajectories
 
     @property
     def series(self) -> str:
-        """Return which of a launch's series it is: there is one."""
+        """Return the name of a launch's only series."""
         return ""
 
     @model_validator(mode="after")
@@ -168,7 +168,7 @@ class Su3Iterations(Record):
 
 
 class Su3Proof(Su3Setting):
-    """By how much a field's dynamics misses what must hold exactly."""
+    """By how much a field's dynamics violates what must hold exactly."""
 
     record: Literal["result"]
     operation: Literal["su3_proof"]

@@ -1,10 +1,11 @@
 """What applications call of collective operations beyond the reports', and how they begin.
 
-Forms, unequal blocks and beginnings are no report's, so campaigns measure them where they are named.
+They are of no report, so campaigns measure them where they are named.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
@@ -30,23 +31,23 @@ ITERATIONS = of_tier(quick=50, paper=1000)
 
 @dataclass(frozen=True)
 class FormSuite:
-    """Operations in one form, and the buffers of the largest: messages in both, for each rank."""
+    """Operations in some forms: the blocking one first, which every MPI has, to hold others to."""
 
     operations: tuple[str, ...]
-    form: str = "blocking"
+    forms: tuple[str, ...] = ("blocking",)
 
     def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order; a barrier has one, without a size."""
-        for operation in self.operations:
+        for form, operation in product(self.forms, self.operations):
             for size in (0,) if operation in BARRIERS else SIZES:
-                for method in METHODS[self.form]:
+                for method in METHODS[form]:
                     yield AskedPoint(operation, method, "world", size)
 
     def arguments(self) -> list[str]:
         """Return what the suite has the program do."""
         return [
             *(word for name in self.operations for word in ("--operation", name)),
-            "--form", self.form,
+            *(word for form in self.forms for word in ("--form", form)),
             *(word for size in SIZES for word in ("--sizes", str(size))),
         ]  # fmt: skip
 
@@ -54,9 +55,11 @@ class FormSuite:
 SUITES = {
     "reductions": FormSuite(SCANS),
     "unequal": FormSuite(UNEQUAL),
-    "in-place": FormSuite(("gather", "scatter", *COMMON[1:], "reduce-sum", *SCANS), "in-place"),
-    "non-blocking": FormSuite(("barrier", *COMMON, *SCANS[:2]), "non-blocking"),
-    "persistent": FormSuite(("barrier", *COMMON, *SCANS[:2]), "persistent"),
+    "in-place": FormSuite(
+        ("gather", "scatter", *COMMON[1:], "reduce-sum", *SCANS), ("blocking", "in-place")
+    ),
+    "non-blocking": FormSuite(("barrier", *COMMON, *SCANS[:2]), ("blocking", "non-blocking")),
+    "persistent": FormSuite(("barrier", *COMMON, *SCANS[:2]), ("blocking", "persistent")),
 }
 
 

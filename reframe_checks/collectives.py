@@ -16,7 +16,7 @@ SENT, RECEIVED = {"scatter", "alltoall"}, {"gather", "allgather", "alltoall"}
 
 @dataclass(frozen=True)
 class CollectiveSuite:
-    """Operations over groups and message sizes in bytes, by as many ranks as the site has room for.
+    """Operations over groups and message sizes in bytes, with as many ranks as fit on the site.
 
     `shared` divides the sizes among the ranks: the reports state a rank's whole buffer.
     """
@@ -31,22 +31,22 @@ class CollectiveSuite:
     on_a_node: int | None = None
 
     def sizes_for(self, ranks: int) -> list[int]:
-        """Return the sizes that the program is asked for, whole doubles where they are divided."""
+        """Return the sizes to ask the program for, in whole doubles if they are divided."""
         if not self.shared:
             return list(self.sizes)
         return [max(1, size // ranks // DOUBLE) * DOUBLE if size else 0 for size in self.sizes]
 
     def bytes_of_a_rank(self, ranks: int) -> int:
-        """Return what the program reserves at most: two buffers, and what it scrubs.
+        """Return the most that the program allocates: two buffers, and what it scrubs.
 
-        A buffer has one message, or one for each rank where an operation needs them: as a root of
+        A buffer holds one message, or one for each rank if the operation needs them, as a root of
         gather and scatter has, which any rank of a node may be.
         """
         messages = sum(ranks if names & {*self.operations} else 1 for names in (SENT, RECEIVED))
         return messages * max(self.sizes_for(ranks)) + self.scrub_bytes
 
     def groups_for(self, ranks: int) -> list[str]:
-        """Return the groups that so many ranks can form: halves are of two ranks at least."""
+        """Return the groups that so many ranks can form: a half has at least two ranks."""
         return [group for group in self.groups if group == "world" or ranks >= 4]
 
 
@@ -125,11 +125,11 @@ class Collectives(Communicating):
     suite = parameter(SUITES, loggable=True)
 
     def ranks_wanted(self) -> int:
-        """Return how many ranks the report had."""
+        """Return how many ranks the report used."""
         return SUITES[self.suite].ranks
 
     def ranks_on_a_node(self) -> int | None:
-        """Return how many ranks the suite has on each node, if it says."""
+        """Return how many ranks the suite puts on each node, if it specifies that."""
         return SUITES[self.suite].on_a_node
 
     def iterations_wanted(self) -> int:
@@ -137,11 +137,11 @@ class Collectives(Communicating):
         return SUITES[self.suite].iterations
 
     def bytes_of_a_rank(self) -> int:
-        """Return what the program reserves in each rank."""
+        """Return what the program allocates in each rank."""
         return SUITES[self.suite].bytes_of_a_rank(self.num_tasks)
 
     def arguments(self) -> list[str]:
-        """Return what the suite has the program do."""
+        """Return the program's arguments for the suite."""
         suite = SUITES[self.suite]
         return [
             *(word for name in suite.operations for word in ("--operation", name)),

@@ -34,7 +34,7 @@ from reframe_checks.mixins.tiers import VALIDATION, of_tier
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
 NETPIPE, IMB = "NPmpi", "IMB-MPI1"
-#: What is compared, with IMB's name of it.
+#: What is compared, with IMB's name for it.
 OPERATIONS = {
     "pingpong": "PingPong",
     "barrier": "Barrier",
@@ -58,9 +58,9 @@ DOUBLE = 8
 # NetPIPE's sizes before the first that is compared, as powers of two.
 LEADING = 2
 # Where long buffers of malloc or MPI_Alloc_mem begin, in bytes behind a page's beginning; IMB has
-# such ones.
+# such buffers.
 PAGE_OFFSET = 16
-# A tree over two ranks is none; more than so many tell nothing new of how a time is taken.
+# A tree over two ranks is no tree; more ranks than this reveal nothing new about the timing.
 MOST_RANKS = 8
 
 
@@ -83,7 +83,7 @@ class ComparedSweep:
         return sorted({*self.powers(), *between})
 
     def led_into(self) -> int:
-        """Return where NetPIPE begins: its first sizes are what others leave untimed."""
+        """Return where NetPIPE begins: its first sizes are the warm-up that others do not time."""
         return max(1, self.first >> LEADING)
 
     def doubles(self) -> list[int]:
@@ -91,7 +91,7 @@ class ComparedSweep:
         return [size for size in self.powers() if size >= DOUBLE]
 
     def over_link(self, link_bytes_per_s: float) -> "ComparedSweep":
-        """Return it with fewer iterations: a link is slow, and caches do not matter beside it."""
+        """Return the sweep with fewer iterations: on a slow link caches hardly matter."""
         fitting = int(LONGEST_TRIAL_S * link_bytes_per_s / (2 * self.last))
         most = max(FEWEST_ITERATIONS, min(fitting, MOST_OVER_LINK))
         return replace(self, iterations=min(self.iterations, most))
@@ -115,13 +115,13 @@ SWEEPS = {
 
 @dataclass(frozen=True)
 class Foreign:
-    """A program that somebody else wrote: its arguments, and where its result and messages go."""
+    """A third-party program: its arguments, and where its result and messages go."""
 
     name: str
     arguments: Callable[[int], list[str]]
     #: Return the times of one turn's launch.
     read: Callable[[int], dict[int, list[float]]]
-    #: How many times it reports of each size.
+    #: How many times it reports for each size.
     times: int
 
 
@@ -139,12 +139,12 @@ class CrossValidation(Experiment):
 
     @run_after("init")
     def tag_validation(self) -> None:
-        """Leave the check out of campaigns that do not name it: it takes long and compares none."""
+        """Leave the check out unless it is named: it is slow and compares no implementations."""
         self.tags |= {VALIDATION}
 
     @run_after("init")
     def choose_program(self) -> None:
-        """Take the program that has the operation."""
+        """Choose the program that measures the operation."""
         self.program = "pingpong" if self.operation == "pingpong" else "collective"
         if self.operation != "pingpong":
             self.num_tasks = max(2, min(MOST_RANKS, ranks_with_processors()))
@@ -155,7 +155,7 @@ class CrossValidation(Experiment):
 
     @run_after("setup")
     def find_other_programs(self) -> None:
-        """Leave out collective operations of images that no other program measures."""
+        """Leave out collective operations in images where no other program can measure them."""
         self.foreign = [self.imb()] if IMB in self.programs_of_others() else []
         if self.operation == "pingpong":
             self.foreign = [self.netpipe(), *self.foreign]
@@ -167,7 +167,7 @@ class CrossValidation(Experiment):
         )
 
     def programs_of_others(self) -> tuple[str, ...]:
-        """Return the programs that the image's label says it has for its binary interface."""
+        """Return the programs for its binary interface that the image's label lists."""
         return tuple(self.image.labels.foreign_programs)
 
     @run_after("setup")
@@ -193,11 +193,11 @@ class CrossValidation(Experiment):
         return TRIALS_OF_NETPIPE if few else TRIALS_OF_COLLECTIVE
 
     def link(self) -> float | None:
-        """Return the rate in B/s of the link that the ranks talk over, or None without one."""
+        """Return the rate in B/s of the link between the ranks, or None without one."""
         return self.site()["link_bytes_per_s"] if self.nodes > 1 else None
 
     def sweep(self) -> ComparedSweep:
-        """Return the message sizes and iterations, fewer of these where the link wants it."""
+        """Return the message sizes and iterations, with fewer iterations on a slow link."""
         sweep, link = SWEEPS[self.message_range], self.link()
         few = max(FEWEST_ITERATIONS, sweep.iterations * TRIALS_OF_NETPIPE // self.trials())
         sweep = replace(sweep, iterations=few)
@@ -294,7 +294,7 @@ class CrossValidation(Experiment):
         self.prerun_cmds = [*turns, *self.prerun_cmds]
 
     def one_turn(self, words: list[str], name: str) -> str:
-        """Return a command that starts ranks as the job itself does, and keeps what they say."""
+        """Return a command that starts ranks as the job itself does, and keeps their output."""
         try:
             start = self.start_of(words)
         except CannotStart as error:
@@ -334,7 +334,7 @@ class CrossValidation(Experiment):
             elif isinstance(result, Communication) and result.operation == self.operation:
                 found.append((result.message_bytes, result.time_s.mean))
             else:
-                raise SanityError(f"{self.program} measured {result.operation} as well")
+                raise SanityError(f"{self.program} also measured {result.operation}")
             if result.iterations != self.iterations():
                 raise SanityError(
                     f"{self.program} took {result.iterations} iterations of "
@@ -343,7 +343,7 @@ class CrossValidation(Experiment):
         return times_by_size(found)
 
     def examine(self) -> None:
-        """Refuse launches that lack a size, and sizes that do not agree without a reason."""
+        """Refuse launches that lack a size, and sizes that disagree without a documented reason."""
         try:
             reasons = read_reasons(REASONS)
         except ReasonsError as error:

@@ -28,7 +28,7 @@ class EagerLimit(PingPongExperiment):
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
-        """Give the whole sweep the time that it takes."""
+        """Allow the time that the whole sweep takes."""
         if TIER == "paper":
             self.time_limit = "30m"
 

@@ -29,7 +29,7 @@ class EchoTest(PingPongExperiment):
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
-        """Give the report's own number of repetitions the time that they take on a slow link."""
+        """Allow the time that the report's own number of repetitions takes on a slow link."""
         if TIER == "paper":
             self.time_limit = "30m"
 

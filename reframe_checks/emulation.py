@@ -35,7 +35,7 @@ class EmulationSuite:
     placement: str = "consecutive"
 
     def applications(self, cores: int) -> list[tuple[str, int]]:
-        """Return the graphs with their ranks that a number of cores has room for; one at least."""
+        """Return the graphs and their ranks that fit on a number of cores; at least one."""
         found: list[tuple[str, int]] = []
         for graph in self.graphs:
             fewest = FEWEST_RANKS.get(graph, 2)
@@ -118,7 +118,7 @@ class Emulation(Experiment):
         if found != asked:
             raise SanityError(f"the applications are {found}, not those asked for: {asked}")
         if sorted(rank for r in results for rank in r.world_ranks) != list(range(self.num_tasks)):
-            raise SanityError("the applications do not have every rank of the world once")
+            raise SanityError("the applications do not have every rank of the world exactly once")
         kept = [(series.application, series.situation) for series in output.iterations]
         if kept != [(r.application, situation) for r in results for situation in SITUATIONS]:
             raise SanityError("the output lacks the times of single iterations")
@@ -127,7 +127,7 @@ class Emulation(Experiment):
             if result.step_bytes != result.edges * suite.message_bytes:
                 raise SanityError(
                     f"{result.series}: {result.edges} messages of {suite.message_bytes} bytes are "
-                    f"sent in a step, and the result says {result.step_bytes} bytes"
+                    f"sent in a step, but the result says {result.step_bytes} bytes"
                 )
         link = self.site()["link_bytes_per_s"] if self.nodes == self.num_tasks else None
         for result in results:
@@ -145,5 +145,5 @@ class Emulation(Experiment):
 
     @performance_function("1")
     def slowdown(self) -> float:
-        """Return how many times as long as alone the most slowed application takes."""
+        """Return the slowdown of the application that the others slow down most."""
         return float(max(result.slowdown.median for result in self.measured))

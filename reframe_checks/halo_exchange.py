@@ -57,7 +57,7 @@ SUITES: dict[str, HaloSuite] = of_tier(
 
 
 def grid_of(ranks: int, dimensions: int) -> list[int]:
-    """Return the grid of a power of two of ranks as the program makes it: as even as can be."""
+    """Return the program's grid for a power of two of ranks: as even as possible."""
     grid = [1] * dimensions
     place = 0
     while ranks > 1:
@@ -69,14 +69,14 @@ def grid_of(ranks: int, dimensions: int) -> list[int]:
 
 @rfm.simple_test
 class HaloExchange(Communicating):
-    """All faces of a lattice, by every way that MPI has for it."""
+    """All faces of a lattice, exchanged in every way that MPI offers."""
 
     descr = "exchange of a lattice's borders"
     program = "halo"
     suite = parameter(SUITES, loggable=True)
 
     def ranks_wanted(self) -> int:
-        """Return how many ranks the report had."""
+        """Return how many ranks the report used."""
         return SUITES[self.suite].ranks
 
     def iterations_wanted(self) -> int:
@@ -84,11 +84,11 @@ class HaloExchange(Communicating):
         return SUITES[self.suite].iterations
 
     def bytes_of_a_rank(self) -> int:
-        """Return what the program reserves in each rank."""
+        """Return what the program allocates in each rank."""
         return SUITES[self.suite].bytes_of_a_rank(self.num_tasks)
 
     def arguments(self) -> list[str]:
-        """Return what the suite has the program do."""
+        """Return the program's arguments for the suite."""
         suite = SUITES[self.suite]
         return [
             *(word for name in suite.methods for word in ("--method", name)),

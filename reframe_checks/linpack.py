@@ -41,14 +41,14 @@ def problems_in(table: str, nb: int | None = None) -> set[HplProblem]:
 
 
 def parameter_of_the_thesis(name: str) -> float:
-    """Return a number of the HPL.dat in Appendix A, where it stands once."""
+    """Return a number from the HPL.dat in Appendix A, where it appears once."""
     with (ROOT / HPL_DAT_OF_THE_THESIS).open() as table:
         [value] = [row["value"] for row in csv.DictReader(table) if row["parameter"] == name]
     return float(value)
 
 
 def problems_of_the_reports() -> list[HplProblem]:
-    """Return those of Kearns 2003, Tables 4 and 5, and of NTNU 2008, Table 5.2.
+    """Return the problems of Kearns 2003, Tables 4 and 5, and of NTNU 2008, Table 5.2.
 
     The thesis left out what did not fit in its memory, and has NB in Appendix A.
     """
@@ -74,7 +74,7 @@ def problems_of_the_site() -> list[HplProblem]:
 
 
 def refuse_residual(run: HplRun) -> None:
-    """Raise SanityError with the residual, its limit and where that is from unless it passed."""
+    """Raise SanityError with the residual, its limit and the limit's source, unless it passed."""
     if not run.passed:
         raise SanityError(
             f"HPL's residual is {run.residual}, the limit is "
@@ -117,14 +117,14 @@ class Linpack(Experiment):
         self.num_tasks = places_of(self.grid)[0] * places_of(self.grid)[1]
         self.skip_if(
             (self.grid, self.n, self.nb) not in PROBLEMS,
-            f"N={self.n} with NB={self.nb} on a {self.grid} grid is not of tier {TIER}; the "
+            f"N={self.n} with NB={self.nb} on a {self.grid} grid is not in tier {TIER}; the "
             "reports lack what did not fit in memory",
         )
         self.time_limit = TIME_LIMITS.get(TIER, self.time_limit)
 
     @run_after("setup")
     def leave_out_oversubscription(self) -> None:
-        """Leave out grids with more ranks than cores: busy-waiting ranks measure each other."""
+        """Leave out grids with more ranks than cores: waiting ranks would measure each other."""
         cores = self.site()["cores_per_node"] * self.site()["nodes"]
         self.skip_if(
             self.num_tasks > cores,
@@ -133,7 +133,7 @@ class Linpack(Experiment):
 
     @run_after("setup")
     def leave_out_what_does_not_fit(self) -> None:
-        """Leave out a matrix that does not fit into the memory of the nodes that it would have."""
+        """Leave out a matrix that does not fit into the memory of its nodes."""
         sentence = hpl_problem.too_large(self.n, self.nodes, self.site()["memory_bytes_per_node"])
         self.skip_if(bool(sentence), f"{self.grid}: {sentence}")
 
@@ -143,7 +143,7 @@ class Linpack(Experiment):
         rows, columns = places_of(self.grid)
         memory = self.site()["memory_bytes_per_node"]
         platform = copy.copy(self.container_platform)
-        # It is no program of MPI.
+        # It does not use MPI.
         platform.options = options_of_exec()
         platform.command = quoted(
             "hpl_dat", "--p", rows, "--q", columns, "--n", self.n, "--nb", self.nb,
@@ -170,9 +170,9 @@ class Linpack(Experiment):
             raise Suspect(sentence)
 
     def explain_failure(self) -> None:
-        """Say which residual failed: xhpl ends with 1 for it, and only its output has the number.
+        """Say which residual failed: xhpl ends with 1, and only its output has the number.
 
-        Output that is not whole says nothing: then what xhpl wrote to standard error does.
+        If the output is incomplete, what xhpl wrote to standard error is the reason.
         """
         with suppress(RecordError, OSError):
             for run in read_hpl_output(self.output_path("stdout")):

@@ -11,7 +11,7 @@ from reframe_checks.mixins.tiers import TIER, of_tier
 
 @dataclass(frozen=True)
 class MpptestSuite:
-    """Message sizes in bytes and how often each is timed; the rest as the program has it."""
+    """Message sizes in bytes and how often each is timed; the rest is the program's default."""
 
     sizes: tuple[int, ...]
     iterations: int
@@ -70,11 +70,11 @@ class Mpptest(PingPongExperiment):
 
     @run_after("setup")
     def leave_out_what_the_site_lacks(self) -> None:
-        """Leave out two nodes where there is one, and two ranks a node where it has one core."""
+        """Leave out two nodes if there is only one, and two ranks per node if it has one core."""
         on_each = self.world().ranks_per_node
         self.skip_if(
             on_each != self.ranks_per_node,
-            f"two ranks are {on_each} per node on this site, not {self.ranks_per_node}",
+            f"two ranks would be {on_each} per node on this site, not {self.ranks_per_node}",
         )
 
     def ping_pong(self) -> Sweep:

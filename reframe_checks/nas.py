@@ -25,7 +25,7 @@ PAPER = [("B", ranks) for ranks in (1, 2, 4, 8, 16)]
 
 
 def combinations() -> list[tuple[str, int]]:
-    """Return the tier's classes and ranks; of the paper's those that the site has cores for."""
+    """Return the tier's classes and ranks; in tier `paper`, those that the site has cores for."""
     if TIER != "paper":
         return QUICK
     return [(size, ranks) for size, ranks in PAPER if ranks <= max(2, cores_of_site())]
@@ -41,13 +41,13 @@ BYTES_PER_POINT = {"FT": 64, "MG": 27, "IS": 12}
 
 @rfm.simple_test
 class Nas(Experiment):
-    """One of the NAS Parallel Benchmarks, of one class, on some ranks."""
+    """One of the NAS Parallel Benchmarks, in one class, on some ranks."""
 
     descr = "NAS Parallel Benchmarks"
     output_format = "npb"
     #: One rank to a node as far as there are nodes, as on Grendel.
     spread = True
-    #: There is no rate of another machine to be a floor.
+    #: No rate of another machine could serve as a floor.
     require_reference = False
 
     benchmark = parameter(BENCHMARKS, loggable=True)
@@ -80,7 +80,7 @@ class Nas(Experiment):
 
     @run_after("setup")
     def choose_program(self) -> None:
-        """Take NPB's own program where the image has it; it is made for one class."""
+        """Use NPB's own program if the image has it; it is built for one class."""
         if self.is_official():
             self.program = f"{self.benchmark.lower()}.{self.size}.x"
             self.program_arguments = []
@@ -123,7 +123,7 @@ class Nas(Experiment):
         if len(hosts or ()) != self.num_tasks or len(nodes) != self.nodes:
             raise SanityError(
                 f"{len(hosts or ())} ranks are on {len(nodes)} node(s), "
-                f"{', '.join(nodes) or 'of which none is named'}; {self.num_tasks} on "
+                f"{', '.join(nodes) or 'none of which is named'}; {self.num_tasks} on "
                 f"{self.nodes} were requested"
             )
 

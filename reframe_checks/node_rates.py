@@ -1,4 +1,4 @@
-"""What the cores and the memory of a node do by themselves: the measure of everything else."""
+"""What a node's cores and memory achieve by themselves: the yardstick for everything else."""
 
 import reframe as rfm
 from reframe.core.builtins import performance_function, run_after, variable
@@ -17,7 +17,7 @@ class OnOneNode(Experiment):
 
     #: How often everything is timed.
     iterations = variable(int)
-    # What another machine does is no reference for this one; what cannot be is refused.
+    # Another machine's rates are no reference for this one; impossible values are refused.
     require_reference = False
 
     @run_after("init")
@@ -31,7 +31,7 @@ class OnOneNode(Experiment):
 
     @run_after("setup")
     def describe_computing(self) -> None:
-        """Pass what is computed, and how often."""
+        """Pass the problem and the number of iterations."""
         self.program_arguments = [*self.arguments(), "--iterations", str(self.iterations)]
 
     def cell_parameters(self) -> dict[str, str | int]:
@@ -49,7 +49,7 @@ class OnOneNode(Experiment):
         wanted = [(*values, self.iterations) for values in asked]
         if found != wanted or len(results) != len(output.results):
             raise SanityError(
-                f"the results are of ({', '.join(keys)}, iterations) {found} among "
+                f"the results have ({', '.join(keys)}, iterations) = {found} among "
                 f"{len(output.results)}, not {wanted} as requested"
             )
         return results
@@ -57,7 +57,7 @@ class OnOneNode(Experiment):
 
 @rfm.simple_test
 class Dgemm(OnOneNode):
-    """Products of matrices by the BLAS that HPL has: the rate that HPL comes close to."""
+    """Matrix products by the BLAS that HPL uses: the rate that HPL comes close to."""
 
     descr = "DGEMM on all cores of a node at once"
     program = "dgemm"
@@ -73,7 +73,7 @@ class Dgemm(OnOneNode):
         return {"ranks": self.num_tasks, "n": self.n}
 
     def examine(self) -> None:
-        """Refuse another product than asked for, a wrong one, and a rate above the peak."""
+        """Refuse a product other than the one asked for, a wrong one, and a rate above the peak."""
         [self.product] = self.measured([("dgemm", self.n)], "operation", "n")
         assert isinstance(self.product, records.DgemmResult)
         sentence = computing_above_peak(self.product, self.peak_flops())
@@ -95,11 +95,11 @@ class Stream(OnOneNode):
     iterations = of_tier(quick=5, paper=20)
 
     def arguments(self) -> list[str]:
-        """Return that all loops are asked for, over arrays beyond the node's caches."""
+        """Ask for all loops, over arrays larger than the node's caches."""
         return ["--kernel", "all"]
 
     def examine(self) -> None:
-        """Refuse missing loops, unverified results and what no memory can do."""
+        """Refuse missing loops, unverified results and rates that no memory can reach."""
         asked: list[tuple[object, ...]] = [("stream", kernel) for kernel in records.STREAM_BYTES]
         results = self.measured(asked, "operation", "kernel")
         self.loops = [loop for loop in results if isinstance(loop, records.StreamResult)]
@@ -129,7 +129,7 @@ class SerialLinpack(OnOneNode):
         self.num_tasks = 1
 
     def arguments(self) -> list[str]:
-        """Return that both systems are asked for, of the orders that the table has."""
+        """Ask for both systems, of the orders in the table."""
         return ["--method", "all"]
 
     def examine(self) -> None:

@@ -15,7 +15,7 @@ ITERATIONS = of_tier(quick=20, paper=1000)
 
 @rfm.simple_test
 class OneSided(Communicating):
-    """Put, get and accumulate, by each way in which MPI brings them to an end."""
+    """Put, get and accumulate, completed in each of MPI's ways."""
 
     descr = "one-sided operations between two ranks"
     program = "one_sided"
@@ -25,7 +25,7 @@ class OneSided(Communicating):
         return int(ITERATIONS)
 
     def arguments(self) -> list[str]:
-        """Return the message sizes; the program does all operations, by every way to end them."""
+        """Return the message sizes; the program does all operations, completed in every way."""
         return [word for size in SIZES for word in ("--sizes", str(size))]
 
     def asked_points(self) -> Iterable[AskedPoint]:

@@ -14,7 +14,7 @@ PARTITIONS = 4
 
 @dataclass(frozen=True)
 class PairsSuite:
-    """Methods over message sizes in bytes, with one number of pairs after another."""
+    """Methods over message sizes in bytes, for one number of pairs after another."""
 
     methods: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -98,11 +98,11 @@ class Pairs(Communicating):
     suite = parameter(SUITES, loggable=True)
 
     def ranks_wanted(self) -> int:
-        """Return how many ranks the report had."""
+        """Return how many ranks the report used."""
         return SUITES[self.suite].ranks
 
     def ranks_on_a_node(self) -> int | None:
-        """Return how many ranks the suite has on each node, if it says."""
+        """Return how many ranks the suite puts on each node, if it specifies that."""
         return SUITES[self.suite].on_a_node
 
     def iterations_wanted(self) -> int:
@@ -110,7 +110,7 @@ class Pairs(Communicating):
         return SUITES[self.suite].iterations
 
     def arguments(self) -> list[str]:
-        """Return what the suite has the program do."""
+        """Return the program's arguments for the suite."""
         suite = SUITES[self.suite]
         return [
             *(word for name in suite.methods for word in ("--method", name)),

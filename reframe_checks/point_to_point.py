@@ -24,7 +24,7 @@ class MessageRange:
         return list(range(self.first, self.last + 1, self.step))
 
     def shortened(self, link_bytes_per_s: float, seconds: float) -> "MessageRange":
-        """Return the range with as many iterations as the largest message takes in some seconds."""
+        """Return the range with as many iterations of its largest message as fit into a time."""
         iterations = fitting_iterations(self.iterations, 2 * self.last, link_bytes_per_s, seconds)
         return replace(self, iterations=iterations, warmup=min(self.warmup, iterations // 5))
 
@@ -64,7 +64,7 @@ class PointToPoint(PingPongExperiment):
     order = variable(str, value="modified", loggable=True)
 
     def sweep(self) -> MessageRange:
-        """Return the message sizes and iterations, fewer of these where tier and link want it."""
+        """Return message sizes and iterations, fewer in tier `quick` on a slow link."""
         sweep, link = RANGES[self.message_range], self.site()["link_bytes_per_s"]
         if TIER == "paper" or not link or self.nodes == 1:
             return sweep
@@ -77,7 +77,7 @@ class PointToPoint(PingPongExperiment):
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
-        """Give the thesis' own number of sizes and iterations the time that they take."""
+        """Allow the time that the thesis' own number of sizes and iterations takes."""
         if TIER == "paper":
             self.time_limit = "30m"
 

@@ -1,4 +1,4 @@
-"""Preflight: the ranks form one world on the asked nodes, before anything is timed."""
+"""Preflight: the ranks form one world on the requested nodes, before anything is timed."""
 
 from pathlib import Path
 
@@ -14,15 +14,15 @@ from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIERS
 
-# The message in bytes by which the program tells the latency.
+# The message, in bytes, that the program measures latency with.
 SHORT = 8
 
 
 def is_version(family: str, version: str, said: str) -> bool:
-    """Return whether what a library says of itself is of just this family and version.
+    """Return whether a library's description of itself names exactly this family and version.
 
-    A last part of 0 may be left out: 2021.19 says that it is 2021.19.0. Of a family of which the
-    table does not know how it says it, that the version is in it.
+    A last part of 0 may be left out: 2021.19 is 2021.19.0. If the table does not say how a family
+    describes itself, the description only has to contain the version.
     """
     try:
         common = load_table(ROOT).families.get(family)
@@ -36,7 +36,7 @@ def is_version(family: str, version: str, said: str) -> bool:
 
 @rfm.simple_test
 class Preflight(Experiment):
-    """One world of the asked size and spread, its library, transport and rough latency."""
+    """One world of the requested size and spread, its library, transport and rough latency."""
 
     descr = "one world, its library, transport and rough latency"
     program = "preflight"
@@ -44,17 +44,17 @@ class Preflight(Experiment):
     needs_preflight = False
     # A rough latency is not compared with anything; PointToPoint measures it properly.
     require_reference = False
-    # Where a latency is lower than usual, what waits for this would not be measured at all.
+    # A latency beyond its reference would keep all that waits for this from being measured.
     is_calibrated = False
 
     @run_after("init")
     def belong_to_every_tier(self) -> None:
-        """Run whichever tier is selected: what the tier measures waits for this."""
+        """Run in every tier: what the tier measures waits for this."""
         self.tags |= set(TIERS)
 
     @run_after("setup")
     def say_what_is_asked(self) -> None:
-        """Let the program itself refuse a world of another size or spread."""
+        """Make the program itself refuse a world of another size or spread."""
         self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
 
     def cell_parameters(self) -> dict[str, int]:
@@ -69,14 +69,14 @@ class Preflight(Experiment):
         if not is_version(family, version, output.header.library):
             where = "the bound MPI is" if bound else "the image holds"
             raise SanityError(
-                f"{where} {family} {version}, but the library that ran says: "
+                f"{where} {family} {version}, but the library that ran reports: "
                 f"{output.header.library}"
             )
-        # What a bound MPI says of itself outside; a version alone does not tell whose it is.
+        # How a bound MPI describes itself outside; a version alone does not identify a build.
         said = bound.library.partition("\n")[0] if bound else ""
         if said and said.split() != output.header.library.split():
             raise SanityError(
-                f"the machine's own MPI says that it is {said}, but the library that ran says: "
+                f"the machine's own MPI reports {said}, but the library that ran reports: "
                 f"{output.header.library}"
             )
         self.refuse_another_file([r.path for r in output.results if r.operation == "library"])
@@ -105,20 +105,20 @@ class Preflight(Experiment):
         self.slowest_round_trip = max(round_trips)
 
     def refuse_another_file(self, paths: list[str]) -> None:
-        """Refuse ranks that differ in the file of their MPI, or have not the one that is bound.
+        """Refuse ranks that loaded MPI from different files, or not from the one that is bound.
 
-        `paths` are the files that ranks have it from. Two builds of one version say the same of
-        themselves.
+        `paths` are the files that they loaded it from. Two builds of one version describe
+        themselves alike.
         """
         if len(paths) > 1:
-            raise SanityError(f"the ranks have MPI from {len(paths)} files: {', '.join(paths)}")
+            raise SanityError(f"the ranks loaded MPI from {len(paths)} files: {', '.join(paths)}")
         if self.image.labels.bound is None:
             return
         taken = self.image.labels.bound.taken
         if not paths:
             raise SanityError(
-                "the image's preflight does not say which file it has MPI from, so the bound MPI "
-                f"cannot be confirmed: rebuild the image: {images.BUILD_COMMAND}"
+                "the image's preflight does not report which file its MPI came from, so the "
+                f"bound MPI cannot be confirmed: rebuild the image: {images.BUILD_COMMAND}"
             )
         # The MPI's folder has the same path in the container.
         if Path(paths[0]).resolve() not in {Path(path).resolve() for path in taken}:

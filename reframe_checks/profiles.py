@@ -1,6 +1,6 @@
 """Where programs spend their time in MPI (Kearns 2003, Figure 14 and Table 8), by a profile.
 
-Each is an experiment as it stands, with its program profiled. No launch of these is compared: a
+Each is an unchanged experiment with its program profiled. Its launches are not compared: a
 profile costs a little time.
 """
 
@@ -20,7 +20,7 @@ from reframe_checks.nas import Nas
 from reframe_checks.su3 import Su3
 
 HALO = (HaloExchange, {"suite": ["halo"]})
-#: The profiled experiments, each with the values of its parameters; all where none is named.
+#: The profiled experiments, each with the values of its parameters; all if none is named.
 PROFILED: list[tuple[type[Experiment], dict[str, list[Any]]]] = of_tier(
     quick=[
         HALO,

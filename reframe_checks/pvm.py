@@ -63,13 +63,13 @@ class PvmEcho(Experiment):
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
-        """Give messages of 20 MB over a slow link the time that they take."""
+        """Allow the time that messages of 20 MB take over a slow link."""
         if TIER == "paper":
             self.time_limit = "3h"
 
     @run_after("setup")
     def describe_sweep(self) -> None:
-        """Pass sizes, method and route to the program, and have every iteration's time."""
+        """Pass sizes, method and route to the program, and ask for every iteration's time."""
         sweep = SWEEPS[self.message_sizes]
         sizes = [word for size in sweep.sizes for word in ("--sizes", str(size))]
         self.program_arguments = [
@@ -88,12 +88,12 @@ class PvmEcho(Experiment):
         }  # fmt: skip
 
     def examine(self) -> None:
-        """Refuse another PVM, results other than those asked for, bandwidths that cannot be."""
+        """Refuse another PVM, results other than those asked for, impossible bandwidths."""
         output = self.read_records()
         version = self.image.labels.version
         if output.header.library != f"PVM {version}":
             raise SanityError(
-                f"the image holds PVM {version}, but the library that ran says: "
+                f"the image holds PVM {version}, but the library that ran reports: "
                 f"{output.header.library}"
             )
         sweep = SWEEPS[self.message_sizes]
@@ -106,8 +106,8 @@ class PvmEcho(Experiment):
         if found != asked or len(output.results) != len(asked):
             other = [one for one in asked if one not in found] or found
             raise SanityError(
-                f"the output has {len(output.results)} results, not the {len(asked)} that were "
-                f"requested, or others than them: look at {other[0]}"
+                f"the {len(output.results)} results in the output are not the {len(asked)} that "
+                f"were requested: see {other[0]}"
             )
         if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(asked):
             raise SanityError("the output lacks the times of single iterations")

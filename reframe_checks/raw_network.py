@@ -66,12 +66,12 @@ class RawNetwork(Experiment):
 
     @run_after("init")
     def allow_for_the_paper(self) -> None:
-        """Give ORNL's own number of repetitions the time that they take on a slow link."""
+        """Allow the time that ORNL's own number of repetitions takes on a slow link."""
         if TIER == "paper":
             self.time_limit = "30m"
 
     def echoes(self) -> Echoes:
-        """Return the message sizes and iterations, fewer of these where tier and link want it."""
+        """Return message sizes and iterations, fewer in tier `quick` on a slow link."""
         echoes, link = ECHOES[self.via], self.site()["link_bytes_per_s"]
         if TIER == "paper" or not link or self.nodes == 1:
             return echoes
@@ -79,7 +79,7 @@ class RawNetwork(Experiment):
 
     @run_after("setup")
     def leave_out_what_cannot_be_measured(self) -> None:
-        """Leave out memory where ranks have none in common."""
+        """Leave out shared memory if the ranks are on different nodes."""
         self.skip_if(
             self.via == "memory" and self.nodes > 1,
             "the ranks are on different nodes, which share no memory",
@@ -102,7 +102,7 @@ class RawNetwork(Experiment):
         return {"via": self.via}
 
     def examine(self) -> None:
-        """Refuse results other than those asked for, and bandwidths that cannot be."""
+        """Refuse results other than those asked for, and impossible bandwidths."""
         output = self.read_records()
         echoes = self.echoes()
         results = output.communications()
@@ -123,7 +123,7 @@ class RawNetwork(Experiment):
             if result.verified_bytes != 2 * result.message_bytes:
                 raise SanityError(
                     f"{self.via}, {result.message_bytes} bytes: {result.verified_bytes} bytes were "
-                    "verified, not those of both ways"
+                    "verified, not all that were sent both ways"
                 )
             link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
             sentence = echo_above_link(result, link) if link else None

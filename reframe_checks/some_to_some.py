@@ -26,12 +26,12 @@ class SomeToSome(Communicating):
     messages = variable(int, value=6, loggable=True)
     #: The largest message in bytes. NASA's example has 131,037 bytes on average.
     most_bytes = variable(int, value=of_tier(quick=32_768, paper=262_144), loggable=True)
-    #: Of the pairs and sizes, which are the same on every machine.
+    #: The seed of pairs and sizes, which are the same on every machine.
     seed = variable(int, value=1, loggable=True)
     iterations = variable(int, value=of_tier(quick=5, paper=200))
 
     def ranks_wanted(self) -> int:
-        """Return NASA's most ranks."""
+        """Return NASA's largest number of ranks."""
         return int(of_tier(quick=4, paper=384))
 
     def iterations_wanted(self) -> int:
@@ -58,7 +58,7 @@ class SomeToSome(Communicating):
         }
 
     def drawn(self, sided: str) -> list[Message]:
-        """Return the messages of an exchange, single or double sided, as the seed has them."""
+        """Return the messages of an exchange, single or double sided, that the seed gives."""
         return drawn_messages(
             self.seed, self.num_tasks, self.messages, self.most_bytes, double=sided == "double"
         )
@@ -77,12 +77,12 @@ class SomeToSome(Communicating):
         return self.drawn(result.method.split()[1].removesuffix("-sided"))
 
     def examine(self) -> None:
-        """Refuse as others do, and exchanges of other messages than the seed has."""
+        """Refuse as others do, and also exchanges of messages that the seed does not give."""
         super().examine()
         for result in self.measured:
             drawn = sum(message.size_bytes for message in self.messages_of(result))
             if result.moved_bytes != drawn:
                 raise SanityError(
-                    f"{result.series}: {result.moved_bytes} bytes moved, and the messages of seed "
+                    f"{result.series}: {result.moved_bytes} bytes moved, but the messages of seed "
                     f"{self.seed} have {drawn}"
                 )

@@ -26,7 +26,7 @@ DAEMONS_BOOTED = "lam_booted"
 
 
 def two_and_most() -> list[int]:
-    """Return 2 and the largest count of Table 9 that the site has cores for, 4 at least."""
+    """Return 2 and the largest count of Table 9 that the site has cores for, at least 4."""
     counts = of_the_thesis(ROOT)
     return [2, max(count for count in counts if count <= max(4, cores_of_site()))]
 
@@ -37,7 +37,7 @@ class StartUp(Experiment):
 
     descr = "process start-up, from the launch to the last rank's integer at rank 0"
     program = "startup"
-    # What MPI_Init waits for is what this finds.
+    # This measures what MPI_Init waits for.
     measures_start = True
     ranks = parameter(
         of_tier(quick=two_and_most, paper=lambda: sorted(of_the_thesis(ROOT)))(), loggable=True
@@ -47,12 +47,12 @@ class StartUp(Experiment):
 
     @run_after("init")
     def set_ranks(self) -> None:
-        """Start as many ranks as the cell says, also more than there are cores, as 2003 did not."""
+        """Start the cell's ranks, even if there are fewer cores, unlike in 2003."""
         self.num_tasks = self.ranks
 
     @run_after("setup")
     def leave_out_what_cannot_be_cold(self) -> None:
-        """Leave out cold launches where the kernel does not let go of the image."""
+        """Leave out cold launches where the kernel does not drop the image from its cache."""
         if self.cache == "cold":
             sentence = page_cache.put("cold", Path(self.image.path))
             self.skip_if(bool(sentence), str(sentence))
@@ -79,14 +79,14 @@ class StartUp(Experiment):
     def on_every_node(self, command: str) -> str:
         """Return a command that runs another once on every node of the job.
 
-        Where one machine plays all nodes they have one page cache, and the first node will do.
+        Where one machine plays all nodes they share one page cache, so the first node suffices.
         """
         if self.nodes == 1 or self.site().get("shared_page_cache"):
             return command
         scheduler = self.current_partition.scheduler.registered_name
         if scheduler not in ("slurm", "squeue"):
             raise SanityError(
-                f"the image's cache state on {self.nodes} nodes can be set through Slurm only, and "
+                f"the image's cache state on {self.nodes} nodes can be set through Slurm only, but "
                 f"the site's scheduler is {scheduler}"
             )
         nodes = f"--nodes={self.nodes} --ntasks={self.nodes} --ntasks-per-node=1"
@@ -107,7 +107,7 @@ class StartUp(Experiment):
         """Return what was timed outside the program, in seconds.
 
         `container` is one start of /bin/true in the image; `daemons`, only where the launcher boots
-        them, is from the launch to when they stood.
+        them, is the time from the launch until they were up.
         """
         times = {}
         started, ended = self.point_in(CONTAINER_STARTED), self.point_in(CONTAINER_ENDED)
@@ -119,16 +119,16 @@ class StartUp(Experiment):
         return times
 
     def examine(self) -> None:
-        """Refuse a launch from another host than rank 0's, and times that cannot be."""
+        """Refuse a launch from a host other than rank 0's, and impossible times."""
         output = self.read_records()
         span = self.launch_seconds()
         self.others = self.other_times()
         if span is None or "container" not in self.others:
-            raise SanityError("the job script has not noted when the launch or the container began")
+            raise SanityError("the job script did not record when launch or container began")
         here = (Path(self.stagedir) / LAUNCH_HOST).read_text().strip()
         if output.header.hosts[0] != here:
             raise SanityError(
-                f"the launch began on {here} and rank 0 is on {output.header.hosts[0]}: "
+                f"the launch began on {here}, but rank 0 ran on {output.header.hosts[0]}: "
                 "a duration cannot be measured between two clocks"
             )
         sentence = points_out_of_order(output, *span)
@@ -140,8 +140,8 @@ class StartUp(Experiment):
                 raise Suspect(f"{name} took {seconds:.6f} s: a clock was set in the meantime")
         if self.others.get("daemons", 0.0) > self.times.start_up:
             raise Suspect(
-                f"the daemons stood after {self.others['daemons']:.6f} s, when rank 0 already had "
-                f"every integer, after {self.times.start_up:.6f} s"
+                f"the daemons were up after {self.others['daemons']:.6f} s, but rank 0 had every "
+                f"integer earlier, after {self.times.start_up:.6f} s"
             )
 
     @run_before("performance")

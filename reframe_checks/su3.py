@@ -22,7 +22,7 @@ from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
-#: How far a link may come off SU(3) in a trajectory: rounding, and no more.
+#: How far rounding may take a link off SU(3) in a trajectory.
 MOST_DEVIATION = 1e-10
 
 
@@ -107,14 +107,14 @@ class Su3(Experiment):
         )
         self.skip_if(
             self.scaling == "weak" and (not suite.weak or self.ranks == 1),
-            f"{self.suite} on {self.ranks} rank(s) is not of weak scaling, or the same as strong",
+            f"{self.suite} on {self.ranks} rank(s) does not scale weakly, or repeats a strong one",
         )
         if TIER == "paper":
             self.time_limit = "2h"
 
     @run_after("setup")
     def leave_out_oversubscription(self) -> None:
-        """Leave out more ranks than cores: busy-waiting ranks measure each other."""
+        """Leave out more ranks than cores: waiting ranks would measure each other."""
         self.skip_if(
             self.num_tasks > self.most_ranks(),
             f"{self.num_tasks} ranks are requested, the site has {self.most_ranks()} cores",
@@ -144,7 +144,7 @@ class Su3(Experiment):
         return {"suite": self.suite, "scaling": self.scaling, "ranks": self.ranks}
 
     def examine(self) -> None:
-        """Refuse another simulation than asked, wrong physics and impossible times."""
+        """Refuse a simulation other than the one asked for, wrong physics and impossible times."""
         output = self.read_records()
         if [type(result) for result in output.results] != [Simulation]:
             raise SanityError(f"the output has {len(output.results)} results, not one of su3")
@@ -165,8 +165,8 @@ class Su3(Experiment):
             raise SanityError("the output lacks the times of single trajectories")
         if result.unitarity_deviation > MOST_DEVIATION:
             raise SanityError(
-                f"links are off SU(3) by {result.unitarity_deviation:.3g}, and rounding explains "
-                f"at most {MOST_DEVIATION:.3g}"
+                f"links deviate from SU(3) by {result.unitarity_deviation:.3g}, but rounding "
+                f"explains at most {MOST_DEVIATION:.3g}"
             )
         expectation = self.expectation(result)
         for sentence in (
@@ -181,7 +181,7 @@ class Su3(Experiment):
         self.result = result
 
     def expectation(self, result: Simulation) -> Expectation:
-        """Return what the plaquette must be; raise where no anchor says."""
+        """Return what the plaquette must be; raise if there is no anchor for it."""
         try:
             return expected_plaquette(ROOT / "literature" / "su3_plaquette.csv", result)
         except LookupError as error:

@@ -1,4 +1,4 @@
-"""What the machine at hand says of itself: scheduler, nodes, PMI, links, MPI, Apptainer, Spack.
+"""What this machine reports about itself: scheduler, nodes, PMI, links, MPI, Apptainer, Spack.
 
 Nothing here needs a job: the scheduler's own listings, the kernel's files, and `--version`s.
 """
@@ -38,7 +38,7 @@ class Machine:
         return shutil.which(command, path=self.path) is not None
 
     def says(self, command: str, *options: str) -> str | None:
-        """Return what a command prints; None where it is not there, fails, or says nothing."""
+        """Return what a command prints; None if it is missing, fails, or prints nothing."""
         found = shutil.which(command, path=self.path)
         if found is None:
             return None
@@ -54,7 +54,7 @@ class Machine:
         return done.stdout.strip() or done.stderr.strip() or None
 
     def reads(self, path: Path) -> str | None:
-        """Return a file of the kernel, or None where it has nothing to say."""
+        """Return the content of a kernel file, or None if it is missing or empty."""
         try:
             return path.read_text().strip() or None
         except (OSError, UnicodeDecodeError):
@@ -67,7 +67,7 @@ Kind = tuple[int, int | None, int | None]
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of one partition or queue: what the least of them has."""
+    """The nodes of one partition or queue, with the resources of the smallest."""
 
     partition: str
     nodes: int
@@ -84,7 +84,7 @@ class Nodes:
 
 
 def _least(partition: str, found: list[Kind], source: str, others: tuple[str, ...]) -> Nodes | None:
-    """Return what all nodes have at least, from each kind of them; None where there are none."""
+    """Return what every node has at least, from each kind of node; None if there are none."""
     count = sum(kind[0] for kind in found)
     if not count:
         return None
@@ -188,9 +188,9 @@ def has_accounting(machine: Machine) -> bool:
 
 
 def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
-    """Return ReFrame's name of the scheduler here, and from what it is known.
+    """Return ReFrame's name of the scheduler here, and the evidence.
 
-    `family` (slurm, pbs, lsf or local) is taken for granted where it is given.
+    `family` (slurm, pbs, lsf or local) is not checked if it is given.
     """
     if family is None:
         if machine.says("sinfo", "--version") and slurm_nodes(machine):
@@ -201,8 +201,8 @@ def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
             family = "lsf"
     if family == "slurm":
         if has_accounting(machine):
-            return "slurm", "Slurm's accounting (slurmdbd) is on, so sacct is asked"
-        return "squeue", "scontrol shows no accounting by slurmdbd, so squeue is asked, not sacct"
+            return "slurm", "Slurm's accounting (slurmdbd) is on, so sacct is used"
+        return "squeue", "scontrol shows no accounting by slurmdbd, so squeue is used, not sacct"
     if family == "pbs":
         if "pbs_version" in (machine.says("qstat", "--version") or "pbs_version"):
             return "pbs", "qstat --version is that of PBS"
@@ -213,7 +213,7 @@ def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
 
 
 def pmi_types(machine: Machine) -> list[str]:
-    """Return the types of `srun --mpi=list`, without `none`; empty where srun says nothing."""
+    """Return the types of `srun --mpi=list`, without `none`; empty if srun lists nothing."""
     said = machine.says("srun", "--mpi=list") or ""
     # Below, newer Slurm says which versions of a type there are.
     listed = re.split(r"specific \w+ plugin versions", said)[0]
@@ -222,7 +222,7 @@ def pmi_types(machine: Machine) -> list[str]:
 
 
 def fastest_link(machine: Machine) -> tuple[int, str] | None:
-    """Return the rate (B/s, one way) of the fastest link that is up, and where it is told."""
+    """Return the rate (B/s, one way) of the fastest link that is up, and the source."""
     found: list[tuple[int, str]] = []
     for rate in machine.root.glob("sys/class/infiniband/*/ports/*/rate"):
         said, state = machine.reads(rate), machine.reads(rate.with_name("state"))

@@ -1,4 +1,4 @@
-"""What the machine that asks has: its cores, an upper limit of their rate, memory, fabrics."""
+"""What this machine has: its cores, an upper limit of their rate, memory, fabrics."""
 
 import os
 import re
@@ -15,7 +15,7 @@ HIGHEST_CLOCKS = "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq"
 
 
 def highest_clocks(root: Path) -> list[float]:
-    """Return the processors' highest clocks in Hz as the kernel governs them, if it does."""
+    """Return the processors' highest clocks in Hz from the kernel's governor, if it has one."""
     found = []
     for path in root.glob(HIGHEST_CLOCKS):
         with suppress(OSError, ValueError):
@@ -26,7 +26,7 @@ def highest_clocks(root: Path) -> list[float]:
 def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
     """Return (cores, peak FLOP/s upper limit) of this machine, whose files are under a root.
 
-    The clock is the highest of what /proc/cpuinfo and the kernel's governor of clocks say.
+    The clock is the highest that /proc/cpuinfo and the kernel's frequency governor report.
     """
     text = (root / "proc/cpuinfo").read_text()
     cores = len(os.sched_getaffinity(0))

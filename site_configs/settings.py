@@ -27,7 +27,7 @@ if os.geteuid() == PROJECT.stat().st_uid:
 def load_site(name: str) -> dict[str, Any]:
     """Return a site's data with its overrides and every `detect` replaced by what is found here.
 
-    Raises SiteError for files, the references' included, that are not as they must be.
+    Raises SiteError for invalid files, including references.
     """
     site = read_site(SITES / name / "site.yaml", PROJECT)
     check_references(SITES / name / "references.yaml", PROJECT, name, site["partition"])
@@ -81,7 +81,7 @@ NAMES = sorted((path.parent.name for path in SITES.glob("*/site.yaml")), key=lam
 
 
 def load_all(names: list[str]) -> dict[str, dict[str, Any]]:
-    """Return every site's data; leave out a wrong one, with a word, unless it is the one in use."""
+    """Return every site's data; leave out an invalid one, with a warning, unless it is in use."""
     found = {}
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""What site.yaml and references.yaml may say, and a sentence with file and line for all else.
+"""What site.yaml and references.yaml may contain; anything else gets a sentence with file and line.
 
 Every start of ReFrame reads them, so this is plain Python over libyaml, without a schema library.
 """
@@ -40,12 +40,12 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class SiteError(Exception):
-    """A site's file is not as it must be; the text has a sentence a line, with file and line."""
+    """A site's file is not valid; the text has one sentence per line, with file and line number."""
 
 
 @dataclass(frozen=True)
 class KeyRule:
-    """What the value of a key must be, in words and as a test."""
+    """What a key's value must be, in words and as a test."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -102,7 +102,7 @@ def seconds_of(words: str) -> float | None:
 
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
 KEYS: dict[str, KeyRule] = {
-    "description": KeyRule("some words", _text, True),
+    "description": KeyRule("text", _text, True),
     "hostnames": KeyRule("a list of regular expressions", _patterns, True),
     "scheduler": _one_of(SCHEDULERS),
     "partition": KeyRule(
@@ -139,6 +139,7 @@ KEYS: dict[str, KeyRule] = {
     ),
     "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
+    "image_group": KeyRule("a group's name", _text),
     # How the job of a campaign's driver is asked for (campaign/driver.py).
     "driver_time_s": KeyRule("a number of seconds above 0", _positive),
     "driver_options": KeyRule("a list of options", _texts),
@@ -159,7 +160,7 @@ class LineOfFile:
 
 @dataclass(frozen=True)
 class SiteEntry:
-    """A value with where its key stands; `node` is what YAML read there."""
+    """A value and the place of its key; `node` is what YAML read there."""
 
     value: Any
     place: LineOfFile
@@ -187,7 +188,7 @@ def _compose(path: Path, shown: str) -> tuple[Any, Any]:
 
 
 def _entries(loader: Any, node: Any, place: LineOfFile) -> dict[str, SiteEntry]:
-    """Return what a mapping has, by key; raise SiteError for anything else, or a key twice."""
+    """Return a mapping's entries by key; raise SiteError for anything else, or a repeated key."""
     if not isinstance(node, yaml.MappingNode):
         raise SiteError(f"{place}: expected `key: value` lines")
     found: dict[str, SiteEntry] = {}
@@ -225,7 +226,7 @@ def read_site_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
 
 
 def _wrong_value(name: str, entry: SiteEntry) -> str:
-    """Return the sentence about a value that a key cannot have."""
+    """Return the sentence about an invalid value of a key."""
     key, value = KEYS[name], entry.value
     said = "null" if value is None else str(value)
     hint = nearest(said, key.choices)
@@ -267,7 +268,7 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
 def read_site(path: Path, root: Path) -> dict[str, Any]:
     """Return a site's data with its overrides; raise SiteError with a sentence for each mistake.
 
-    `root` is the checkout: overrides are seen from there, and sentences name files so.
+    `root` is the checkout: overrides, and the files in sentences, are relative to it.
     """
     entries = read_site_entries(path, root)
     shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

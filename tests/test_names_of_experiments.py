@@ -171,12 +171,16 @@ def test_cells_are_ordered_and_grouped_by_what_the_entry_says(tmp_path: Path) ->
         ("    unit: s\n", "", "Shift: lacks unit; or say why it is not_compared"),
         ("unit: s\n", "unit: B/s\n", "values: time is in s, not in B/s"),
         ("values: time", "values: guessed", "experiments.Shift.values: Input should be 'time'"),
-        ("{way}", "{side}", "group: side is no parameter of order"),
+        ("{way}", "{side}", "group: side is not a parameter of order"),
         ("    apart:", "    aprt:", "experiments.Shift.aprt: Extra inputs are not permitted"),
-        ("    apart:", "    caption: side\n    apart:", "caption: side is no parameter of order"),
-        ("    apart:", "    sample: ['(']\n    apart:", "'(' is no pattern"),
-        ("default:", "default", "it has not default, better and experiments with entries"),
-        ("[left, right]", "[left, right", "is no YAML"),
+        (
+            "    apart:",
+            "    caption: side\n    apart:",
+            "caption: side is not a parameter of order",
+        ),
+        ("    apart:", "    sample: ['(']\n    apart:", "'(' is not a valid pattern"),
+        ("default:", "default", "it lacks default, better or experiments with entries"),
+        ("[left, right]", "[left, right", "is not YAML"),
     ],
 )
 def test_an_entry_that_cannot_be_is_refused_with_a_sentence(

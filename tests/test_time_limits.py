@@ -9,7 +9,7 @@ from containers import installed, trusted_keys
 from containers.installed import PrefixError
 from containers.trusted_keys import TrustError
 from reframe_checks.bin import guards
-from reframe_checks.bin.waiting import NoAnswer
+from reframe_checks.mixins.asking import NoAnswer
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: Functions whose programs may take as long as their work does, or wait for a person. What asks a

@@ -1,4 +1,4 @@
-"""What commands on a campaign share: how it is named, read, and refused with a sentence."""
+"""What commands on a campaign share: naming, reading and refusing it with a sentence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CampaignArgument = Annotated[
     ),
 ]
 BaseOption = Annotated[
-    str | None, typer.Option(help="the implementation to compare with (first in the alphabet)")
+    str | None, typer.Option(help="the implementation to compare with (the alphabetically first)")
 ]
 PagerOption = Annotated[bool, typer.Option(help="page output that is longer than the screen")]
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
-    """Print a sentence and end with a code."""
+    """Print a sentence and exit with a code."""
     print(f"analysis: {harmless(sentence)}", file=sys.stderr)
     raise typer.Exit(code)
 
@@ -43,7 +43,7 @@ def folder_of(name: str) -> Path:
 
     try:
         path = find_campaign(ROOT, name)
-        # Before anything of it is opened: whoever made it could have put links in it.
+        # Before any part of it is opened: its maker could have put links in it.
         become(owner_of(path), ROOT)
         read_manifest(path)
     except CampaignError as error:
@@ -52,7 +52,7 @@ def folder_of(name: str) -> Path:
 
 
 def campaign_of(name: str) -> Campaign:
-    """Return a campaign; say on stderr what of it was left out."""
+    """Return a campaign; report on stderr what was left out of it."""
     from records.campaign import read_campaign
 
     campaign = read_campaign(folder_of(name))

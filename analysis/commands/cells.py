@@ -1,4 +1,4 @@
-"""Commands that say what a campaign found: in few lines, and of one cell every number."""
+"""Commands that print what a campaign found: in a few lines, or every number of one cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ app = typer.Typer()
 
 @app.command()
 def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> None:
-    """Print the answer in few lines: what differs, what is open and what would decide it."""
+    """Print the answer in a few lines: what differs, what is open and what would decide it."""
     from analysis.report.ending import ending
 
     for line in ending(comparison_of(campaign, base)):
@@ -34,7 +34,7 @@ def winners(
     ] = None,
     pager: PagerOption = True,
 ) -> None:
-    """Print which implementation to use for what, by comparing every two of them."""
+    """Print which implementation to use for what, comparing every two of them."""
     from analysis.comparison.winners import winners_table
     from analysis.tables.terminal import show
 
@@ -63,7 +63,7 @@ def show(
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
-    """Print all of a cell: medians and ratios with intervals, its launches, where they are from."""
+    """Print everything about a cell: medians and ratios with intervals, launches, their origin."""
     from fnmatch import fnmatchcase
 
     from analysis.report.one_cell import cell_tables

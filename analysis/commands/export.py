@@ -1,4 +1,4 @@
-"""Commands that give results to other programs and people: files, and curves for the terminal."""
+"""Commands that export results: files, and curves for the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ app = typer.Typer()
 
 
 class Format(StrEnum):
-    """What an export is written in."""
+    """The format of an export."""
 
     CSV = "csv"
     MARKDOWN = "markdown"
@@ -83,7 +83,7 @@ def export(
 
 
 def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
-    """Return the files of an export by name; raise ValueError where there is nothing for it."""
+    """Return the files of an export by name; raise ValueError if there is nothing to export."""
     from analysis.comparison.compare import compare
     from analysis.models.all_tables import Models
     from analysis.report.all_tables import compared_tables, tables_of
@@ -119,7 +119,7 @@ def plot(
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
-    """Draw curves over message size in the terminal, with a sign for each implementation."""
+    """Draw curves over message size in the terminal, with a symbol for each implementation."""
     from analysis.comparison.metrics import metrics
     from analysis.report.terminal_plot import curves_of, drawing
     from analysis.tables.terminal import console, paged

@@ -1,4 +1,4 @@
-"""Commands that hold a campaign against another one, or against all before it."""
+"""Commands that compare a campaign with another one, or with all before it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def compared(before: Campaign, after: Campaign, images: str | None) -> CampaignC
 
 
 def say_limits(refused: Sequence[str], caveats: Sequence[str]) -> None:
-    """Say on stderr what was not compared, and what else differs."""
+    """Report on stderr what was not compared, and what else differs."""
     for sentence in refused:
         print(f"not compared: {sentence}", file=sys.stderr)
     for sentence in caveats:
@@ -64,7 +64,7 @@ def say_limits(refused: Sequence[str], caveats: Sequence[str]) -> None:
 
 
 def say_lost(lost: Sequence[UntoldCell]) -> None:
-    """Say on stderr what an earlier campaign measured and the new one should have."""
+    """Report on stderr what an earlier campaign measured and the new one should have."""
     from analysis.history.lost_cells import lost_sentences
 
     for sentence in lost_sentences(lost):
@@ -83,7 +83,7 @@ def explained(before: Campaign, after: Campaign, images: str | None) -> Explanat
 
 
 def say_reasons(found: Explanation) -> None:
-    """Say what moved between two campaigns, and what else differs, a line each."""
+    """Print what moved between two campaigns, and what else differs, one line each."""
     from analysis.history.suspects import sentences
 
     for sentence in sentences(found):
@@ -91,7 +91,7 @@ def say_reasons(found: Explanation) -> None:
 
 
 def rows_of_history(runs: Path, rebuild: bool) -> polars.DataFrame:
-    """Return what all campaigns measured; say on stderr what was left out."""
+    """Return what all campaigns measured; report on stderr what was left out."""
     from analysis.history.index import history_rows
     from records.base import CampaignError
 
@@ -120,7 +120,7 @@ def compare(
     ] = False,
     pager: PagerOption = True,
 ) -> None:  # fmt: skip
-    """Say which implementation, or campaign, is faster for what, in words."""
+    """Print which implementation, or campaign, is faster for what, in words."""
     from analysis.comparison.answer import answer, tally
     from analysis.tables.terminal import show
 
@@ -172,7 +172,7 @@ def why(
         typer.Option(help="ONE,OTHER: the first campaign's image and the second's"),
     ] = None,
 ) -> None:
-    """Say in words what differs between two campaigns, the largest suspect first."""
+    """Print in words what differs between two campaigns, the largest suspect first."""
     say_reasons(explained(campaign_of(campaign), campaign_of(other), images))
 
 
@@ -248,7 +248,7 @@ def regress(
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
-    """Look for what became worse, or was measured before and is not now.
+    """Find what became worse, or was measured before and is not now.
 
     Exit with 3 if anything became worse, 1 on an error or for what was not measured, 5 if a
     comparison was inconclusive or could not have seen a slowdown of --slowdown, else with 0.

@@ -56,8 +56,8 @@ def night(
     ] = False,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
-    """Judge a night; exit with 3 if a regression is confirmed, 6 if something asks to be measured
-    again, 4 if something was not measured, 7 if no cell could be held against earlier nights, 1 on
+    """Judge a night; exit with 3 if a regression is confirmed, 6 if something needs to be measured
+    again, 4 if something was not measured, 7 if no cell could be compared with earlier nights, 1 on
     an error, else with 0.
 
     Writes night.json, night.md and night.xml (JUnit) into the campaign's folder.

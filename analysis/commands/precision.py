@@ -1,4 +1,4 @@
-"""Commands about how sure a campaign is: its spread on two levels, and rounds for more."""
+"""Commands about a campaign's precision: its spread on two levels, and rounds for more."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan(
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
-    """Say how many rounds a wanted precision takes, by the spread that the campaign has seen."""
+    """Print how many rounds a wanted precision takes, given the campaign's spread."""
     from analysis.precision.rounds import plans
     from analysis.precision.tables import plan_table
     from analysis.tables.terminal import show
@@ -58,7 +58,7 @@ def spread(
     most: Annotated[int, typer.Option(help="how many rows, the largest spread first")] = 40,
     pager: PagerOption = True,
 ) -> None:
-    """List how much launches differ, how much iterations within them, and their quantiles."""
+    """List how much launches differ, how much iterations differ within them, and quantiles."""
     from analysis.precision.spread import spreads
     from analysis.precision.tables import spread_table
     from analysis.tables.terminal import show
@@ -85,9 +85,9 @@ def timed(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 
 @app.command()
 def replay(campaign: CampaignArgument) -> None:
-    """Decide anew what a campaign with a budget measured, from its launches.
+    """Repeat the decisions of a campaign with a budget from its launches.
 
-    Ends with 1 where it differs, with 2 where launches were measured again since.
+    Exits with 1 if they differ, with 2 if launches were measured again since.
     """
     from analysis.precision.waves import replayed, sentence_of
     from records.base import CampaignError
@@ -97,7 +97,7 @@ def replay(campaign: CampaignArgument) -> None:
     try:
         content = read_journal(found.path)
         if content is None:
-            fail(f"{found.path.name} has no journal, so nobody knows what it decided")
+            fail(f"{found.path.name} has no journal, so what it decided is unknown")
         decisions = list(replayed(found, content.entries))
     except CampaignError as error:
         fail(str(error))

@@ -1,4 +1,4 @@
-"""Commands that propose a site's references from its campaigns, and that accept them."""
+"""Commands that propose a site's references from its campaigns, and accept them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def calibrate(
     runs: Annotated[Path, typer.Option(help="the folder of campaigns")] = ROOT / "runs",
     sites: SitesOption = ROOT / "site_configs",
 ) -> None:
-    """Propose a site's references from campaigns: values, thresholds, and where from."""
+    """Propose a site's references from campaigns: values, thresholds, and their sources."""
     from analysis.references.calibration import calibrating_campaigns, propose
     from records.base import CampaignError
     from records.campaign import find_campaign
@@ -118,7 +118,7 @@ def accept_references(
     ] = False,
     sites: SitesOption = ROOT / "site_configs",
 ) -> None:
-    """Put the proposed references of a site in effect; those of other cells stay."""
+    """Put a site's proposed references into effect; keep those of other cells."""
     from records.base import CampaignError
     from records.references import ACCEPTED, PROPOSED, ReferencesError, load, merged, write
 

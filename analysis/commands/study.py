@@ -27,8 +27,8 @@ def study(
 ) -> None:
     """Print a report's tables beside today's, and three verdicts on each of its claims.
 
-    Does a claim follow from the report's own tables; does it hold in the campaign; what would a
-    test need.
+    Whether a claim follows from the report's own tables; whether it holds in the campaign; what a
+    test would need.
     """
     from analysis.studies.declaration import StudyError
     from analysis.studies.page import exhibit_tables, tally, write_pages

@@ -1,1 +1,1 @@
-"""Implementations beside each other in one campaign."""
+"""Implementations compared within one campaign."""

@@ -1,4 +1,4 @@
-"""What a comparison says in words: sentences for groups of cells."""
+"""A comparison in words: sentences for groups of cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.comparison.stolen_time import stolen_time
 from analysis.comparison.verdict import Verdict
 from analysis.tables.units import interval_text, percent
 
-#: So many cells that are left out are named.
+#: How many cells that are left out are named.
 MOST_NAMED = 3
 
 
@@ -38,7 +38,7 @@ def in_words(verdict: Verdict) -> str:
 def answer(comparison: Comparison) -> list[str]:
     """Return the answer in words, a sentence for each group of cells and implementation.
 
-    What else the images differ in follows.
+    Then follow the other differences between the images.
     """
     sentences = [sentence for group in comparison.groups for sentence in sentences_of(group)]
     return sentences + [caveat.sentence for caveat in image_caveats(comparison)]
@@ -60,13 +60,13 @@ def sentences_of(group: Group) -> list[str]:
 
 
 def without(left_out: Sequence[str]) -> str:
-    """Return in words which cells a verdict is not over, since few launches are left of them."""
+    """Return in words which cells a verdict leaves out because they have too few launches."""
     more = f" and {len(left_out) - MOST_NAMED} more" if len(left_out) > MOST_NAMED else ""
     return f"without {', '.join(left_out[:MOST_NAMED])}{more} (too few rounds)"
 
 
 def tally(comparison: Comparison) -> list[str]:
-    """Return in how many single cells each verdict was reached, and what bears on all of them."""
+    """Return in how many single cells each verdict was reached, and caveats for all of them."""
     sentences = []
     for experiment in metrics():
         for other in comparison.implementations:

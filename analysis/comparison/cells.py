@@ -32,7 +32,7 @@ Values = dict[int, dict[int, float]]  # round -> message size in bytes -> value
 
 
 def series_of(launch: Launch) -> Series:
-    """Return a launch's values, also at message sizes that the program added by itself."""
+    """Return a launch's values, including message sizes that the program added by itself."""
     entry = compared().get(launch.record.experiment)
     return READERS[entry.values](launch) if entry and entry.values else {}
 
@@ -58,7 +58,7 @@ def times_of(launch: Launch) -> Series:
     found: Series = defaultdict(dict)
     for result in results_of(launch):
         timed = time_of(result)
-        # A collective operation without data may take no time, of which there is no ratio.
+        # A collective operation without data may take no time, which gives no ratio.
         if timed and (timed[2] > 0 or not isinstance(result, Communication)):
             found[timed[0]][timed[1]] = timed[2]
     return dict(found)
@@ -75,7 +75,7 @@ def bandwidths_of(launch: Launch) -> Series:
 
 
 def results_of(launch: Launch) -> list[Result]:
-    """Return what one of the project's programs printed; nothing of any other program."""
+    """Return what one of the project's programs printed; empty for any other program."""
     return launch.output.results if isinstance(launch.output, ProgramOutput) else []
 
 
@@ -86,10 +86,10 @@ READERS: dict[str, Callable[[Launch], Series]] = {
 
 
 def without_added(launch: Launch, values: dict[int, float]) -> tuple[dict[int, float], ...]:
-    """Return the values at the sizes that were asked for, and those at sizes that were added.
+    """Return the values at the requested sizes, and those at added sizes.
 
-    Which sizes `--refine` adds follows from the times: a mean over them would be over sizes that
-    the result chose, other ones in each launch.
+    Which sizes `--refine` adds depends on the times: a mean over them would be over sizes that
+    the result chose, different ones in each launch.
     """
     added = launch.output.added_sizes() if isinstance(launch.output, ProgramOutput) else frozenset()
     return (
@@ -115,9 +115,9 @@ def time_of(result: Result) -> tuple[str, int, float] | None:
 
 @dataclass(frozen=True)
 class Limited:
-    """What the clock cannot time well enough: medians over launches, at a message size in bytes.
+    """What the clock cannot time well enough: medians over launches at a message size in bytes.
 
-    `resolution_s` is the coarsest that a launch's clock was.
+    `resolution_s` is the coarsest of the launches' clocks.
     """
 
     message_bytes: int
@@ -130,7 +130,7 @@ class Limited:
 class MeasuredCell:
     """What a campaign measured in one cell: implementation -> round -> message size -> value.
 
-    `values` are at the sizes that were asked for, which ratios and histories are made of; those at
+    `values` are at the requested sizes, which ratios and histories use; those at
     sizes that a program added between them are `refined`, for curves. What is `limited` by the
     clock is in neither. `seconds` are the times of the launches that print a time beside their
     rate.
@@ -149,12 +149,12 @@ class MeasuredCell:
     steps: dict[str, float] = field(default_factory=dict)
 
     def step(self, *implementations: str) -> float:
-        """Return the coarsest step of these implementations' values, as a share of them."""
+        """Return the coarsest step of these implementations' values, as a fraction of them."""
         return max(PRINTED_STEP, *(self.steps.get(name, 0.0) for name in implementations))
 
 
 def timed_by_clock(launch: Launch) -> Series:
-    """Return the times in s that a launch's values are made of, if the header's clock took them."""
+    """Return the times in s behind a launch's values, if the header's clock took them."""
     if not isinstance(launch.output, ProgramOutput):
         return {}
     found: Series = defaultdict(dict)
@@ -169,7 +169,7 @@ def timed_by_clock(launch: Launch) -> Series:
 class Clocked:
     """The times of one series of an implementation by message size, and the coarsest clock.
 
-    `resolution_s` is what it can tell apart, readings included; `step_s` is what it counts by.
+    `resolution_s` is what it can resolve, including readings; `step_s` is what it counts by.
     """
 
     times: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -186,10 +186,10 @@ class Clocked:
 
 
 def set_limited_apart(cell: MeasuredCell, clocks: dict[str, Clocked]) -> None:
-    """Take out of a cell's values what is limited by the clock.
+    """Remove from a cell's values what is limited by the clock.
 
-    Over all launches of an implementation at once: a size that is left out in one round alone, for
-    it came out short there, would be a choice by the result.
+    Over all launches of an implementation together: leaving out a size only in the round where
+    it came out short would be a choice by the result.
     """
     for name, clocked in clocks.items():
         launches = [*cell.values[name].values(), *cell.refined[name].values()]
@@ -212,9 +212,9 @@ def set_limited_apart(cell: MeasuredCell, clocks: dict[str, Clocked]) -> None:
 
 
 def measured_cells(campaign: Campaign) -> list[MeasuredCell]:
-    """Return the values of a campaign's sound launches, the cells in the order of tables.
+    """Return the values of a campaign's sound launches, with cells in the order of tables.
 
-    A cell of which all is limited by the clock has no values.
+    A cell that is entirely limited by the clock has no values.
     """
     cells: dict[str, MeasuredCell] = {}
     clocks: dict[str, dict[str, Clocked]] = defaultdict(lambda: defaultdict(Clocked))
@@ -240,7 +240,7 @@ def measured_cells(campaign: Campaign) -> list[MeasuredCell]:
 
 
 def cell_order(launch: Launch, series: str) -> tuple[Any, ...]:
-    """Return where a cell stands in tables: as its experiment's entry has it."""
+    """Return a cell's place in tables, according to its experiment's entry."""
     experiment = launch.record.experiment
     parameters = compared()[experiment].order_of(launch.record.parameters)
     return (list(compared()).index(experiment), *parameters, series)

@@ -1,4 +1,4 @@
-"""What the clock was too coarse for: shown with the reason, and in no ratio, verdict or rank."""
+"""What the clock was too coarse for: shown with the reason, but in no ratio, verdict or rank."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "limited-by-the-clock"
 
 
 def limited_table(comparison: Comparison, cell: str | None = None) -> Table | None:
-    """Return what is limited by the clock, of one cell or of all; None where nothing is."""
+    """Return what is limited by the clock, in one cell or in all; None if nothing is."""
     rows = [
         Row(
             (
@@ -44,7 +44,7 @@ def limited_table(comparison: Comparison, cell: str | None = None) -> Table | No
 
 
 def limited_sentence(comparison: Comparison) -> list[str]:
-    """Return in one sentence how much is limited by the clock; nothing where nothing is."""
+    """Return in one sentence how much is limited by the clock; empty if nothing is."""
     count = len(comparison.limited)
     if not count:
         return []

@@ -1,4 +1,4 @@
-"""What differs between two campaigns and bears on a comparison (comparability.yaml)."""
+"""What differs between two campaigns and affects a comparison (comparability.yaml)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FILE = Path(__file__).parent / "comparability.yaml"
 
 
 class Rule(BaseModel):
-    """What may differ, where it stands, and what follows from it."""
+    """What may differ, where it is found, and what follows from it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     of: Literal["campaign", "image", "launch", "conditions"]
     at: Annotated[list[str], Field(min_length=1)]
-    #: The experiments that it is for, by their entries; all where there is none.
+    #: The experiments that it concerns, by their entries; all if none is named.
     experiments: list[str] = []
     between_nodes: bool = False
     within: bool = False
@@ -45,7 +45,7 @@ class Rule(BaseModel):
 class Difference:
     """Something that differs between two campaigns; `where` is an image or cells, if any.
 
-    `implementation` is that of the second campaign, where the difference is of one alone.
+    `implementation` is that of the second campaign, if the difference concerns only one.
     """
 
     rule: Rule
@@ -74,13 +74,13 @@ def plain_words(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value in words: long ones, as digests and command lines, at their beginning."""
+    """Return a value in words, shortened if it is long, like digests and command lines."""
     text = plain_words(value)
     return text if len(text) <= 60 else f"{text[:16]}…"
 
 
 def in_words(before: Any, after: Any) -> str:
-    """Return two values in words; of long lists of words and of objects only what differs."""
+    """Return two values in words; for long lists of words and for objects only what differs."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return "; ".join(
             f"{key} {in_words(before.get(key), after.get(key))}"
@@ -109,7 +109,7 @@ def rules() -> list[Rule]:
 
 
 def value_at(data: Any, path: Iterable[str]) -> Any:
-    """Return what stands at a place of nested objects, or None where there is nothing."""
+    """Return the value at a place in nested objects, or None if there is nothing."""
     for key in path:
         if not isinstance(data, Mapping):
             return None
@@ -118,7 +118,7 @@ def value_at(data: Any, path: Iterable[str]) -> Any:
 
 
 def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
-    """Return what a rule is about of an image of a campaign, or None where that is not known."""
+    """Return the value that a rule concerns in an image of a campaign, or None if unknown."""
     found = value_at(manifest, ("images", image, *rule.at))
     return rule.absent if found is None else found
 
@@ -145,7 +145,7 @@ def differences(
 def condition_differences(before: Campaign, after: Campaign) -> list[Difference]:
     """Return what differs between the conditions of two campaigns' launches, by their medians.
 
-    What is not known of one of the two is passed over: older campaigns did not note it.
+    What is unknown for one of the two is ignored: older campaigns did not record it.
     """
     found = []
     for rule in rules():
@@ -164,7 +164,7 @@ def condition_differences(before: Campaign, after: Campaign) -> list[Difference]
 
 
 def condition(launch: Launch, rule: Rule) -> float | None:
-    """Return what a launch says of the conditions that it ran under."""
+    """Return what a launch recorded about the conditions that it ran under."""
     if rule.at == ["stolen_share"]:
         return launch.record.stolen_share()
     found = value_at(launch.record.model_dump(), rule.at)
@@ -196,9 +196,9 @@ def launch_differences(before: Launch, after: Launch, cell: str) -> list[Differe
 
 
 def refuses(difference: Difference, experiment: str) -> bool:
-    """Return whether a difference forbids to compare an experiment's cells.
+    """Return whether a difference forbids comparing an experiment's cells.
 
-    What is not known of one of the two, as of an older campaign, is a caveat.
+    What is unknown for one of the two, such as an older campaign, is a caveat.
     """
     rule = difference.rule
     known = difference.before is not None and difference.after is not None

@@ -52,7 +52,7 @@ class Cell:
     values: dict[str, Values]
     #: The same at sizes that a program added between them: in estimates, in no ratio or rank.
     refined: dict[str, Values] = field(default_factory=dict)
-    #: The coarsest step of its values, as a share of them.
+    #: The coarsest step of its values, as a fraction of them.
     step: float = PRINTED_STEP
     #: How far from 1 a ratio may be to be called equivalent, as a share.
     margin: float = 0.0
@@ -71,7 +71,7 @@ class Cell:
     def ranked(self) -> list[str]:
         """Return the implementations, the best first, by the mean logarithm of their medians.
 
-        Over the message sizes asked for that all of them have; without any there is no order.
+        Over the requested message sizes that all of them have; without any there is no order.
         """
         higher = metrics()[self.experiment]["better"] == "higher"
         own = [set().union(*self.values[name].values()) for name in self.estimates]
@@ -89,7 +89,7 @@ class Cell:
 class Group:
     """Cells that belong together, and one verdict over them for each implementation.
 
-    `left_out` has the names of the cells that an implementation's verdict is not over, though both
+    `left_out` has the names of the cells that an implementation's verdict leaves out although both
     have them: too few rounds have their checks.
     """
 
@@ -100,7 +100,7 @@ class Group:
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def judged(self, implementation: str) -> list[Cell]:
-        """Return the cells that the verdict on an implementation is over."""
+        """Return the cells that the verdict on an implementation covers."""
         return judged_cells(self.cells, implementation)
 
 
@@ -118,7 +118,7 @@ class LimitedPoint:
 
 @dataclass
 class Comparison:
-    """All cells of a campaign that can be compared; what is `limited` is in none of them."""
+    """All cells of a campaign that can be compared; none of them includes what is `limited`."""
 
     campaign: Campaign
     base: str
@@ -159,7 +159,7 @@ def log_ratios(
 def finished_utc(campaign: Campaign) -> dict[str, dict[int, str]]:
     """Return when the last launch of each block ended, by cell and round.
 
-    Looks are at the first blocks in this order: a block that was filled later, as by a RESUME, does
+    Looks use the first blocks in this order: a block that was filled later, as by a RESUME, does
     not change what was seen before it.
     """
     found: dict[str, dict[int, str]] = defaultdict(dict)
@@ -172,7 +172,7 @@ def finished_utc(campaign: Campaign) -> dict[str, dict[int, str]]:
 def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     """Return each round's mean over series of a launch, for the rounds that have all of them.
 
-    A round that lacks one would weigh the others more, so it is left out.
+    A round that lacks one would give the others more weight, so it is left out.
     """
     if not of_cells:
         return []
@@ -187,7 +187,7 @@ OVERSUBSCRIBED = "oversubscribed"
 def group_title(
     entry: ExperimentEntry, name: str, parameters: Sequence[dict[str, Any]], left_out: bool
 ) -> str:
-    """Return a group's name with what it is over: of start-ups the counts of ranks.
+    """Return a group's name with what it covers: for start-ups the numbers of ranks.
 
     `left_out` says that oversubscribed cells of it are in no group.
     """
@@ -202,13 +202,13 @@ def group_title(
 def groups_of(cells: list[Cell], base: str, looks: Looks | None = None) -> list[Group]:
     """Return the groups with one verdict over their cells for each implementation.
 
-    Of one cell it is the cell's own. `looks` are those of a campaign with a budget.
+    For one cell it is the cell's own. `looks` are those of a campaign with a budget.
     """
     found: dict[str, list[Cell]] = defaultdict(list)
     oversubscribed = set()
     for cell in cells:
         name = compared()[cell.experiment].group_of(cell.parameters)
-        # Where ranks wait for processors, their messages are not what is measured.
+        # If ranks wait for processors, their messages are not what is measured.
         if cell.oversubscribed:
             oversubscribed.add(name)
         else:
@@ -225,10 +225,10 @@ def groups_of(cells: list[Cell], base: str, looks: Looks | None = None) -> list[
 
 
 def judged_cells(members: Sequence[Cell], other: str) -> list[Cell]:
-    """Return those cells of a group that its verdict is over, where both have them.
+    """Return those cells of a group that its verdict covers, if both have them.
 
-    A check of which fewer than two rounds have all series shows no spread, and would take the
-    verdict from all others. Where every check is such, it is over all, and inconclusive.
+    A check with all series in fewer than two rounds shows no spread, and would take the
+    verdict from all others. If all checks are like that, it covers all, and is inconclusive.
     """
     # What an implementation lacks altogether is compared in no round.
     having = [cell for cell in members if cell.log_ratios.get(other)]
@@ -239,7 +239,7 @@ def judged_cells(members: Sequence[Cell], other: str) -> list[Cell]:
 def enough_rounds(series: Sequence[tuple[str, Sequence[Collection[int]]]]) -> list[bool]:
     """Return which series of a group can be judged, each with its check and its sides' rounds.
 
-    A series needs two rounds on each side, and its check two that all such series have. Where none
+    A series needs two rounds on each side, and its check two that all such series have. If none
     has, all are returned.
     """
     enough = [min(map(len, sides)) >= FEWEST_PAIRS for _, sides in series]
@@ -255,7 +255,7 @@ def enough_rounds(series: Sequence[tuple[str, Sequence[Collection[int]]]]) -> li
 
 
 def unjudged_names(members: Sequence[Cell], other: str) -> list[str]:
-    """Return the names of the cells of a group that both have and no verdict is over."""
+    """Return the names of the cells of a group that both have and no verdict covers."""
     judged = {cell.name for cell in judged_cells(members, other)}
     return [c.name for c in members if c.log_ratios.get(other) and c.name not in judged]
 

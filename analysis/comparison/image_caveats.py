@@ -1,6 +1,6 @@
-"""What the images of one campaign differ in besides the MPI, and which verdicts that concerns.
+"""How the images of one campaign differ apart from the MPI, and which verdicts that concerns.
 
-An implementation's verdict is of its whole image. Where a rule of comparability.yaml holds `within`
+An implementation's verdict is on its whole image. If a rule of comparability.yaml applies `within`
 a campaign, too, and the images that an experiment compares are not alike in it, the experiment's
 verdicts are not the MPI's alone: a sentence says so beside them.
 """
@@ -24,7 +24,7 @@ class ImageCaveat:
 
 
 def image_caveats(comparison: Comparison) -> list[ImageCaveat]:
-    """Return what bears on verdicts though it is not the MPI, in the order of the rules."""
+    """Return what affects verdicts although it is not the MPI, in the order of the rules."""
     found = []
     for rule in rules():
         if rule.of != "image" or not rule.within:
@@ -45,9 +45,9 @@ def image_caveats(comparison: Comparison) -> list[ImageCaveat]:
 
 
 def difference_in(comparison: Comparison, experiment: str, rule: Rule) -> str:
-    """Return each value with the implementations of an experiment that have it; one alone is none.
+    """Return each value with the implementations of an experiment that have it; empty for one.
 
-    A value that is not known of some is a difference: it may be any.
+    A value that is unknown for some counts as a difference, since it may be any.
     """
     if rule.experiments and experiment not in rule.experiments:
         return ""

@@ -21,7 +21,7 @@ def metrics() -> dict[str, dict[str, Any]]:
 
 
 def better_of(unit: str) -> str | None:
-    """Return whether `higher` or `lower` is better in a unit; None where neither is."""
+    """Return whether `higher` or `lower` is better in a unit; None if neither is."""
     return declared().better.get(unit)
 
 

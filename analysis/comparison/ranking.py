@@ -1,4 +1,4 @@
-"""The implementations in order: in each group of cells the best first."""
+"""Implementations in order, the best first in each group of cells."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ RANKS = (
 def ranked(group: Group, base: str) -> Table:
     """Return a group's implementations, the best ratio to the base first.
 
-    A rank is of ratios over the same cells: what lacks one of those in which the base can be
-    compared has none, since it may lack just the cell that it is slow in. It stands below, and
-    what no round compares last.
+    Ranks compare ratios over the same cells: an implementation that lacks one in which the base can
+    be compared has none, since it may lack just the cell that it is slow in. It comes below, and
+    one that no round compares comes last.
     """
     every = len(group.cells)
     comparable = len({cell.name for name in group.verdicts for cell in group.judged(name)})

@@ -1,7 +1,7 @@
 """The ratio of two implementations over message size, with a band for the whole curve at once.
 
 The band of 95% holds the whole true curve in 95% of campaigns, so it may be read at every size of
-its curve; nothing corrects over curves, and it is no verdict. Intervals that hold 95% each do
+its curve; it is not corrected over curves, and is not a verdict. Intervals that hold 95% each do
 not do that together.
 """
 
@@ -25,7 +25,7 @@ FEWEST_SIZES = 3
 class RatioPoint:
     """The ratio at one message size in bytes; `band` is of the whole curve.
 
-    It is None below two rounds, and where the rounds agree to the last digit.
+    It is None below two rounds, and if the rounds agree to the last digit.
     """
 
     message_bytes: int
@@ -34,7 +34,7 @@ class RatioPoint:
 
 
 def ratio_curve(cell: Cell, implementation: str, base: str) -> list[RatioPoint]:
-    """Return the ratio to the base at each size that every paired round has of both."""
+    """Return the ratio to the base at each size that both have in every paired round."""
     of, by = cell.values.get(implementation, {}), cell.values.get(base, {})
     paired = [(of[number], by[number]) for number in sorted(of.keys() & by.keys())]
     if not paired:

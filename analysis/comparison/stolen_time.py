@@ -1,8 +1,8 @@
-"""Time that a hypervisor took: on a virtual machine, the largest of what a campaign cannot see.
+"""Time that a hypervisor took: on a virtual machine the largest hidden influence.
 
-The guest's kernel counts as stolen what its processors waited for the real ones, which served
-another guest. A rate from such a launch is that of a slower machine than the one that was meant.
-Comparisons of paired rounds bear it as they bear all noise; comparisons with another day do not.
+The guest's kernel counts as stolen the time that its processors waited for real ones, which served
+another guest. A rate from such a launch is that of a slower machine than intended.
+Comparisons of paired rounds tolerate it like other noise; comparisons with another day do not.
 """
 
 from analysis.tables.units import prefixed

@@ -31,7 +31,7 @@ from analysis.tables.table import (
 )
 from records.campaign import Campaign
 
-#: So many rows are named in a note.
+#: How many rows a note names.
 MOST_NAMED = 3
 FORMULA = "geometric mean over paired rounds of the ratio to the base, averaged over message sizes"
 
@@ -74,7 +74,7 @@ def median_table(
 
 
 def of_verdict(verdict: Verdict) -> tuple[Any, Any, str]:
-    """Return the values of a ratio, of the interval that belongs to its verdict, and of that."""
+    """Return the values of a ratio, of its verdict's interval, and of the verdict."""
     return of_ratio(verdict.ratio)[0], ends(verdict.interval), verdict.words
 
 
@@ -162,10 +162,10 @@ def words_of(cell: Cell) -> str:
 
 
 def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> Table:
-    """Return an experiment's cells with all implementations, those of series where wanted.
+    """Return an experiment's cells with all implementations, by series if wanted.
 
-    Medians are at the largest message that all have, which is named; a ratio is over all sizes
-    asked for. Where the two point different ways, a note says so.
+    Medians are at the largest message that all have, which is named; a ratio is over all requested
+    sizes. If the two point in different directions, a note says so.
     """
     about, every = metrics()[experiment], comparison.implementations
     others = [name for name in every if name != comparison.base]
@@ -207,16 +207,16 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
 
 
 def notes_on_medians(cells: Sequence[Cell], others: Sequence[str]) -> list[str]:
-    """Return what is to be known of medians beside ratios of some implementations to the base."""
+    """Return notes on medians beside ratios of some implementations to the base."""
     against = [words_of(cell) for cell in cells for one in others if contradicts(cell, one)]
     has_sizes = any(median_size(cell) for cell in cells)
     notes = []
     if has_sizes and others:
-        notes.append("Medians are at the size that is named, ratios over all sizes asked for.")
+        notes.append("Medians are at the size named, ratios over all requested sizes.")
     if against:
         listed = ", ".join(against[:MOST_NAMED]) + (", …" if len(against) > MOST_NAMED else "")
         notes.append(
-            f"Medians point the other way than the ratio in {len(against)} of "
+            f"Medians point the opposite way to the ratio in {len(against)} of "
             f"{len(cells) * len(others)} ({listed}): a ratio is the mean over paired rounds"
             f"{' and sizes' if has_sizes else ''}, and verdicts are on ratios."
         )
@@ -224,13 +224,13 @@ def notes_on_medians(cells: Sequence[Cell], others: Sequence[str]) -> list[str]:
 
 
 def median_size(cell: Cell) -> int | None:
-    """Return the largest message in bytes that all implementations of a cell have; 0 is of none."""
+    """Return the largest message in bytes that all implementations of a cell have; 0 if none."""
     sizes = [{one.message_bytes for one in found} for found in cell.estimates.values()]
     return max(set.intersection(*sizes), default=None) if sizes else None
 
 
 def contradicts(cell: Cell, implementation: str) -> bool:
-    """Return whether medians, at `median_size`, point the other way than the ratio."""
+    """Return whether medians, at `median_size`, contradict the ratio's direction."""
     verdict, size = cell.verdicts.get(implementation), median_size(cell)
     if verdict is None or size is None or not verdict.ratio.pairs:
         return False
@@ -242,7 +242,7 @@ def contradicts(cell: Cell, implementation: str) -> bool:
 
 
 def one_below_the_other(comparison: Comparison, experiment: str, with_series: bool) -> Table:
-    """Return what `side_by_side` has with a row for each cell and implementation."""
+    """Return the content of `side_by_side` with a row for each cell and implementation."""
     about, every = metrics()[experiment], comparison.implementations
     others = [name for name in every if name != comparison.base]
     cells = [cell for cell in comparison.experiment(experiment) if with_series or not cell.series]
@@ -273,7 +273,7 @@ def one_below_the_other(comparison: Comparison, experiment: str, with_series: bo
 
 
 def launch_table(campaign: Campaign) -> Table:
-    """Return the launches: what ran, in which round, with which image, and what came of it."""
+    """Return the launches: what ran, in which round, with which image, and the outcome."""
     columns = plain_columns(
         "campaign", "launch", "round", "experiment", "cell", "implementation", "image_sha256",
         "ranks (1)", "nodes (1)", "oversubscribed", "started_utc", "wall (s)", "outcome",

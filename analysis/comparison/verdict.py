@@ -1,4 +1,4 @@
-"""A ratio in words: whether it shows a difference, or that there is none to speak of."""
+"""A ratio in words: whether it shows a difference, or equivalence."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ALPHA = 0.05
 class Verdict:
     """One implementation against the base in one cell; a ratio above 1 is better than the base.
 
-    It is one of a family, in which `correct` makes the claims: the same object stands wherever the
-    verdict does.
+    It belongs to a family, in which `correct` makes the claims: the same object is used wherever
+    the verdict is.
     """
 
     implementation: str
@@ -43,9 +43,9 @@ class Verdict:
 
     @property
     def interval(self) -> Interval | None:
-        """Return the interval that belongs to the verdict: one of all of its family together.
+        """Return the verdict's interval: simultaneous with all of its family.
 
-        The ratio's own 95% interval is another one.
+        The ratio's own 95% interval is a different one.
         """
         return self.claim.interval if self.claim else None
 
@@ -56,12 +56,12 @@ class Verdict:
 
     @property
     def is_equivalent(self) -> bool:
-        """Return whether the ratio is shown to be within the margin; then no difference is."""
+        """Return whether the ratio is shown to be within the margin, and no difference is."""
         return self.claim is not None and self.claim.is_equivalent
 
     @property
     def is_told(self) -> bool:
-        """Return whether the launches can tell anything: enough of them, or such that differ."""
+        """Return whether the launches allow a conclusion: they give an interval, or a claim."""
         shown = self.is_different or self.is_equivalent
         return self.claim is not None and (self.ratio.interval is not None or shown)
 
@@ -80,7 +80,7 @@ class Verdict:
 
 
 def correct(family: Sequence[Verdict]) -> None:
-    """Make the claims of a family of verdicts; those that nothing can be said of make none."""
+    """Make the claims of a family of verdicts; inconclusive ones make none."""
     told = [one for one in family if one.ratio.p_value is not None and not one.unjudged]
     for verdict, claim in zip(told, claims([one.ratio for one in told]), strict=True):
         verdict.claim = claim

@@ -1,6 +1,6 @@
 """Which implementation to use for what: who is shown slower than another, and who is not.
 
-Every two are compared, in one family per experiment. Of several campaigns each has families of its
+Every two are compared, in one family per experiment. Each of several campaigns has families of its
 own, so the chance that some of them shows something false grows with their number.
 """
 
@@ -21,8 +21,8 @@ from records.campaign import Campaign
 class Contest:
     """A group of cells, and in how many campaigns an implementation was compared and beaten.
 
-    It is beaten where another is shown faster. `scores` are of each campaign the logarithm of its
-    mean ratio to the others less that of the best one there, 0 or less.
+    It is beaten if another is shown to be faster. `scores` are, for each campaign, the logarithm of
+    its mean ratio to the others minus that of the best one there, 0 or less.
     """
 
     name: str
@@ -54,7 +54,7 @@ def contests(campaigns: Sequence[Campaign]) -> list[Contest]:
 
 
 def add(contest: Contest, comparisons: Sequence[Comparison]) -> None:
-    """Add what the comparisons of a campaign's pairs say of a contest."""
+    """Add the results of a campaign's pairwise comparisons to a contest."""
     key = (contest.name, contest.experiment)
     groups = [g for one in comparisons for g in one.groups if (g.name, g.experiment) == key]
     verdicts = [one for group in groups for one in group.verdicts.values() if one.ratio.pairs]
@@ -103,13 +103,13 @@ def winners_table(campaigns: Sequence[Campaign]) -> Table:
     every = sorted({name for campaign in campaigns for name in campaign.manifest.images})
     notes = [
         f"Every two of {', '.join(every)} are compared over the cells that both have; all pairs, "
-        "cells and groups of an experiment are one family. Winner: each other one is shown slower "
-        "than some other, and it is not. Tied are those that nothing is shown to beat; in what "
-        "order is as measured, and no claim.",
+        "cells and groups of an experiment are one family. The winner is the only one that is not "
+        "shown to be slower than another. Tied are those that none is shown to beat; their order "
+        "is as measured and claims nothing.",
     ]
     if len(campaigns) > 1:
         notes.append(
-            f"Of {len(campaigns)} campaigns: slower is what any of them shows to be slower. Each "
-            "may show something false in 5% of experiments, so together they do more often."
+            f"Over {len(campaigns)} campaigns: slower is what any of them shows to be slower. Each "
+            "may be wrong in 5% of experiments, so together they are wrong more often."
         )
     return Table("winners", "Which implementation to use", columns, rows, notes)

@@ -24,7 +24,7 @@ class Axis:
     end: float
 
     def place(self, value: float) -> float:
-        """Return where a value lies in the drawing."""
+        """Return a value's position in the drawing."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
@@ -44,7 +44,7 @@ class Axis:
 
 
 def marker(style: int, x: float, y: float, label: str) -> str:
-    """Return a marker whose shape tells the implementation apart without colour."""
+    """Return a marker whose shape identifies the implementation without colour."""
     shape = MARKERS[style % len(MARKERS)]
     title = f"<title>{escape(label)}</title>"
     size = 3.4
@@ -88,7 +88,7 @@ def draw_axes(across: Axis, up: Axis, sideways: Ticks, upwards: Ticks, title: st
 def legend_mark(style: int, shape: int | None = None) -> Markup:
     """Return a legend's sample of line and marker.
 
-    The marker's shape is the style's own, or `shape`, which tells apart styles of one colour.
+    The marker's shape is the style's own, or `shape`, which distinguishes styles of one colour.
     """
     mark = marker(style if shape is None else shape, 14.0, 7.0, "")
     return Markup(

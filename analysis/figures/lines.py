@@ -46,7 +46,7 @@ class Line:
 
 
 def shape(style: int) -> int:
-    """Return the number of a style's marker: other than that of the same colour before it."""
+    """Return the number of a style's marker, unlike that of the previous one of its colour."""
     return style % COLOURS + style // COLOURS
 
 
@@ -61,7 +61,7 @@ def plain(value: float) -> str:
 
 
 def axis(values: Sequence[float], start: float, end: float) -> Axis:
-    """Return an axis with room for all values, also where there is only one."""
+    """Return an axis with room for all values, even if there is only one."""
     return Axis(min(values) / 1.2, max(values) * 1.2, start, end)
 
 

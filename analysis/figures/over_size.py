@@ -27,7 +27,7 @@ from analysis.figures.axes import (
 from analysis.tables.units import prefixed
 from inference.estimates import Estimate
 
-#: More launches than this are drawn as so many of their quantiles, so that a report stays small.
+#: More launches than this are drawn as this many quantiles, so that a report stays small.
 MOST_DOTS = 25
 
 
@@ -73,7 +73,7 @@ def draw_curve(curve: Curve, across: Axis, up: Axis, unit: str) -> str:
 
 
 def dots(launches: Sequence[float]) -> Sequence[float]:
-    """Return the launches to draw: all, or evenly spaced quantiles from the least to the most."""
+    """Return the launches to draw: all, or evenly spaced quantiles from minimum to maximum."""
     if len(launches) <= MOST_DOTS:
         return launches
     ordered = sorted(launches)
@@ -81,7 +81,7 @@ def dots(launches: Sequence[float]) -> Sequence[float]:
 
 
 def segments(estimates: Sequence[Estimate]) -> list[list[Estimate]]:
-    """Split a curve where sizes jump: between the ranges of a sweep nothing was measured.
+    """Split a curve where sizes jump: nothing was measured between the ranges of a sweep.
 
     Points are joined only where interpolation is valid (Hoefler and Belli, rule 12).
     """
@@ -101,7 +101,7 @@ def byte_ticks(across: Axis) -> Ticks:
 
 @dataclass(frozen=True)
 class Limit:
-    """A physical limit by its name, as (message bytes, value): the most, or of times the least."""
+    """A physical limit by its name, as (message bytes, value): a maximum, for times a minimum."""
 
     name: str
     points: tuple[tuple[int, float], ...]
@@ -109,12 +109,12 @@ class Limit:
 
 
 def highest(curves: Sequence[Curve]) -> float:
-    """Return the value of the best launch, and some room above it."""
+    """Return the value of the best launch, plus some room above it."""
     return max(v for curve in curves for e in curve.estimates for v in e.launches) * 1.3
 
 
 def lowest(curves: Sequence[Curve]) -> float:
-    """Return the value of the least launch, and some room below it."""
+    """Return the smallest launch's value, less some room below it."""
     return min(v for curve in curves for e in curve.estimates for v in e.launches) / 1.3
 
 

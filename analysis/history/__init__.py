@@ -1,1 +1,1 @@
-"""Campaigns beside each other: series, regressions, causes."""
+"""Campaigns compared with each other: series, regressions, causes."""

@@ -1,10 +1,10 @@
-"""What all campaigns of runs/ measured, in one file that is brought up to date by each reading.
+"""What all campaigns of runs/ measured, in one file that each reading brings up to date.
 
 A row is a campaign's median of one cell and implementation. A campaign's end writes its rows beside
-its tables, too, and a campaign that is not in the file has them read from there. Its launches are
-read again when its manifest or the list of them is newer than its rows; a change within a launch's
-folder, which nothing here makes, is not seen (`--rebuild` reads everything). The files can be
-deleted or damaged at any time: what does not fit is built anew.
+its tables, too, and for a campaign that is not in the file they are read from there. Its launches
+are read again when its manifest or the list of them is newer than its rows; a change within a
+launch's folder, which nothing here makes, goes unnoticed (`--rebuild` reads everything). The files
+can be deleted or damaged at any time: what does not match is rebuilt.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def stamp_of(folder: Path, digest: str | None = None) -> str:
 
 
 def metrics_digest() -> str:
-    """Return a digest of what a launch's value is taken from, of each experiment a part."""
+    """Return a digest of how launches' values are obtained, with a part for each experiment."""
     return "".join(one.digest for one in compared().values())
 
 
 def is_of_today(stamp: str, experiment: str | None) -> bool:
-    """Return whether rows of an experiment that have this stamp would be the same today."""
+    """Return whether an experiment's rows with this stamp would be the same today."""
     version, digests = stamp.split()[:2]
     digests = EARLIER.get(digests, digests)
     then = {digests[at : at + DIGITS] for at in range(0, len(digests), DIGITS)}
@@ -133,12 +133,12 @@ def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def clock_of(launch: Launch) -> str:
-    """Return what timed a launch; nothing where its output does not say."""
+    """Return what timed a launch; empty if its output does not say."""
     return launch.output.clock if isinstance(launch.output, ProgramOutput) else ""
 
 
 def words_of(sizes: list[int]) -> str:
-    """Return message sizes in bytes in few words that differ where the sizes do."""
+    """Return a short text for message sizes in bytes that differs if the sizes do."""
     if sizes == [0]:
         return ""
     checksum = zlib.crc32(repr(sizes).encode())
@@ -148,9 +148,9 @@ def words_of(sizes: list[int]) -> str:
 def keep_rows(campaign: Campaign, stamp: str) -> None:
     """Write a campaign's rows beside its tables; `stamp` is that of its folder before it was read.
 
-    They are what a first reading of many campaigns takes, and what is left of one whose raw output
-    has been removed: of that one nothing is written any more.
-    Raises CampaignError where its time cannot be read, and OSError.
+    A first reading of many campaigns uses them, and they are all that is left of one whose raw
+    output has been removed: for that one nothing is written any more.
+    Raises CampaignError if its time cannot be read, and OSError.
     """
     if campaign.manifest.raw_removed_utc:
         return
@@ -159,9 +159,9 @@ def keep_rows(campaign: Campaign, stamp: str) -> None:
 
 
 def again_of(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the one row of what a night measured again: chosen for being slow, it is no history.
+    """Return the only row for a night's repetition: chosen for being slow, it is not history.
 
-    There is none of any other campaign.
+    Other campaigns have no such row.
     """
     if manifest.night and manifest.night.again_of:
         return [{"campaign": manifest.campaign}]
@@ -178,7 +178,7 @@ def write_kept(folder: Path, rows: list[dict[str, Any]], stamp: str) -> None:
 
 
 def read_kept(paths: list[Path]) -> pl.DataFrame:
-    """Return the rows of many such files, with their campaigns' folders; none of damaged ones."""
+    """Return the rows of many such files, with their campaigns' folders, except damaged files."""
     empty = pl.DataFrame(schema=ROWS)
     if not paths:
         return empty
@@ -201,11 +201,11 @@ def read_kept(paths: list[Path]) -> pl.DataFrame:
 
 
 def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
-    """Return the rows that are kept beside campaigns' tables and are of what is there today.
+    """Return the rows that are kept beside campaigns' tables and still match their content.
 
-    Those of a campaign that was copied, gone on with or changed have another stamp.
+    Those of a campaign that was copied, resumed or changed have another stamp.
     """
-    # Root opens one after the other with its owner's rights, what is another user's (`summarise`).
+    # Root opens another user's one by one, with their owner's rights (`summarise`).
     passed_over = {name for name in stamps if os.geteuid() == 0 and owner_of(runs / name)}
     paths = [
         runs / name / KEPT for name in stamps
@@ -218,7 +218,7 @@ def kept_as_stamped(runs: Path, stamps: dict[str, str]) -> pl.DataFrame:
 
 
 def as_stamped(frame: pl.DataFrame, stamps: dict[str, str]) -> pl.DataFrame:
-    """Return the rows of the folders all of whose rows have the stamp of today."""
+    """Return the rows of the folders whose rows all have today's stamp."""
     found = of_folders(frame, "folder", "stamp").cast(pl.String).iter_rows()
     other = [folder for folder, stamp in found if stamps.get(folder) != stamp]
     if not other:
@@ -227,10 +227,10 @@ def as_stamped(frame: pl.DataFrame, stamps: dict[str, str]) -> pl.DataFrame:
 
 
 def of_folders(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Return what rows have in some columns, each once, in their order.
+    """Return the distinct values of rows in some columns, in their order.
 
-    Rows of a folder follow each other and have the same there, so that nothing is looked up for
-    most of them.
+    Rows of a folder follow each other and have the same values there, so that nothing is looked up
+    for most of them.
     """
     own = pl.col(names)
     begin = frame.select(names).filter(pl.any_horizontal(own.ne_missing(own.shift())))
@@ -238,7 +238,7 @@ def of_folders(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
 
 
 def categories(**columns: Sequence[str]) -> pl.DataFrame:
-    """Return columns of words as a history has them."""
+    """Return text columns in the type that a history uses."""
     return pl.DataFrame(columns, dict.fromkeys(columns, pl.Categorical()))
 
 
@@ -248,7 +248,7 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
         rows = pl.read_parquet(folder / KEPT).to_dicts()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise CampaignError(f"{folder / KEPT} cannot be read: {error}") from None
-    # What else a stamp has is of the raw output.
+    # The rest of a stamp concerns the raw output.
     if not all(is_of_today(row["stamp"], row["experiment"]) for row in rows):
         raise CampaignError(
             "its raw output was removed by the retention of nights, and the tables kept from it "
@@ -265,9 +265,9 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def summarise(folder: Path, stamp: str) -> list[dict[str, Any]]:
-    """Return a campaign's rows, or one with the sentence that says what is wrong with it.
+    """Return a campaign's rows, or a single one with a sentence on what is wrong with it.
 
-    Rows of its launches are kept beside its tables, where that can be written, but never in a
+    Rows of its launches are kept beside its tables if that can be written, but never in a
     campaign that is not finished, which may be measuring, nor in another user's; `stamp` is the one
     that the folder had before.
     """
@@ -281,7 +281,7 @@ def summarise(folder: Path, stamp: str) -> list[dict[str, Any]]:
 def _summarise(folder: Path, stamp: str, ours: bool) -> list[dict[str, Any]]:
     try:
         if not (folder / "manifest.json").exists():
-            raise CampaignError(f"{folder} has no manifest.json: no campaign, or one cut short")
+            raise CampaignError(f"{folder} has no manifest.json: not a campaign, or one cut short")
         if is_imported(folder):
             # Another machine's, whose site may have the name of one here.
             return [{}]
@@ -299,16 +299,16 @@ def _summarise(folder: Path, stamp: str, ours: bool) -> list[dict[str, Any]]:
 
 
 def index_of(runs: Path) -> Path:
-    """Return where this user keeps the rows of all: beside root's, in a file of one's own."""
+    """Return this user's file for the rows of all campaigns, which is separate from root's."""
     others = runs.is_dir() and runs.stat().st_uid != os.geteuid() and os.access(runs, os.W_OK)
     return runs / (f"{FILE}.{os.geteuid()}" if others else FILE)
 
 
 def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
-    """Return the rows kept, and a sentence where the file is damaged; none where there is none."""
+    """Return the kept rows, and a sentence if the file is damaged; empty if there is none."""
     empty = pl.DataFrame(schema=ROWS)
     try:
-        # Root takes nobody's word but its own.
+        # Root trusts only its own files.
         if os.geteuid() == 0 and path.lstat().st_uid:
             return empty, None
         content = path.read_bytes()
@@ -324,7 +324,7 @@ def read_index(path: Path) -> tuple[pl.DataFrame, str | None]:
 
 
 def write_index(path: Path, frame: pl.DataFrame) -> str | None:
-    """Replace the file in one step; return a sentence where that cannot be done."""
+    """Replace the file in one step; return a sentence if that cannot be done."""
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     body = buffer.getvalue()
@@ -400,7 +400,7 @@ def history_rows(runs: Path, say: Callable[[str], None], rebuild: bool = False) 
 def without_copies(frame: pl.DataFrame, say: Callable[[str], None]) -> pl.DataFrame:
     """Return the rows of cells, in order of time.
 
-    Those of folders that hold a campaign which another one holds are left out.
+    Folders with a copy of another folder's campaign are left out.
     """
     of_each = of_folders(frame, "campaign", "folder", "created_utc").cast(pl.String)
     folders = of_each.drop_nulls("campaign").sort("campaign", "folder")

@@ -1,8 +1,8 @@
-"""What forbids to hold a campaign against earlier ones of its history, and what bears on it.
+"""What forbids comparing a campaign with its history, and what affects the comparison.
 
 The rules are those of two campaigns (comparability.yaml). An earlier campaign that a rule refuses
-is left out of the series. What else differs is said of the last ones that are left: what changed
-before them has had the time to be a change of the series, if it moved a number.
+is left out of the series. Other differences are reported for the last ones that are left: what
+changed earlier would by now be a change of the series, if it had moved a number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from records.campaign import Campaign, measured_on, read_campaign
 from records.manifest import read_manifest
 from records.proof import proof_of
 
-#: So many earlier campaigns of a series are looked through for what differs.
+#: How many earlier campaigns of a series are searched for differences.
 LOOKED_THROUGH = 10
 
 
@@ -37,10 +37,10 @@ def series_of(campaign: Campaign) -> list[dict[str, Any]]:
 def without_refused(
     campaign: Campaign, frame: pl.DataFrame, runs: Path
 ) -> tuple[pl.DataFrame, list[UntoldCell]]:
-    """Return the rows of a history without those that a campaign must not be held against.
+    """Return the rows of a history without those that a campaign must not be compared with.
 
-    The others are the campaign's cells of which earlier campaigns have rows, and none is left.
-    Raises CampaignError where the campaign's own time cannot be read.
+    Also return the campaign's cells for which earlier campaigns have rows, but none is left.
+    Raises CampaignError if the campaign's own time cannot be read.
     """
     refusing = [rule for rule in rules() if rule.effect == "refuse" and rule.of == "campaign"]
     own = [
@@ -83,7 +83,7 @@ def without_refused(
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """Return the manifest of an earlier campaign; an empty one, of which nothing is known."""
+    """Return the manifest of an earlier campaign, or an empty one if nothing is known."""
     try:
         return read_manifest(folder).facts
     except CampaignError:
@@ -91,9 +91,9 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]:
-    """Return what differs from the last campaigns of each of a campaign's series, in words.
+    """Return in words what differs from the last campaigns of each of a campaign's series.
 
-    Raises CampaignError where the campaign's own time cannot be read.
+    Raises CampaignError if the campaign's own time cannot be read.
     """
     rows: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     own = series_of(campaign)
@@ -130,7 +130,7 @@ def unproven_sentences(
 
 
 def of_cells(rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> str:
-    """Return which cells are meant, where those are not all."""
+    """Return which cells are meant, if not all."""
     return "" if len(rows) == len(every) else f" ({counted(row['cell'] for row in rows)})"
 
 
@@ -139,7 +139,7 @@ def sentences_since(
 ) -> list[str]:
     """Return what differs from earlier campaigns, the last one first, and concerns the rows.
 
-    Of each difference the last campaign that has it is named; conditions are those of the last.
+    For each difference the last campaign that has it is named; conditions are those of the last.
     """
     experiments = {row["experiment"] for row in rows}
     pairs = [(name, name) for name in sorted({row["implementation"] for row in rows})]

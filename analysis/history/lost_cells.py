@@ -1,7 +1,7 @@
-"""What an earlier campaign measured, and a new one that was asked for it did not.
+"""What an earlier campaign measured, and a new one should have measured but did not.
 
-A campaign was asked for a cell of an implementation if its manifest has the image, and is of the
-same site, tier and expression of checks as the earlier one, or of all checks; or if it started it.
+A campaign should have measured a cell of an implementation if its manifest has the image, and the
+same site, tier and expression of checks as the earlier one, or all checks; or if it started it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOOKED_THROUGH = 3
 
 @dataclass(frozen=True)
 class UntoldCell:
-    """A cell of an implementation of which nothing is said, and why."""
+    """A cell of an implementation without a result, and why."""
 
     cell: str
     experiment: str
@@ -40,7 +40,7 @@ def counted(cells: Iterable[str]) -> str:
 
 
 def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
-    """Return what is lost in words, a sentence for each implementation and reason."""
+    """Return the losses in words, a sentence for each implementation and reason."""
     cells: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in lost:
         cells[one.implementation, one.sentence].append(one.cell)
@@ -48,7 +48,7 @@ def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
 
 
 def asked_for_other(before: Manifest, after: Manifest) -> str | None:
-    """Return why a campaign was not asked for all that another one measured; None if it was."""
+    """Return why a campaign did not have to measure all that another did; None if it did."""
     if before.site != after.site:
         return f"they are of different sites ({before.site} and {after.site})"
     if before.tier != after.tier:
@@ -64,7 +64,7 @@ def lost_cells(
     before: Manifest,
     after: Campaign,
 ) -> list[UntoldCell]:
-    """Return what of `had` (cell, experiment, implementation) is not in `has` and was asked for.
+    """Return the part of `had` (cell, experiment, implementation) that `has` lacks and needs.
 
     `before` is the manifest of the campaign that had it.
     """
@@ -94,10 +94,10 @@ def lost_cells(
 
 
 def lost_since(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[UntoldCell]:
-    """Return what the last campaigns before one measured and it did not, of the rows of history.
+    """Return what the last campaigns before one measured and it did not, from the history's rows.
 
-    They are those at its site and tier that were asked for no other checks, three at most.
-    Raises CampaignError where the campaign's own time cannot be read.
+    These are at most three at its site and tier with no other checks requested.
+    Raises CampaignError if the campaign's own time cannot be read.
     """
     manifest = campaign.manifest
     own = rows_of(campaign)

@@ -27,11 +27,12 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Tested:
-    """A row with what was found; `margin` is by how much worse, as a share, is too much.
+    """A row and its finding; `margin` is the worsening, as a fraction, that is too much.
 
-    `p_value` is one-sided, of not being worse, after Holm's correction. `smallest` is the smallest
-    slowdown, as a share, that the row would have shown with a probability of POWER, for the spread
-    that was seen; None where it could have shown none. It `needed` to see one of that size.
+    `p_value` is one-sided, for not being worse, after Holm's correction. `smallest` is the smallest
+    slowdown, as a fraction, that the row would have shown with a probability of POWER, for the
+    spread that was observed; None if it could have shown none. It `needed` to show one of that
+    size.
     """
 
     row: ComparedCell
@@ -74,11 +75,11 @@ def tested(
     level: float = ALPHA,
     needed: float | None = None,
 ) -> list[Tested]:
-    """Return what is worse: by more than the margin, and shown after Holm's correction over all.
+    """Return what is worse by more than the margin, as shown after Holm's correction over all.
 
-    One-sided, since what became better is no regression. `margin` None is each metric's own
-    (records/experiments.yaml); `level` is the chance of any false one. Where `needed` is a share,
-    a row that would not have shown a slowdown of that size is one in which none could be seen.
+    One-sided, since an improvement is not a regression. `margin` None is each metric's own
+    (records/experiments.yaml); `level` is the chance of any false one. If `needed` is a fraction,
+    a row that would not have shown a slowdown of that size counts as one that could not show any.
     """
     judged = [row for row in rows if not row.verdict.unjudged]
     told = [row for row in judged if row.verdict.ratio.p_worse is not None]
@@ -98,9 +99,9 @@ def tested(
 
 
 def outcome(verdict: Verdict, margin: float, level: float, p_value: float | None) -> Outcome:
-    """Return what a verdict whose ratio is above 1 where the new one is better says.
+    """Return what a verdict says whose ratio is above 1 if the new one is better.
 
-    `p_value` is one-sided and corrected, None where launches are too few.
+    `p_value` is one-sided and corrected, None if launches are too few.
     """
     if p_value is None:
         return "inconclusive"
@@ -111,15 +112,15 @@ def outcome(verdict: Verdict, margin: float, level: float, p_value: float | None
 
 
 def is_surely_within(verdict: Verdict) -> bool:
-    """Return whether launches that agree say that a ratio is within the margin."""
+    """Return whether launches that agree show that a ratio is within the margin."""
     equivalence = verdict.ratio.equivalence_p
     return equivalence is not None and equivalence < ALPHA
 
 
 def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None:
-    """Return the smallest slowdown, as a share, that is shown at a level with POWER.
+    """Return the smallest slowdown, as a fraction, that is shown at a level with POWER.
 
-    By Student's noncentral distribution, over all true standard errors that the one seen may stand
+    By Student's noncentral distribution, over all true standard errors consistent with the one seen
     for; the ratio itself must be worse by more than the margin, too. Where launches agree to the
     last digit it is the margin, if they are enough to be sure of that. None where none is shown,
     however large.
@@ -150,7 +151,7 @@ LARGEST = math.log(1e6)
 
 
 def power_sentences(told: Sequence[Tested], needed: float | None = None) -> list[str]:
-    """Return what slowdowns the comparisons would have seen, and which of them too large ones."""
+    """Return which slowdowns the comparisons would have shown, and those that were too coarse."""
     seen = sorted(one.smallest for one in told if one.smallest is not None)
     without = len(told) - len(seen)
     lines = []
@@ -175,12 +176,12 @@ def power_sentences(told: Sequence[Tested], needed: float | None = None) -> list
 
 
 def is_blind(one: Tested) -> bool:
-    """Return whether a comparison that counts could show no slowdown of the size asked for."""
+    """Return whether a comparison that counts could not show a slowdown of the required size."""
     return one.outcome in ("could not be seen", "inconclusive") and not one.row.verdict.unjudged
 
 
 def inconclusive_sentence(found: Sequence[Tested]) -> list[str]:
-    """Return in a sentence which comparisons were inconclusive; nothing where none was."""
+    """Return in a sentence which comparisons were inconclusive; empty if none was."""
     none = [one for one in found if one.outcome == "inconclusive" and is_blind(one)]
     return [
         f"inconclusive in {len(none)} of {len(found)} comparisons, such as {one.row.cell}, "

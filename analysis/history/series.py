@@ -1,4 +1,4 @@
-"""All campaigns in time: the series of each cell and implementation, with where they change."""
+"""All campaigns in time: the series of each cell and implementation, and where they change."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from records.base import CampaignError
 from records.campaign import Campaign, measured_on
 from records.manifest import read_manifest
 
-#: What is one series: anything else makes another one.
+#: What identifies a series: a change in any of these makes another one.
 SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "oversubscribed",
           "sizes", "clock")  # fmt: skip
-#: How many earlier campaigns a new one is held against at least.
+#: The fewest earlier campaigns that a new one is compared with.
 FEWEST_BEFORE = 3
 NO_LEVELS = pl.Series("level", [], pl.Float64)
 
 
 @dataclass(frozen=True)
 class Change:
-    """From this campaign on a series is on another level; above 1 the later level is better."""
+    """From this campaign on a series has another level; above 1 the later level is better."""
 
     place: int
     before: str
@@ -71,7 +71,7 @@ class Series:
 
 
 def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what tells a row's series from others."""
+    """Return what identifies a row's series."""
     return tuple(row[name] for name in SERIES)
 
 
@@ -80,17 +80,17 @@ BySeries = dict[tuple[Any, ...], pl.DataFrame]
 
 
 def by_series(frame: pl.DataFrame) -> BySeries:
-    """Return the rows of each series, in the order in which series were begun."""
+    """Return the rows of each series, in the order in which the series began."""
     return frame.partition_by(*SERIES, maintain_order=True, include_key=False, as_dict=True)
 
 
 def earlier_of_each(
     rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, last: int | None = None
 ) -> BySeries:
-    """Return what a history has before a campaign of each of its rows' series, in order of time.
+    """Return the history of each of a campaign's series before it, in order of time.
 
-    Of each series that has something, its folders and levels, or so many of the last ones. All
-    rows are one campaign's: the history is gone through once.
+    For each series that has one, its folders and levels, or so many of the last ones. All
+    rows are one campaign's: the history is read once.
     """
     if not rows:
         return {}
@@ -110,7 +110,7 @@ def earlier_of_each(
 
 
 def before(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a history that are earlier than a campaign's, of its site and tier."""
+    """Return the rows of a history that are earlier than a campaign's, at its site and tier."""
     return frame.filter(
         pl.col("site") == row["site"],
         pl.col("tier") == row["tier"],
@@ -121,7 +121,7 @@ def before(row: Mapping[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
 def keys_of(
     rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, names: Sequence[str]
 ) -> pl.DataFrame:
-    """Return what rows have in some columns, each once."""
+    """Return the distinct values of rows in some columns."""
     values = dict.fromkeys(tuple(row[name] for name in names) for row in rows)
     return pl.DataFrame(list(values), {name: frame.schema[name] for name in names}, orient="row")
 
@@ -149,7 +149,7 @@ def other_clocks(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> dict
 def history(frame: pl.DataFrame) -> list[Series]:
     """Return the series of the rows with their changes.
 
-    The chance of even one change in all series together where none changes is at most 5%, if
+    If no series changes, the chance of even one reported change in all together is at most 5%, if
     campaigns are independent of each other.
     """
     parts = by_series(frame.select(*SERIES, "folder", "level", "doubts"))
@@ -185,7 +185,7 @@ def history(frame: pl.DataFrame) -> list[Series]:
 
 
 def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
-    """Return what else differs between the campaigns on both sides of a change, in words."""
+    """Return in words what else differs between the campaigns on both sides of a change."""
     try:
         before, after = (
             measured_on(runs / name, read_manifest(runs / name)).facts
@@ -200,14 +200,14 @@ def what_changed(runs: Path, change: Change, implementation: str) -> list[str]:
 def against_history(
     campaign: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] = ()
 ) -> list[ComparedCell]:
-    """Return a campaign held against the earlier ones of its series, since their last change.
+    """Return a campaign compared with the earlier ones of its series, since their last change.
 
-    The new median is one draw of what earlier campaigns' medians are drawn from: Student's
-    prediction interval, whose spread is that between campaigns, which two campaigns cannot show.
+    The new median is one draw from the distribution of earlier campaigns' medians: Student's
+    prediction interval, with the spread between campaigns, which two campaigns cannot show.
     Rows of fewer than three earlier campaigns are inconclusive.
-    Where campaigns of `again` have a series too, the median of the medians of all of them counts:
-    it scatters less than one draw does, so what is shown of one is shown of it.
-    Raises CampaignError where the campaign's own time cannot be read.
+    If campaigns of `again` also have a series, the median of all their medians counts:
+    it varies less than a single draw, so what is shown for one draw is shown for it.
+    Raises CampaignError if the campaign's own time cannot be read.
     """
     mine = _own_rows(campaign, frame)
     others = [_own_rows(one, frame) for one in again]
@@ -258,7 +258,7 @@ def against_earlier(
 ) -> Ratio:
     """Return the ratio of a level to the earlier ones of its series since their last change.
 
-    Levels are logarithms, better upwards; `series` is how many are looked at together,
+    Levels are logarithms, higher is better; `series` is how many are judged together,
     `step` that of the values, as in `ratio_of_mean`.
     """
     changes = change_points(earlier, ALPHA / series)

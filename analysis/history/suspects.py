@@ -3,8 +3,9 @@
 The score of a suspect is the product of how much its kind is known to move results (`moves` of
 comparability.yaml), how much it changed (a number fully from a doubling on, a condition of the
 launches from `full` on; a word or digest always fully; what one campaign does not know by half),
-and the share of what moved that it can concern: a suspect of one image does not explain what moved
-in another. Of equals the one that concerns fewer cells comes first: more would have moved.
+and the share of what moved that it can affect: a suspect in one image does not explain what moved
+in another. Among equals the one that affects fewer cells comes first: the others would have moved
+more.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ RULE = (
     "Ordered by how much a change of this kind is known to move results (1 to 4, "
     "analysis/comparison/comparability.yaml) x how much it changed x the share of what moved that "
     "it can "
-    "affect; of equals, the one that affects the least else comes first. A suspect is not proof: "
+    "affect; among equals, the one that affects least else comes first. A suspect is not proof: "
     "measure again with only that changed."
 )
 UNKNOWN = 0.5
@@ -38,7 +39,7 @@ UNKNOWN = 0.5
 
 @dataclass(frozen=True)
 class PossibleCause:
-    """A difference and the cells it can concern: (cell, implementation); None are all."""
+    """A difference and the cells it can affect: (cell, implementation); None means all."""
 
     difference: Difference
     cells: frozenset[tuple[str, str]] | None = None
@@ -69,13 +70,13 @@ class PossibleCause:
         return 1.0
 
     def share(self, moved: Sequence[ComparedCell]) -> float:
-        """Return which share of what moved it can concern; all, where nothing is said of any."""
+        """Return the share of what moved that it can affect; all, if no cells are known."""
         if not moved or self.difference.rule.effect == "refuse":
             return 1.0
         return sum(map(self.concerns, moved)) / len(moved)
 
     def score(self, moved: Sequence[ComparedCell]) -> float:
-        """Return how much it is to be suspected, from 0 to 4."""
+        """Return how suspect it is, from 0 to 4."""
         return self.difference.rule.moves * self.extent * self.share(moved)
 
 
@@ -151,7 +152,7 @@ def explain(
 
 
 def sentences(found: Explanation) -> list[str]:
-    """Return an explanation in words, a line each: what moved, then the suspects by number."""
+    """Return an explanation in lines: what moved, then the numbered suspects."""
     from analysis.history.tables import group_sentence
 
     lines = [f"Nothing can be compared: {found.nothing}"] if found.nothing else []

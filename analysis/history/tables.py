@@ -1,4 +1,4 @@
-"""The tables of campaigns against each other and in time."""
+"""The tables of campaigns compared with each other and over time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def group_sentences(found: CampaignComparison) -> list[str]:
 
 
 def group_sentence(row: ComparedCell) -> str:
-    """Return what a group of cells says."""
+    """Return the answer for a group of cells."""
     verdict = row.verdict
     cells = "1 cell" if row.cells == 1 else f"{row.cells} cells"
     cells += f", {without(row.left_out)}" if row.left_out else ""
@@ -126,7 +126,7 @@ def better_or_worse(ratio: float) -> str:
 
 
 def change_sentences(runs: Path, series: Sequence[Series], least: float) -> list[str]:
-    """Return every change of at least that size, as a share, with what else changed there."""
+    """Return every change of at least that size, as a fraction, with what else changed then."""
     sentences = []
     for one in series:
         for change in one.changes:
@@ -140,6 +140,6 @@ def change_sentences(runs: Path, series: Sequence[Series], least: float) -> list
                 f"{one.cell}, {one.implementation} ({one.site} {one.tier}): "
                 f"{better_or_worse(change.ratio)} from {change.since} on, "
                 f"{chance}; between it and {change.before} changed: "
-                f"{', '.join(also) if also else 'nothing that the manifests tell'}"
+                f"{', '.join(also) if also else 'nothing that the manifests record'}"
             )
     return sentences

@@ -2,7 +2,7 @@
 
 Rounds of two campaigns are not close together in time, so nothing is paired: each launch is one
 value, the mean over message sizes of logarithms, and two independent samples are compared
-(Welch). What differs between two days is in the ratio as well; history.py has how much that is.
+(Welch). The ratio includes variation between two days; history.py shows how much that is.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from records.proof import proof_of
 class IncomparableError(ValueError):
     """Nothing of two campaigns can be compared; the text is a sentence.
 
-    `refused` and `lost` are as those of a comparison.
+    `refused` and `lost` are as in a comparison.
     """
 
     def __init__(
         self, sentence: str, refused: Sequence[UntoldCell] = (), lost: Sequence[UntoldCell] = ()
     ) -> None:
-        """Keep the cells, of which a program may want to hear one by one."""
+        """Keep the cells, which a program may want one by one."""
         super().__init__(sentence)
         self.refused_cells, self.lost = list(refused), list(lost)
 
@@ -73,7 +73,7 @@ class ComparedCell:
 
 @dataclass
 class CampaignComparison:
-    """Two campaigns compared; of `refused_cells` nothing is said, and why.
+    """Two campaigns compared; `refused_cells` are not judged, each with the reason.
 
     `lost` are what the first measured and the second should have measured, but did not.
     """
@@ -107,7 +107,7 @@ Levels = dict[int, float]
 def levels(
     before: MeasuredCell, after: MeasuredCell, pair: tuple[str, str], sign: int
 ) -> tuple[Levels, Levels] | None:
-    """Return both sides' launches at the sizes that every launch has; None without any."""
+    """Return both sides' launches at the sizes that every launch has; None if there are none."""
     sides = (before.values.get(pair[0], {}), after.values.get(pair[1], {}))
     launches = [launch for side in sides for launch in side.values()]
     if not all(sides):
@@ -140,12 +140,12 @@ class GroupMember:
     after: Levels
     pair: tuple[str, str]
     verdict: Verdict
-    #: The coarsest step of either side's values, as a share of them.
+    #: The coarsest step of either side's values, as a fraction of them.
     step: float
 
 
 def judged_members(members: Sequence[GroupMember]) -> list[GroupMember]:
-    """Return those cells of a group that can be judged: of which two launches are left."""
+    """Return those cells of a group that can be judged: with two launches left."""
     enough = enough_rounds([(one.check, (one.before, one.after)) for one in members])
     return [one for one, is_judged in zip(members, enough, strict=True) if is_judged]
 
@@ -190,7 +190,7 @@ def verdict_of(
 def pairs_of(
     before: Campaign, after: Campaign, images: tuple[str, str] | None
 ) -> list[tuple[str, str]]:
-    """Return which implementations are compared: the same ones, or the two that are named."""
+    """Return which implementations are compared: the common ones, or the two that are named."""
     has = [sorted({launch.record.implementation for launch in c.sound()}) for c in (before, after)]
     if images is None:
         found = [(name, name) for name in has[0] if name in has[1]]
@@ -227,7 +227,7 @@ def compare_campaigns(
     """Compare the second campaign with the first, in the cells that both have.
 
     Holm's correction is over one family per experiment: all its cells, groups and implementations.
-    Raises IncomparableError where nothing can be compared.
+    Raises IncomparableError if nothing can be compared.
     """
     if before.path.resolve() == after.path.resolve():
         raise IncomparableError(
@@ -337,7 +337,7 @@ def compare_campaigns(
 def lost_of(
     before: Campaign, after: Campaign, mine: Iterable[MeasuredCell], theirs: Iterable[MeasuredCell]
 ) -> tuple[list[UntoldCell], str | None]:
-    """Return what the second campaign lost, and a sentence where that cannot be said of all."""
+    """Return what the second campaign lost, and a sentence if that is unknown for some."""
     has = {(cell.name, name) for cell in theirs for name, values in cell.values.items() if values}
     gone = [
         (cell.name, cell.launch.record.experiment, name)

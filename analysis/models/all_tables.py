@@ -1,4 +1,4 @@
-"""What the tables of models are made of, found once for a report or an export."""
+"""What the tables of models need, computed once for a report or an export."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Models:
 
     @cached_property
     def rates(self) -> list[Table]:
-        """Return HPL's table and those of what a node does by itself, of what was measured."""
+        """Return the tables of HPL and of a node's own rates, as far as they were measured."""
         campaign, rates = self.campaign, rates_in(self.campaign)
         tables = (
             hpl_table(campaign, self.hpl), node_table(campaign, rates),

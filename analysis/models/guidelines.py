@@ -1,9 +1,9 @@
 """Where a library breaks its own promises: self-consistency guidelines between its operations.
 
 Träff, Gropp and Thakur (IEEE TPDS 21(5), 2010): an operation should not take longer than others by
-which a user could do the same. The guidelines are data (guidelines.yaml). A violation is listed
-only where paired rounds show it: one-sided Student's test on the logarithms of the rounds' factors,
-Holm's correction over all tests of the campaign.
+with which a user could do the same. The guidelines are data (guidelines.yaml). A violation is
+listed only where paired rounds show it: one-sided Student's test on the logarithms of the rounds'
+factors, Holm's correction over all tests of the campaign.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Term(BaseModel):
     bytes: Literal["n", "n * ranks", "n / ranks"]
 
     def size(self, n: int, ranks: int) -> int | None:
-        """Return the size in bytes; None where n cannot be divided."""
+        """Return the size in bytes; None if n cannot be divided."""
         if self.bytes == "n / ranks":
             return n // ranks if n % ranks == 0 else None
         return n * ranks if self.bytes == "n * ranks" else n
@@ -103,7 +103,7 @@ def declared() -> Guidelines:
 
 @dataclass(frozen=True)
 class Setting:
-    """What must be the same for operations to be compared: who took part, and from which caches."""
+    """What must be equal for operations to be compared: participants, and the state of caches."""
 
     implementation: str
     ranks: int
@@ -126,7 +126,7 @@ CellsOf = dict[Setting, dict[tuple[str, int], set[str]]]
 
 @dataclass(frozen=True)
 class Trial:
-    """An operation over what it should be at most, by rounds; `ratio` above 1 is against it."""
+    """An operation over its upper bound, by rounds; a `ratio` above 1 speaks against it."""
 
     guideline: str
     setting: Setting
@@ -177,7 +177,7 @@ def times_in(campaign: Campaign) -> dict[Setting, Times]:
     """Return the times of collective operations by setting, without oversubscribed launches.
 
     Also without those that the clock is too coarse for.
-    Where several launches of a round measured the same, their geometric mean is the round's.
+    If several launches of a round measured the same, their geometric mean is the round's.
     """
     found: dict[Setting, dict[tuple[str, int], dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
@@ -296,7 +296,7 @@ def trial_table(tests: list[Trial]) -> Table:
 
 
 def lacking(guideline: Guideline, measured: dict[str, set[int]]) -> str:
-    """Return why a guideline was not tested: the operations that lack, or the sizes that differ."""
+    """Return why a guideline was not tested: missing operations, or sizes that do not match."""
     names = [guideline.operation, *(term.operation for term in guideline.at_most)]
     missing = [name for name in names if not measured.get(name, set()) - {0}]
     if missing:
@@ -305,7 +305,7 @@ def lacking(guideline: Guideline, measured: dict[str, set[int]]) -> str:
 
 
 def summary_table(every: dict[Setting, Times], cells_of: CellsOf, tests: list[Trial]) -> Table:
-    """Return for each implementation and guideline what came out of its tests."""
+    """Return the results of the tests for each implementation and guideline."""
     measured: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     looked_at: dict[str, set[str]] = defaultdict(set)
     for setting, times in every.items():
@@ -367,7 +367,7 @@ def summary_table(every: dict[Setting, Times], cells_of: CellsOf, tests: list[Tr
 
 
 def guideline_tables(campaign: Campaign) -> list[Table]:
-    """Return violations, a summary and every test; nothing without collective operations."""
+    """Return violations, a summary and every test; empty without collective operations."""
     times = times_in(campaign)
     if not times:
         return []

@@ -1,8 +1,9 @@
-"""HPL as Kearns 2003 shows it: Tables 4 and 5, Figure 8, Appendix D; and its part of DGEMM.
+"""HPL as in Kearns 2003: Tables 4 and 5, Figure 8, Appendix D; and its fraction of DGEMM.
 
-Rates are FLOP/s by HPL's count of operations, times follow from them: HPL prints its time to 10 ms
-and its rate to four digits. A speedup is over one process (grid 1x1) at the same N and NB; Hoefler
-and Belli (SC'15, rule 1) want that base and its absolute rate stated, so both are in the tables.
+Rates are FLOP/s by HPL's count of operations, and times are computed from them: HPL prints its time
+to 10 ms and its rate to four digits. A speedup is over one process (grid 1x1) at the same N and NB;
+Hoefler and Belli (SC'15, rule 1) want that base and its absolute rate stated, so both are in the
+tables.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class ProblemRates:
 
     @property
     def deviation(self) -> float | None:
-        """Return the rates' sample standard deviation (Appendix D), None of a single launch."""
+        """Return the rates' sample standard deviation (Appendix D), None for a single launch."""
         return stdev(self.rounds.values()) if len(self.rounds) > 1 else None
 
     @property
@@ -110,7 +111,7 @@ class ProblemRates:
 
 
 def ratio_by_rounds(of: Mapping[int, float], base: Mapping[int, float]) -> Ratio | None:
-    """Return the ratio over the rounds that both have, None where there is none."""
+    """Return the ratio over the rounds that both have, None if there are none."""
     both = sorted(of.keys() & base.keys())
     return paired_ratio([math.log(of[r] / base[r]) for r in both]) if both else None
 
@@ -198,10 +199,10 @@ def of_the_thesis(root: Path, by: str = "gflops") -> list[Solved]:
 
 
 def mean_advantage(rows: Iterable[ProblemRates], one: str, other: str) -> tuple[float, int]:
-    """Return by how much `one` is faster on average, as a part, and over how many problems.
+    """Return by how much `one` is faster on average, as a fraction, and over how many problems.
 
     As Kearns 2003, section 4.1.2, counts it: the arithmetic mean of the ratios of the problems that
-    both have, those on one process left out. It is for comparison with the thesis alone; the
+    both have, except those on one process. It is only for comparison with the thesis; the
     verdicts take geometric means of paired rounds. 0 problems make it NaN.
     """
     rates: dict[Problem, dict[str, float]] = defaultdict(dict)
@@ -219,7 +220,7 @@ def block_size_sentences(rows: list[ProblemRates]) -> list[str]:
     """Return which block size was the fastest of those tried on a grid at one N, if one was.
 
     Every implementation counts the same: the geometric mean over those that have all block sizes.
-    The others are compared with the best by rounds, and it is named where every interval leaves
+    The others are compared with the best by rounds, and it is named if every interval leaves
     out 1; chance alone chooses among equal ones otherwise.
     """
     tried: dict[tuple[int, int, int], dict[str, dict[int, Rounds]]] = defaultdict(dict)
@@ -260,18 +261,18 @@ def block_size_sentences(rows: list[ProblemRates]) -> list[str]:
 
 
 def mean_by_rounds(of: list[Rounds]) -> Rounds:
-    """Return the geometric means of the rounds that all have, none where there are none."""
+    """Return the geometric means of the rounds that all have, empty if there are none."""
     both = set.intersection(*(set(rounds) for rounds in of)) if of else set()
     return {r: geometric_mean([rounds[r] for rounds in of]) for r in both}
 
 
 def is_below(ratio: Ratio | None) -> bool:
-    """Return whether a ratio is shown to be below 1: its interval lies there."""
+    """Return whether a ratio is shown to be below 1 by its whole interval."""
     return bool(ratio and ratio.interval and ratio.interval.high < 1)
 
 
 def part_of_best(nb: int, ratio: Ratio | None) -> str:
-    """Return a block size with its part of the best one's rate, in words."""
+    """Return in words a block size with its fraction of the best one's rate."""
     words, within = ratio_text(ratio)
     return f"{nb}: {words} ({'no interval' if within == '–' else within})"
 
@@ -328,7 +329,7 @@ def hpl_in(campaign: Campaign) -> Hpl:
 
 
 def hpl_table(campaign: Campaign, hpl: Hpl) -> Table | None:
-    """Return the table of a campaign's HPL, None where it has no sound launch of it."""
+    """Return the table of a campaign's HPL, None if it has no sound launch of it."""
     rows, dgemm = hpl.rows, hpl.dgemm
     if not rows:
         return None

@@ -3,7 +3,7 @@
 LogGP (Alexandrov, Ionescu, Schauser, Scheiman 1995): latency L, overheads o_s and o_r of sender and
 receiver, gap g between messages and gap G between the bytes of one. A message of n bytes takes
 o_s + (n-1) G + L + o_r from one rank to another, and k of them in a row (k-1) max(g, o_s, o_r) and
-(k-1)(n-1) G more than one. What a parameter cannot be told from is told with it, never guessed.
+(k-1)(n-1) G more than one. Parameters that cannot be separated are given together, never guessed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_TOLD = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an implementation in SI units; `value` is None where it is not known."""
+    """A parameter of an implementation in SI units; `value` is None if it is not known."""
 
     implementation: str
     name: str
@@ -70,7 +70,7 @@ def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
     line, name = longest_line(chosen), chosen.sweep.implementation
     of_line = f"between {line.first_bytes:,} and {line.last_bytes:,} bytes in {chosen.sweep.name}"
     if line in chosen.unfitted:
-        # The next shorter line is of another protocol.
+        # The next shorter line belongs to another protocol.
         why = f"not known: no round has three sizes, one of them twice another, {of_line}"
         return Parameter(name, "G", "", None, why, chosen.sweep.cells)
     beta = chosen.segments[-1].beta
@@ -78,7 +78,7 @@ def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
 
 
 def longest_line(model: SweepModel) -> FittedLine:
-    """Return the line of a sweep's longest messages, whether rounds could be fitted or not."""
+    """Return the line of a sweep's longest messages, whether or not rounds could be fitted."""
     lines = [*(segment.line for segment in model.segments), *model.unfitted]
     return max(lines, key=lambda line: line.last_bytes)
 
@@ -86,7 +86,7 @@ def longest_line(model: SweepModel) -> FittedLine:
 def gaps(sweeps: list[SizeSweep]) -> list[Parameter]:
     """Return max(g, o_s, o_r) + (n - 1) G of windows of messages, at each size.
 
-    Where a window of fewer messages was measured in the same world, their difference has neither
+    If a window of fewer messages was measured in the same world, their difference has neither
     latency nor answer in it; without one the whole time is divided, which is an upper bound.
     """
     windows = [
@@ -124,8 +124,8 @@ def gaps(sweeps: list[SizeSweep]) -> list[Parameter]:
         else:
             name = f"at most: {name}"
             how = (
-                f"a window of {most} messages of {size} bytes by {most}: latency and answer are "
-                f"in it; {what_would_do(long, [one for few, one in windows if few < most], size)}"
+                f"a window of {most} messages of {size} bytes by {most}, with latency and "
+                f"answer; {what_would_do(long, [one for few, one in windows if few < most], size)}"
             )
             values = [times[size] / most for times in long.rounds.values() if size in times]
             cells = long.cells
@@ -135,7 +135,7 @@ def gaps(sweeps: list[SizeSweep]) -> list[Parameter]:
 
 
 def rounds_alike(one: SizeSweep, other: SizeSweep) -> list[int]:
-    """Return the rounds in which both had as many ranks, on as many nodes, and the pair alike.
+    """Return the rounds in which both had the same ranks, nodes and placement of the pair.
 
     In a larger world the others wait in a barrier, and by blocks ranks 0 and 1 of it are on one
     node, those of a world of two on two: the difference would be of two networks.
@@ -148,7 +148,7 @@ def rounds_alike(one: SizeSweep, other: SizeSweep) -> list[int]:
 
 
 def what_would_do(long: SizeSweep, shorts: list[SizeSweep], size: int) -> str:
-    """Return what lacks for a difference of windows of messages of so many bytes."""
+    """Return what is missing for a difference of windows of messages of so many bytes."""
     own = {world.words for world in long.worlds.values()}
     others = {
         world.words
@@ -167,18 +167,18 @@ def what_would_do(long: SizeSweep, shorts: list[SizeSweep], size: int) -> str:
 
 
 def refused(one: Parameter) -> Parameter:
-    """Return a parameter, without its value where that is no time: below 0, or nothing."""
+    """Return a parameter, without its value if that cannot be a time: 0 or below."""
     if one.value is None or one.value.value > 0:
         return one
     why = (
-        f"not known: it comes out at {one.value.value:.3g} {one.unit}, which no time is; what "
-        f"differs between launches is more than it. By {one.how}"
+        f"not known: the result is {one.value.value:.3g} {one.unit}, which cannot be a time; "
+        f"launches differ by more than it. By {one.how}"
     )
     return Parameter(one.implementation, one.name, "", None, why, one.cells)
 
 
 def reduction_per_byte(sweeps: list[SizeSweep]) -> list[Parameter]:
-    """Return gamma, the time to reduce a byte: an allreduce's slope less a broadcast's, by stages.
+    """Return gamma, the time to reduce a byte: an allreduce's slope minus a broadcast's, by stages.
 
     By recursive doubling an allreduce takes log2 p (alpha + n beta + n gamma), by a binomial tree a
     broadcast takes log2 p (alpha + n beta) (Thakur, Rabenseifner, Gropp 2005); for short messages
@@ -209,7 +209,7 @@ def reduction_per_byte(sweeps: list[SizeSweep]) -> list[Parameter]:
 
 
 def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[Parameter]:
-    """Return what is told of each implementation, and what is not with what it would need."""
+    """Return each implementation's known parameters, and for unknown ones what they would need."""
     of_name: dict[str, list[SizeSweep]] = defaultdict(list)
     for sweep in sweeps:
         of_name[sweep.implementation].append(sweep)

@@ -32,7 +32,7 @@ from records.experiments import serving
 
 
 def interval_of_half(ends: tuple[float, float], _: str) -> str:
-    """Return the interval of n1/2, which is no less than 0, for people."""
+    """Return the interval of n1/2, which is at least 0, as text."""
     return f"{max(0.0, ends[0]):,.0f} B – {ends[1]:,.0f} B"
 
 
@@ -56,7 +56,7 @@ BETA = (Column("beta", None, PREFIXED, "s/B"), unseen(interval("beta", "", "s/B"
 
 
 def bandwidth_cells(beta: Mean) -> tuple[Any, Any]:
-    """Return 1 / beta and its interval, of which the upper end is None where beta may be 0."""
+    """Return 1 / beta and its interval, whose upper end is None if beta may be 0."""
     if beta.value <= 0:
         return None, None
     if beta.interval is None:
@@ -66,7 +66,7 @@ def bandwidth_cells(beta: Mean) -> tuple[Any, Any]:
 
 
 def half_cells(alpha: Mean, beta: Mean, half: Mean) -> tuple[Any, Any]:
-    """Return n1/2 and its interval, for people nothing where the line is no message's."""
+    """Return n1/2 and its interval, empty as text if the line cannot be that of messages."""
     if alpha.value < 0 or beta.value <= 0:
         return Printed(half.value), Printed(half.interval and ends(half))
     return half.value, ends(half)

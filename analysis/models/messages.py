@@ -1,7 +1,7 @@
 """Models of a message's time over its size: lines between protocol switches, and their intervals.
 
 Between two switches a message takes t(n) = alpha + beta n (Hockney 1994): alpha is the start-up,
-1 / beta the bandwidth that it tends to, n1/2 = alpha / beta the size that reaches half of it. The
+1 / beta the asymptotic bandwidth, n1/2 = alpha / beta the size that reaches half of it. The
 switches are found in medians over launches (inference/lines.py); then each round's own
 times are fitted between them, at the sizes that it has there, so that a round is one value and
 intervals are over rounds. All fits weigh relative errors: a short message counts as much as a long
@@ -35,9 +35,9 @@ from records.program_output import ProgramOutput
 
 @dataclass(frozen=True)
 class HostsOfRanks:
-    """Where a launch's ranks were; `is_near`: ranks 0 and 1, which the first pair is, on one host.
+    """Where a launch's ranks were; `is_near`: ranks 0 and 1, the first pair, are on one host.
 
-    What differs in none of it may still have run on other nodes of the same machine.
+    Launches with equal values may still have run on other nodes of the same machine.
     """
 
     ranks: int
@@ -46,7 +46,7 @@ class HostsOfRanks:
 
     @property
     def words(self) -> str:
-        """Return it for people."""
+        """Return it as text."""
         hosts = "one host" if self.is_near else "two hosts"
         return f"{self.ranks} ranks on {self.nodes} node(s), the pair on {hosts}"
 
@@ -55,8 +55,8 @@ class HostsOfRanks:
 class SizeSweep:
     """Times over message size of one cell, series and implementation, in seconds.
 
-    Of a ping-pong they are one-way times, half the median round trip. `borders` has the largest
-    size of each launch where a round's sizes are divided among launches, `worlds` where each
+    For a ping-pong they are one-way times, half the median round trip. `borders` has the largest
+    size of each launch if a round's sizes are divided among launches, `worlds` where each
     round's ranks were.
     """
 
@@ -93,7 +93,7 @@ class Segment:
 class SweepModel:
     """A sweep's lines, and the switches between them.
 
-    `unfitted` are lines through the medians of which no round has enough sizes.
+    `unfitted` are lines through the medians for which no round has enough sizes.
     """
 
     sweep: SizeSweep
@@ -114,7 +114,7 @@ def sweep_name(launch: Launch) -> str:
 def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
     """Return the sweeps over message size of a campaign's messages and communications.
 
-    Without launches of more ranks than processors, and without messages of no library.
+    Except launches of more ranks than processors, and messages sent without a library.
     """
     times: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     about: dict[tuple[str, str, str], tuple[int, bool]] = {}
@@ -160,10 +160,10 @@ def world_of(output: ProgramOutput, nodes: int) -> HostsOfRanks:
 
 
 def line_by_round(rounds: Rounds, line: FittedLine) -> tuple[list[float], list[float]]:
-    """Return alpha (s) and beta (s/B) of each round, by the sizes that it has of a line.
+    """Return alpha (s) and beta (s/B) of each round, from the sizes that it has on a line.
 
-    A round's own sizes differ from the others' where a sweep is refined. One that has fewer than
-    what a line is found by (three sizes, one of them twice another) is left out.
+    A round's own sizes differ from the others' if a sweep is refined. One that has fewer than
+    a line needs (three sizes, one of them twice another) is left out.
     """
     fits = []
     for times in rounds.values():
@@ -176,7 +176,7 @@ def line_by_round(rounds: Rounds, line: FittedLine) -> tuple[list[float], list[f
 
 
 def model_of(sweep: SizeSweep) -> SweepModel | None:
-    """Return the lines of a sweep, None where all rounds together have too few sizes for any."""
+    """Return the lines of a sweep, None if all rounds together have too few sizes for any."""
     times = medians(sweep.rounds)
     try:
         lines = lines_of(list(times), list(times.values()))

@@ -1,4 +1,4 @@
-"""What a campaign's nodes do by themselves, and Table 3.1 of ORNL 1996 with rows of today.
+"""What a campaign's nodes achieve by themselves, and Table 3.1 of ORNL 1996 with today's rows.
 
 J. Dongarra and T. Dunigan (1996) put operations and message latency of parallel machines into
 cycles of the processor's clock. Theirs is the data sheet's clock; ours is measured while the cores
@@ -47,7 +47,7 @@ def rates_in(campaign: Campaign) -> Rates:
 
 
 def node_table(campaign: Campaign, rates_of: Rates) -> Table | None:
-    """Return DGEMM's and STREAM's rates of a node, None where none was measured."""
+    """Return DGEMM's and STREAM's rates of a node, None if none was measured."""
     rows = []
     of_name = cells_with(campaign, Rate)
     for name, rates in rates_of.items():
@@ -162,5 +162,5 @@ def cycles_table(campaign: Campaign, rates_of: Rates, times: Times, root: Path) 
 
 
 def as_printed(words: str, power: int) -> Printed | None:
-    """Return a printed number in its unit without a prefix; None where nothing was printed."""
+    """Return a printed number in its unit without a prefix; None if nothing was printed."""
     return None if words == NOTHING else Printed(float(f"{words}e{power}"), words)

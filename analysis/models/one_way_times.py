@@ -21,7 +21,7 @@ RAW = "echo"
 def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Rounds]:
     """Return the one-way times of ping-pongs and echoes by cell and implementation.
 
-    At the sizes asked for: one line through all sizes is by the same ones in every round.
+    At the requested sizes: one line through all sizes uses the same ones in every round.
     """
     times: dict[tuple[str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     for launch in campaign.sound():

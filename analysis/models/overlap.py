@@ -1,8 +1,8 @@
 """How much of a non-blocking collective operation passes beside a computation.
 
 As IMB-NBC and the OSU benchmarks have it: the computation lasts as long as the call does by itself,
-and overlap = 1 - (t_total - t_cpu) / t_coll, below 0 as 0 and above 1 as 1. Each of the three is the
-median of a launch's iterations; a launch is one value, as everywhere.
+and overlap = 1 - (t_total - t_cpu) / t_coll, below 0 as 0 and above 1 as 1. Each of the three is
+the median of a launch's iterations; a launch is one value, as everywhere.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def overlap_table(campaign: Campaign) -> Table | None:
     notes = [
         "What a non-blocking operation leaves to a computation that is started after it and lasts "
         "as long as the operation does by itself (as IMB-NBC and the OSU benchmarks have it). The "
-        "computation calls no MPI meanwhile. Times are medians; the slower the call, the longer the "
-        "computation, so the times together are not compared between implementations."
+        "computation calls no MPI meanwhile. Times are medians; the slower the call, the longer "
+        "the computation, so the times together are not compared between implementations."
     ]
     return Table("overlap", "Overlap of non-blocking operations", columns, rows, notes,
                  formula=formula)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where the time of profiled programs goes: shares, tables and what a profile cannot say."""
+"""Where the time of profiled programs goes: shares, tables and the limits of a profile."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FunctionShare:
 
 @dataclass(frozen=True)
 class Shares:
-    """What the ranks did: each share is of the sum of the ranks' wall time."""
+    """What the ranks did, each as a share of the sum of the ranks' wall time."""
 
     ranks: int
     #: The slowest rank's, the median over the launches, in seconds.
@@ -65,7 +65,7 @@ class ProfiledCell:
 
     @property
     def title(self) -> str:
-        """Return what it is, in words."""
+        """Return its name in words."""
         return f"{self.program}, {self.profiles[0].header.ranks} ranks, {self.implementation}"
 
     @cached_property
@@ -134,7 +134,7 @@ class ProfiledCell:
     def matrix(self) -> dict[tuple[int, int], int]:
         """Return the bytes from rank to rank of the first launch, of all kinds together.
 
-        A message counts once, by its sender; what was got from a window counts as sent by the rank
+        A message counts once, at its sender; what was read from a window counts as sent by the rank
         whose window it is.
         """
         found: dict[tuple[int, int], int] = defaultdict(int)
@@ -145,7 +145,7 @@ class ProfiledCell:
 
 
 def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut]]:
-    """Return the profiles of a campaign's sound launches, and which of them cannot be read."""
+    """Return the profiles of a campaign's sound launches, and those that cannot be read."""
     found: dict[tuple[str, str, str, bool], list[Profile]] = defaultdict(list)
     problems = []
     for launch in campaign.sound():
@@ -166,7 +166,7 @@ def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut
 
 
 def name_of_profiled(of: tuple[str, bool], _: str) -> str:
-    """Return a profiled cell for people."""
+    """Return a profiled cell as text."""
     cell, oversubscribed = of
     return cell + (" (oversubscribed)" if oversubscribed else "")
 
@@ -240,7 +240,7 @@ def sizes_table(cells: Sequence[ProfiledCell]) -> Table:
 
 
 def profile_tables(cells: Sequence[ProfiledCell], most: int) -> list[Table]:
-    """Return the shares of all cells, and of each the functions and sizes that are most."""
+    """Return the shares of all cells, and each one's leading functions and sizes."""
     tables = [shares_table(cells)]
     for cell in cells:
         for table, title in (

@@ -1,6 +1,6 @@
 """How programs scale: speedup, Karp and Flatt's serial part, and powers of the number of ranks.
 
-A launch is one value and rounds are paired, as everywhere: a speedup is the ratio of the launches
+A launch is one value and rounds are paired, as elsewhere: a speedup is the ratio of the launches
 of a round, its interval over rounds.
 """
 
@@ -27,7 +27,7 @@ from records.su3 import Su3Result
 
 @dataclass(frozen=True)
 class Scaled:
-    """A program at a number of ranks against itself at the fewest (`base_ranks`).
+    """A program at a number of ranks compared with itself at the fewest (`base_ranks`).
 
     The problem is the same, or in `weak` scaling the same for each rank. `base` is the median of
     that in `unit`, since a speedup alone says nothing (Hoefler and Belli 2015, rule 1).
@@ -76,7 +76,7 @@ def serial_part(speedup: float, ranks: int, base_ranks: int = 1) -> float | None
 
     Karp and Flatt (CACM 33, 1990): f = (1/S - 1/p) / (1 - 1/p) against one rank. Against p0 ranks
     it follows from the same T(p) = T(1) (f + (1 - f) / p). Below 0 the speedup is more than linear.
-    None where no serial part explains it: on as many ranks as the base, or slower than a program
+    None if no serial part explains it: on as many ranks as the base, or slower than a program
     that is all serial.
     """
     if ranks == base_ranks or speedup <= 0:
@@ -103,7 +103,7 @@ class Timed:
 
 
 def scaled_of(measured: Iterable[Timed]) -> list[Scaled]:
-    """Return every program at each number of ranks against its fewest."""
+    """Return every program at each number of ranks compared with its fewest."""
     rates: dict[tuple[str, str, str, bool], dict[int, Rounds]] = defaultdict(
         lambda: defaultdict(dict)
     )
@@ -143,7 +143,7 @@ def hpl_scaled(rows: Iterable[ProblemRates]) -> list[Scaled]:
 
 
 def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
-    """Return what a launch of su3 is of strong and of weak scaling.
+    """Return a launch of su3 as a point of strong and of weak scaling.
 
     A weak lattice grows with the ranks, so its launches belong together by suite and by a rank's
     sites, and their rate counts sites. On one rank weak and strong scaling are the same launch,
@@ -200,7 +200,7 @@ def programs_in(campaign: Campaign) -> list[Timed]:
 class Power:
     """B(p) = scale p^exponent through `counts` numbers of ranks; B in B/s and rank.
 
-    `exponent.launches` is the number of points, of which each is a median over launches.
+    `exponent.launches` is the number of points, each a median over launches.
     """
 
     what: str
@@ -213,9 +213,9 @@ class Power:
 def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mean:
     """Return the exponent of values over numbers of ranks: a line through their logarithms.
 
-    The interval is Student's from the points' distances to the line, so that it has in it both the
-    noise and what no power of p is. Raises ValueError below two numbers of ranks or at values that
-    are not positive; of two there is no interval.
+    The interval is Student's from the points' distances to the line, so that it includes both noise
+    and deviations from a power law. Raises ValueError below two numbers of ranks or at values that
+    are not positive; with two there is no interval.
     """
     if len(values) < 2 or not all(v > 0 and p > 0 for p, v in values.items()):
         raise ValueError("an exponent needs positive values at two numbers of ranks at least")
@@ -237,7 +237,7 @@ def bandwidths_per_rank(
 ) -> dict[tuple[str, str], dict[int, list[float]]]:
     """Return what a rank sends per second (B/s) by series, implementation and number of ranks.
 
-    Of an all-to-all a rank is credited with the block that it sends to itself, as NASA 2003 does.
+    In an all-to-all a rank is credited with the block that it sends to itself, as in NASA 2003.
     `cells` gets those that each series of an implementation was measured in.
     """
     found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -265,7 +265,7 @@ def bandwidths_per_rank(
 
 
 def powers_in(campaign: Campaign) -> list[Power]:
-    """Return the exponents of STS and ATA, None where there is one number of ranks only."""
+    """Return the exponents of STS and ATA, None if there is only one number of ranks."""
     powers = []
     cells: dict[tuple[str, str], set[str]] = {}
     for (what, name), by_ranks in sorted(bandwidths_per_rank(campaign, cells).items()):

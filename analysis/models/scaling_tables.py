@@ -86,7 +86,7 @@ def share_row(one: ProfiledCell) -> Row:
 
 
 def share_interval(ends: tuple[float, float], _: str) -> str:
-    """Return the interval of a share, which is from 0 to 1, for people."""
+    """Return the interval of a share, which is from 0 to 1, as text."""
     return f"{max(0.0, ends[0]):.1%} – {min(1.0, ends[1]):.1%}"
 
 
@@ -147,9 +147,9 @@ def power_table(campaign: Campaign) -> Table | None:
 def scaling_tables(
     campaign: Campaign, hpl: Hpl, profiles: Sequence[ProfiledCell] = ()
 ) -> list[Table]:
-    """Return the tables of scaling that a campaign has launches for.
+    """Return the tables of scaling for which a campaign has launches.
 
-    That of communication is of `profiles`; the report has it among its profiles.
+    The one on communication comes from `profiles`; the report shows it among its profiles.
     """
     speedups = speedup_table([*hpl_scaled(hpl.rows), *scaled_of(programs_in(campaign))])
     tables = (speedups, share_table(profiles), power_table(campaign))

@@ -20,7 +20,7 @@ PARTS = {
     "to_main": "from the launch to the last rank's entry of main, on rank 0's node",
     "initialisation": "the slowest rank's time in MPI_Init",
     "container": "one start of /bin/true in the same image just before the launch",
-    "daemons": "from the launch until the daemons stood",
+    "daemons": "from the launch until the daemons were up",
 }
 
 
@@ -58,7 +58,7 @@ def start_up_rows(comparison: Comparison, parts: Parts) -> list[dict[str, Any]]:
 
 
 def start_up_table(parts: Parts) -> Table:
-    """Return the median of each part over launches, with the least and the most."""
+    """Return the median of each part over launches, with minimum and maximum."""
     columns = (
         Column("cell"), Column("implementation"), Column("part"), Column("median", unit="s"),
         Column("least", unit="s"), Column("most", unit="s"), Column("launches", unit="1"),

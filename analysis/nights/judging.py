@@ -1,6 +1,6 @@
-"""What a night's campaign says: what trips, and after two more measurements what is confirmed.
+"""Judge a night's campaign: what trips, and what two more measurements confirm.
 
-A cell trips where the night is worse than its history (analysis.history, at 5% over all cells of
+A cell trips if the night is worse than its history (analysis.history, at 5% over all cells of
 the night) or a reference was missed. What trips is measured again twice, and the median of the
 three decides, at 5% over all cells of NIGHTS nights together. docs/method/nights.md has the rates.
 """
@@ -28,7 +28,7 @@ from records.experiments import proving
 from records.launch import launch_name
 from records.manifest import Manifest
 
-#: In so many nights on end at most ALPHA have any false alarm.
+#: The chance of any false alarm in this many consecutive nights is at most ALPHA.
 NIGHTS = 30
 #: How often what trips is measured again.
 AGAIN = 2
@@ -40,8 +40,8 @@ Outcome = Literal["tripped", "regression", "noise", "undecided"]
 class Finding:
     """A cell of an implementation that tripped, and what became of it.
 
-    `check` is ReFrame's name of it; `ratios` are those of the night and of what was measured again
-    to what it is held against, above 1 where they are better.
+    `check` is ReFrame's name of it; `ratios` are those of the night and of its repetitions
+    to what it is compared with, above 1 if they are better.
     """
 
     cell: str
@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class NightJudgement:
-    """What is said of a night: by sentences, what was broken (implementations) and what failed."""
+    """The judgement on a night, with sentences on broken implementations and failed launches."""
 
     findings: list[Finding]
     #: All cells and implementations, held against their history.
@@ -75,7 +75,7 @@ class NightJudgement:
 
     @property
     def verdict(self) -> str:
-        """Return what became of the night in a word or two."""
+        """Return the outcome of the night in a word or two."""
         if self.having("tripped"):
             return "measure again"
         if self.having("regression"):
@@ -88,7 +88,7 @@ class NightJudgement:
 
 
 def nights_like(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:
-    """Return the rows of the nights of the same site and name: not what people measured by day."""
+    """Return the rows of nights of the same site and name, without campaigns measured by day."""
     # Both may have hyphens, so that their names together are those of other sites, too.
     return frame.filter(
         pl.col("site") == manifest.site,
@@ -107,7 +107,7 @@ def confirmed(rows: Sequence[ComparedCell]) -> list[bool]:
 
 
 def power(rows: Sequence[ComparedCell]) -> list[str]:
-    """Return the smallest slowdowns that a night would confirm if it measured them alike again."""
+    """Return the smallest slowdowns that a night would confirm if repetitions agreed."""
     told = [one for one in tested(rows, None, ALPHA / NIGHTS) if one.outcome != "inconclusive"]
     return power_sentences(told)
 
@@ -124,7 +124,7 @@ def decided(again: int | None, worse: bool) -> Outcome:
 def of_history(
     night: Campaign, frame: pl.DataFrame, again: Sequence[Campaign] | None
 ) -> tuple[list[ComparedCell], list[Finding]]:
-    """Return all rows of a night, held against its history, and what of them tripped."""
+    """Return all rows of a night, compared with its history, and those that tripped."""
     first = against_history(night, frame)
     final = against_history(night, frame, again) if again else first
     # By series, as against_history takes them: at other sizes it is no second measurement.
@@ -159,7 +159,7 @@ def of_history(
 
 
 def said(now: Tested, result: Outcome, ratios: Sequence[float]) -> str:
-    """Return what a row that tripped says, in words."""
+    """Return the sentence about a row that tripped."""
     row, ratio = now.row, now.row.verdict.ratio
     middle = "median of three measurements" if result in ("regression", "noise") else "measured"
     words = (
@@ -202,7 +202,7 @@ def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Fin
 
 
 def said_of(held: MetricWithReference, medians: Sequence[float]) -> str:
-    """Return what a missed reference says, in words."""
+    """Return the sentence about a missed reference."""
     values = ", ".join(prefixed(value, held.unit) for value in medians)
     limits = [f"{word} {prefixed(value, held.unit)}"
               for word, value in (("at least", held.low), ("at most", held.high))
@@ -233,7 +233,7 @@ def what_broke(night: Campaign) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def missing_launches(night: Campaign, broken: Mapping[str, str]) -> dict[str, str]:
-    """Return the launches that a night has in some of its rounds and not in others, by name."""
+    """Return by name the launches that a night has in some of its rounds and not in others."""
     records = [launch.record for launch in night.launches]
     there = {(record.round, record.cell, record.implementation) for record in records}
     return {
@@ -251,7 +251,7 @@ def judge(
     """Judge a night by its references and by the nights before it, in `frame`.
 
     `again` has what was measured again, or is None before that.
-    Raises CampaignError where the night's own time cannot be read.
+    Raises CampaignError if the night's own time cannot be read.
     """
     rows, findings = of_history(night, nights_like(frame, night.manifest), again)
     return NightJudgement(

@@ -1,4 +1,4 @@
-"""A night for people and for other programs: Markdown, JUnit's XML, JSON."""
+"""A night's summary for people and programs: Markdown, JUnit's XML, JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VERDICTS = {
 def facts(
     night: Campaign, judgement: NightJudgement, again: Sequence[Campaign], previous: Campaign | None
 ) -> dict[str, Any]:
-    """Return the night as JSON has it."""
+    """Return the night for JSON."""
     return {
         "schema": SCHEMA,
         "campaign": night.path.name,
@@ -59,12 +59,12 @@ def facts(
 
 
 def stolen_by_campaign(campaigns: Sequence[Campaign]) -> dict[str, str]:
-    """Return the sentences on time that a hypervisor took, where it matters, by campaign."""
+    """Return by campaign the sentences on time that a hypervisor took, if it matters."""
     return {one.path.name: " ".join(said) for one in campaigns if (said := stolen_time(one))}
 
 
 def cases(judgement: NightJudgement) -> list[Case]:
-    """Return the night as JUnit has it: a confirmed regression fails, what broke is an error."""
+    """Return the night for JUnit: a confirmed regression fails, what broke is an error."""
     tags = {"regression": "failure", "noise": "system-out"}
     found = [
         Case(one.cell, f"{one.experiment}.{one.implementation}",
@@ -162,7 +162,7 @@ def machine_changes(previous: Campaign, night: Campaign) -> list[str]:
 def markdown(
     night: Campaign, judgement: NightJudgement, again: Sequence[Campaign], previous: Campaign | None
 ) -> str:
-    """Return the summary of a night: what changed since the one before, and what is sure."""
+    """Return the summary of a night: what changed since the one before, and what is certain."""
     manifest = night.manifest
     lines = [f"# Night of {markdown_cell(manifest.created_utc[:10])} on "
              f"{markdown_cell(manifest.site)}", "", VERDICTS[judgement.verdict], "",

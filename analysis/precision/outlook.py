@@ -21,8 +21,8 @@ from inference.outlook import Belief, SeenRatio, beliefs, rounds_to_decide
 class OpenCell:
     """A series of an implementation that is open: neither a difference nor equivalence is shown.
 
-    `rounds` of a new campaign probably decide it; None where no number that is considered does,
-    and where nothing `is_told`: its rounds show no spread.
+    `rounds` of a new campaign probably decide it; None if no number that is considered does,
+    or if nothing `is_told`: its rounds show no spread.
     """
 
     cell: Cell
@@ -50,7 +50,7 @@ class OpenCells:
 
     @property
     def untold(self) -> int:
-        """Return of how many nothing can be said: their rounds show no spread."""
+        """Return about how many nothing can be said: their rounds show no spread."""
         return sum(not one.is_told for one in self.cells)
 
     @property
@@ -78,7 +78,7 @@ class OpenCells:
 
 
 def is_open(verdict: Verdict) -> bool:
-    """Return whether a verdict could be one and is none."""
+    """Return whether a verdict is possible and still open."""
     return not (verdict.unjudged or verdict.is_different or verdict.is_equivalent)
 
 
@@ -115,7 +115,7 @@ def open_cells(comparison: Comparison) -> OpenCells:
 
 
 def beliefs_of(judged: Iterable[tuple[Cell, Verdict]]) -> dict[str, Belief]:
-    """Return what is believed of each series of an implementation whose rounds show a spread."""
+    """Return the estimates for each series of an implementation whose rounds show a spread."""
     told = [
         (cell.name, list(cell.log_ratios[verdict.implementation].values()))
         for cell, verdict in judged
@@ -129,7 +129,7 @@ def beliefs_of(judged: Iterable[tuple[Cell, Verdict]]) -> dict[str, Belief]:
 
 
 def seconds_of_rounds(comparison: Comparison) -> dict[str, float]:
-    """Return how long a round of each experiment takes, in s: all its checks, launches alone."""
+    """Return how long a round of each experiment takes, in s: all its checks, only launches."""
     experiments = {
         launch.record.cell: launch.record.experiment for launch in comparison.campaign.sound()
     }

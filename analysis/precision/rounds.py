@@ -1,7 +1,7 @@
-"""How many rounds a wanted precision takes, from the spread that a campaign has seen.
+"""How many rounds a wanted precision takes, from the spread in a campaign.
 
-The standard deviation of few rounds is itself uncertain: of three, the true one may be more than
-four times as large as the one seen. So each number of rounds has another one beside it, from the
+The standard deviation of few rounds is itself uncertain: with three, the true one may be more than
+four times as large as the one seen. So each number of rounds comes with a second one, from the
 upper confidence limit of the deviation (Kupper and Hafner 1989 show how far the plain number is
 too small).
 """
@@ -27,10 +27,10 @@ MOST_ROUNDS = 1_000_000
 class PrecisionPlan:
     """One group or cell of one implementation against the base; deviations are of logarithms.
 
-    `rounds` make the interval of the ratio as narrow as asked, `rounds_at_most` even at the upper
-    limit of the deviation; `to_show` show a difference of that size with the wanted power. None
-    is more than a million. `family` is how many comparisons the verdicts are corrected for, this
-    one among them. `round_s` is what a round of it takes, launches of both together.
+    `rounds` make the interval of the ratio as narrow as requested, `rounds_at_most` even at the
+    upper limit of the deviation; `to_show` show a difference of that size with the wanted power.
+    None exceeds a million. `family` is how many comparisons the verdicts are corrected for, this
+    one included. `round_s` is the time of a round, for the launches of both.
     """
 
     name: str
@@ -46,12 +46,12 @@ class PrecisionPlan:
 
     @property
     def seconds(self) -> float | None:
-        """Return how long the rounds take that suffice even at the upper limit, in seconds."""
+        """Return the time, in seconds, of the rounds that suffice even at the upper limit."""
         return None if self.rounds_at_most is None else self.rounds_at_most * self.round_s
 
 
 def least(enough: Callable[[int], bool]) -> int | None:
-    """Return the least number of rounds from two on that is enough; None beyond a million."""
+    """Return the smallest sufficient number of rounds, at least two; None beyond a million."""
     high = FEWEST_PAIRS
     while not enough(high):
         if high == MOST_ROUNDS:
@@ -65,7 +65,7 @@ def least(enough: Callable[[int], bool]) -> int | None:
 
 
 def rounds_for_width(deviation: float, precision: float) -> int | None:
-    """Return the rounds whose 95% interval reaches no farther than the precision from the ratio."""
+    """Return the rounds whose 95% interval stays within the precision around the ratio."""
     width = math.log1p(precision)
     return least(
         lambda n: stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n) <= width
@@ -76,7 +76,7 @@ def rounds_to_show(
     deviation: float, difference: float, power: float, family: int, freedom: float = math.inf,
     pairs: int | None = None,
 ) -> int | None:  # fmt: skip
-    """Return the rounds that show a true difference, as a share, with a probability of `power`.
+    """Return the rounds that show a true difference, as a fraction, with a probability of `power`.
 
     The level is divided by the size of the family, as Holm's correction does for the smallest p
     value. By Student's noncentral distribution, over all true deviations that one estimated with
@@ -116,7 +116,7 @@ def plans(
 ) -> list[PrecisionPlan]:
     """Return what each group, or each cell, of every implementation needs.
 
-    Not of one whose rounds agree to the last digit, of which no spread was seen.
+    Except one whose rounds agree to the last digit, which shows no spread.
     """
     wall = round_seconds(comparison)
     rows = []
@@ -154,7 +154,7 @@ def plans(
 
 
 def family_sizes(comparison: Comparison) -> dict[str, int]:
-    """Return over how many verdicts each experiment is corrected, if all had enough rounds."""
+    """Return for how many verdicts each experiment is corrected, if all had enough rounds."""
     return {
         name: len(
             family_of(
@@ -166,7 +166,7 @@ def family_sizes(comparison: Comparison) -> dict[str, int]:
 
 
 def round_seconds(comparison: Comparison) -> dict[tuple[str, str], float]:
-    """Return how long a launch takes as a whole, by cell and implementation: the median."""
+    """Return the median time of a whole launch, by cell and implementation."""
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
     for launch in comparison.campaign.sound():
         if launch.record.wall_s is not None:

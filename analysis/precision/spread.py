@@ -1,4 +1,4 @@
-"""How much launches differ, how much iterations do within them, and quantiles of iterations.
+"""How much launches differ, how much iterations differ within them, and quantiles of iterations.
 
 Two levels: an iteration differs from its launch's median, and that from other launches' medians.
 The spread within a launch reaches the launch's median only as far as its iterations do not average
@@ -44,7 +44,7 @@ class LaunchTimes:
 
     @property
     def effective(self) -> float:
-        """Return as how many independent iterations they count; all where none were kept."""
+        """Return how many independent iterations they are worth; all if none were kept."""
         return effective_count(self.raw) if self.raw else float(self.iterations)
 
 
@@ -54,7 +54,7 @@ class Spread:
 
     `within` is an iteration's from its launch's median, `between` a launch's median's from the
     others', less what `within` explains of it: `explained` is that share of the variance of the
-    launches' medians. None where one launch tells nothing.
+    launches' medians. None if there is only one launch.
     `quantiles` has the median over launches of each launch's quantile with its interval.
     """
 
@@ -69,7 +69,7 @@ class Spread:
 
 
 def effective_count(values: Sequence[float]) -> float:
-    """Return as how many independent values a series in time counts for its mean.
+    """Return how many independent values a time series is worth for its mean.
 
     Ranks are taken, so that a burst does not decide, and their autocorrelation summed over the
     lags until pairs of neighbours are no longer positive (Geyer 1992).
@@ -116,7 +116,7 @@ def times_of(launch: Launch) -> dict[tuple[str, int], LaunchTimes]:
 def quantile_of(launches: Sequence[Sequence[float]], share: float) -> tuple[float, Interval] | None:
     """Return the median over launches of a quantile of each one's iterations, with its interval.
 
-    None where it lies beyond the last iteration but one of a launch: it would be the extreme by
+    None if it lies beyond a launch's last iteration but one: it would be the extreme under
     another name. A launch's is the estimate that is above the true one as often as below it,
     whatever the distribution (Hyndman and Fan 1996, the eighth), as a median over launches asks.
     """

@@ -1,4 +1,4 @@
-"""The tables of how sure a campaign is: rounds needed, and spread within and between launches."""
+"""The tables of a campaign's precision: rounds needed, and spread within and between launches."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def plan_table(
 
 
 def quantile_of(row: Spread, share: float) -> tuple[float, float, float] | None:
-    """Return a quantile and the ends of its interval, None where too few iterations were kept."""
+    """Return a quantile and the ends of its interval, None if too few iterations were kept."""
     value, interval = row.quantiles.get(share, (None, None))
     return None if value is None or interval is None else (value, interval.low, interval.high)
 
 
 def quantile_words(of: tuple[float, float, float], unit: str) -> str:
-    """Return a quantile and its interval for people."""
+    """Return a quantile and its interval as text."""
     value, low, high = (prefixed(one, unit) for one in of)
     return f"{value} ({low} – {high})"
 

@@ -1,1 +1,1 @@
-"""References: proposed from campaigns, and missed by them."""
+"""References: proposed from campaigns, and missed by campaigns."""

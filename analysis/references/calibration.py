@@ -1,4 +1,4 @@
-"""References proposed from finished campaigns of a site: values, thresholds, where from."""
+"""References proposed from finished campaigns of a site: values, thresholds, sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from records.manifest import Manifest, read_manifest
 from records.proof import proof_of
 from records.references import METRICS_FILE, METRICS_SCHEMA, CellReference, MetricReference
 
-#: A limit further from the value than this factor tells nothing and is not proposed.
+#: A limit further from the value than this factor is useless and is not proposed.
 FARTHEST = 10.0
 
 Metrics = dict[str, tuple[float, str]]
@@ -29,7 +29,7 @@ Metrics = dict[str, tuple[float, str]]
 
 @dataclass
 class Proposal:
-    """References, and in sentences what there is none of.
+    """References, and sentences on metrics without one.
 
     `looked_at` counts the metrics that had launches enough, with those that scatter too much: what
     is proposed of few launches are those that happened to scatter little. `unproven` says of which
@@ -55,8 +55,8 @@ class CellLevels:
 def calibrating_campaigns(runs: Path, site: str) -> list[Path]:
     """Return the newest finished campaign of a site and those before it with the same images.
 
-    They end where an image that both have is another one; campaigns of another tier, or with none
-    of the images, are passed over. Raises CampaignError where the site has none.
+    They end where a shared image differs; campaigns of another tier, or with none
+    of the images, are skipped. Raises CampaignError if the site has none.
     """
     found = []
     for path in runs.glob("*/manifest.json"):
@@ -86,7 +86,7 @@ def calibrating_campaigns(runs: Path, site: str) -> list[Path]:
 
 
 def reported(folder: Path) -> dict[tuple[int, str], Metrics]:
-    """Return what ReFrame's reports of a campaign say, by round and the check's hash.
+    """Return the content of a campaign's ReFrame reports, by round and the check's hash.
 
     For campaigns older than the launches' own metrics.json.
     """
@@ -106,7 +106,7 @@ def reported(folder: Path) -> dict[tuple[int, str], Metrics]:
 
 
 def read_metrics(launch: LaunchFiles) -> Metrics | None:
-    """Return what a launch's check reported, None where it left no file."""
+    """Return what a launch's check reported, None if it left no file."""
     try:
         data = json_of(launch.read(METRICS_FILE).decode())
         if data["schema"] != METRICS_SCHEMA:
@@ -143,9 +143,9 @@ def measured(campaign: Campaign) -> Iterator[CellLevels]:
 def metric_reference(
     campaigns: list[list[float]], unit: str, least: float
 ) -> MetricReference | None:
-    """Return what a metric is held to by each campaign's launches; None where it tells nothing.
+    """Return the limits of a metric from each campaign's launches; None if they give none.
 
-    `least` is the smallest threshold, as a share of the value. Raises ValueError below two
+    `least` is the smallest threshold, as a fraction of the value. Raises ValueError below two
     launches.
     """
     values = [value for launches in campaigns for value in launches]
@@ -171,7 +171,7 @@ def metric_reference(
 def add_cell(proposal: Proposal, launches: list[CellLevels], fewest: int) -> None:
     """Add the references of one cell and implementation, or why its metrics have none.
 
-    Raises CampaignError where its launches are not alike.
+    Raises CampaignError if its launches are not alike.
     """
     first = launches[0].record
     facts = ("image_sha256", "ranks", "nodes")
@@ -234,7 +234,7 @@ def add_cell(proposal: Proposal, launches: list[CellLevels], fewest: int) -> Non
 
 
 def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES) -> Proposal:
-    """Return references from campaigns; raises CampaignError where they do not go together."""
+    """Return references from campaigns; raises CampaignError if they do not match."""
     proposal = Proposal()
     cells: dict[tuple[str, str, str], list[CellLevels]] = defaultdict(list)
     for path in campaigns:

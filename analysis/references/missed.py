@@ -1,4 +1,4 @@
-"""Which references of its site a campaign missed, by what ReFrame wrote of every round."""
+"""Which references of its site a campaign missed, from ReFrame's report of every round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MetricWithReference:
 
     @property
     def higher_is_better(self) -> bool:
-        """Return which side is better: where both have a limit, less is better of times alone."""
+        """Return which side is better: if both have a limit, lower is better only for times."""
         return self.low is not None and (self.high is None or self.unit != "s")
 
     def is_worse(self, value: float) -> bool:
@@ -39,7 +39,7 @@ class MetricWithReference:
         return self.high is not None and value > self.high
 
     def ratio(self, value: float) -> float:
-        """Return a value's ratio to the reference, above 1 where it is better."""
+        """Return a value's ratio to the reference, above 1 if it is better."""
         return value / self.reference if self.higher_is_better else self.reference / value
 
     @property
@@ -54,12 +54,12 @@ class MetricWithReference:
 
 
 def limit(reference: float, share: Any) -> float | None:
-    """Return the value that a threshold stands for: a share of the reference, beyond it."""
+    """Return the value that a threshold means: a fraction of the reference, beyond it."""
     return None if share is None else reference + abs(reference) * float(share)
 
 
 def cases_of(folder: Path) -> Iterable[dict[str, Any]]:
-    """Yield what ReFrame says of every check of every round that it wrote of."""
+    """Yield ReFrame's entry for every check of every reported round."""
     for path in sorted((folder / "reframe").glob("round*.json")):
         try:
             runs = read_json(path)["runs"]

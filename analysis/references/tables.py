@@ -1,4 +1,4 @@
-"""What accepting proposed references changes, for people."""
+"""What accepting proposed references would change, as tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def value_by_hand(of: Mapping[str, Any], cell: CellReference, site: str, metric:
 
 
 def wide(reference: MetricReference) -> bool:
-    """Return whether a launch may be so much worse that it hardly is a test."""
+    """Return whether a launch may be so much worse that this is hardly a test."""
     value = reference.reference[0]
     return max(value / reference.worst, reference.worst / value) - 1 > WIDE
 
@@ -59,9 +59,9 @@ def wide(reference: MetricReference) -> bool:
 def changes(
     old: Mapping[tuple[str, str, str], CellReference], new: Iterable[CellReference]
 ) -> list[tuple[CellReference, str, MetricReference | None]]:
-    """Return each new cell and metric with what it had before, without those that stay.
+    """Return each new cell and metric with what it had before, except unchanged ones.
 
-    A metric that the cell had and has no longer is one of them.
+    This includes metrics that the cell no longer has.
     """
     found: list[tuple[CellReference, str, MetricReference | None]] = []
     for cell in new:
@@ -83,7 +83,7 @@ def source_lines(
 ) -> list[str]:
     """Return a line for each source of references: image, rounds, campaigns and when they ended.
 
-    An image in place of which the cells had another one is shown with that.
+    An image that replaces another one is shown with it.
     """
     rounds: dict[tuple[str, str, str, str, str], set[int]] = {}
     for cell in new:
@@ -111,7 +111,7 @@ def difference_table(
 ) -> Table:
     """Return what accepting the new references changes, a row for each metric.
 
-    `looked_at` is how many metrics the proposal was chosen from, where that is known.
+    `looked_at` is how many metrics the proposal was chosen from, if known.
     """
     rows: list[Row] = []
     for cell, name, had in changes(old, new):

@@ -1,4 +1,4 @@
-"""The report's tables: units in the headers, in each row where its number is from."""
+"""The report's tables: units in the headers, and in each row the origin of its number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def all_tables(
     comparison: Comparison, models: Models, plane: Plane | None, parts: Parts,
     profiles: Sequence[ProfiledCell],
 ) -> list[Table]:  # fmt: skip
-    """Return every table that is not empty, each row with where it is from."""
+    """Return every table that is not empty, each row with its origin."""
     campaign, names = comparison.campaign, comparison.launch_names
     others = [
         *models.rates, *models.derived, limited_table(comparison),

@@ -1,4 +1,4 @@
-"""What differs most stands first: the order of differences, and of tables that are cut."""
+"""Largest differences first: the order of differences, and of tables that are shortened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def distance(verdict: Verdict) -> float:
 
 
 def difference(cell: Cell) -> tuple[bool, float]:
-    """Return how much a cell differs: what is shown is more than what is not."""
+    """Return how much a cell differs: differences that are shown rank before others."""
     return max(
         ((one.is_different, distance(one)) for one in cell.verdicts.values()),
         default=(False, 0.0),
@@ -44,7 +44,7 @@ def shown_differences(comparison: Comparison) -> list[tuple[Cell, Verdict]]:
 def foremost(
     every: Sequence[What], cell_of: Callable[[What], Cell], most: int = MOST_ROWS
 ) -> Sequence[What]:
-    """Return as much as a table has, in its order; where there is more, what differs most first."""
+    """Return a table's rows in order if they fit; else those that differ most, first."""
     if len(every) <= most:
         return every
     return sorted(every, key=lambda one: difference(cell_of(one)), reverse=True)[:most]

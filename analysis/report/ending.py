@@ -1,4 +1,4 @@
-"""What a person reads when a campaign ends: the answer in few lines, and where the rest is."""
+"""What a person reads when a campaign ends: the answer in a few lines, and where the rest is."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from inference.outlook import FARTHEST
 
 #: All lines together; the campaign says after them where the report and a study's page are.
 MOST_LINES = 22
-#: How many of them what else bears on the verdicts may take, and what is open.
+#: How many of them caveats on the verdicts may take, and open series.
 MOST_CAVEATS, MOST_OPEN = 3, 7
-#: A sentence is broken after so many signs.
+#: A sentence is wrapped after this many characters.
 WIDTH = 110
 
 
 def ending(comparison: Comparison) -> list[str]:
     """Return the lines: headlines, the differences shown, what is open and would decide it.
 
-    Of one implementation alone they are its levels.
+    For a single implementation they are its levels.
     """
     name = shlex.quote(comparison.campaign.path.name)
     tables = f"All tables: python -m analysis table {name}"
@@ -54,7 +54,7 @@ def ending(comparison: Comparison) -> list[str]:
 
 
 def wrapped(sentence: str) -> list[str]:
-    """Return a sentence in lines; all but the first are indented."""
+    """Return a sentence wrapped into lines; all but the first are indented."""
     return textwrap.wrap(
         sentence, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )
@@ -104,7 +104,7 @@ def difference_lines(comparison: Comparison, room: int) -> list[str]:
 def open_lines(comparison: Comparison, found: OpenCells) -> list[str]:
     """Return what is open and what would probably decide it, a line for each experiment.
 
-    What decides most in a second comes first, and what no number of rounds does last, together.
+    What decides most per second comes first; what no number of rounds decides comes last, together.
     """
     if not found.cells:
         return []
@@ -138,7 +138,7 @@ def open_lines(comparison: Comparison, found: OpenCells) -> list[str]:
 
 
 def run_command(comparison: Comparison) -> str:
-    """Return the command that measures an experiment anew, to be completed by hand."""
+    """Return the command that measures an experiment again, to be completed by hand."""
     manifest = comparison.campaign.manifest
     given = {"SITE": manifest.site, "TIER": manifest.tier}
     if not any("+host-" in name for name in manifest.images):
@@ -148,9 +148,9 @@ def run_command(comparison: Comparison) -> str:
 
 
 def levels(comparison: Comparison, room: int) -> list[str]:
-    """Return what one implementation measured, without a word of comparison.
+    """Return the results of a single implementation, without a comparison.
 
-    They are its cells' medians; where there is no room for all, the range of each experiment's.
+    They are its cells' medians; if there is no room for all, each experiment's range.
     """
     [name] = comparison.implementations
     missing = [other for other in comparison.campaign.manifest.images if other != name]

@@ -1,4 +1,4 @@
-"""What the first screen of a report has beside its answer: two curves, and what to beware of."""
+"""The first screen of a report beside its answer: two curves, and what to beware of."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class FirstCurves:
 def first_curves(
     comparison: Comparison, figures: Mapping[str, Figures]
 ) -> FirstCurves | None:  # fmt: skip
-    """Return the curves of the messages that latency is told by; None where nothing has any.
+    """Return the curves of the messages that show latency; None if there are none.
 
-    Without an echo test they are of the sweep that most implementations have, at most sizes.
+    Without an echo test, those of the sweep with the most implementations and sizes.
     """
 
     def worth(figure: Figure) -> tuple[bool, bool, bool, int, int]:
@@ -74,7 +74,7 @@ def in_seconds(curve: Curve) -> Curve:
 
 
 def fewest_launches() -> int:
-    """Return the fewest launches of which the interval of a median can cover 95%."""
+    """Return the smallest number of launches for which a median's interval can cover 95%."""
     count = 2
     while median_interval(list(range(count))).coverage < CONFIDENCE:
         count += 1
@@ -83,7 +83,7 @@ def fewest_launches() -> int:
 
 @dataclass(frozen=True)
 class Beware:
-    """What a reader must know before the numbers: in few words, and in a sentence."""
+    """What a reader must know before the numbers: in a few words, and in a sentence."""
 
     few: str
     sentence: str
@@ -94,7 +94,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     campaign = comparison.campaign
     found = []
     if not campaign.manifest.finished_utc:
-        sentence = "This campaign is not finished: what follows is of the rounds until now."
+        sentence = "This campaign is not finished: what follows covers the rounds so far."
         found.append(Beware("not finished", sentence))
     found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]
     found += [Beware(one.few, one.sentence) for one in from_outside(campaign)]
@@ -104,7 +104,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         sentence = (
             f"Oversubscribed: {len(over)} of {len(comparison.cells)} cells ({names}) had more "
             "ranks than the machine has processors. Their ranks waited for processors, not only "
-            "for messages: they are marked, and in no answer."
+            "for messages: they are marked, and left out of all answers."
         )
         cells = "1 cell" if len(over) == 1 else f"{len(over)} cells"
         found.append(Beware(f"{cells} oversubscribed", sentence))
@@ -117,7 +117,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     if pairs and min(pairs) < fewest_launches():
         rounds = "1 round" if min(pairs) == 1 else f"{min(pairs)} rounds"
         sentence = (
-            f"Few rounds: some answers are of {rounds}. Below {fewest_launches()} no interval of "
+            f"Few rounds: some answers rest on {rounds}. Below {fewest_launches()} no interval of "
             "a median reaches 95%, and a difference must be large to be shown."
         )
         found.append(Beware(f"answers of {rounds}", sentence))

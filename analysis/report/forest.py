@@ -23,7 +23,7 @@ START, END = 3.0, 97.0
 
 @dataclass(frozen=True)
 class ForestRow(Generic[What]):
-    """A verdict, and its mark and its interval on the axis of all of a picture."""
+    """A verdict, with its mark and interval on the picture's axis."""
 
     what: What
     verdict: Verdict
@@ -39,17 +39,17 @@ class Forest(Generic[What]):
 
 
 def kind_of(verdict: Verdict) -> str:
-    """Return the class that a verdict's colour and sign go by."""
+    """Return the class that decides a verdict's colour and sign."""
     return verdict.words.split(" ")[0]
 
 
 def sign_of(verdict: Verdict) -> str:
-    """Return the sign of a verdict, that tells it without its colour."""
+    """Return the sign of a verdict, which shows it without colour."""
     return SIGNS.get(kind_of(verdict), "–")
 
 
 def forest(found: Sequence[tuple[What, Verdict]]) -> Forest[What] | None:
-    """Return a row for each verdict with what it is of; None where there is no verdict.
+    """Return a row for each verdict with its subject; None if there is no verdict.
 
     The intervals are those of the verdicts: each leaves out 1 exactly where a difference is shown.
     """
@@ -69,7 +69,7 @@ def forest(found: Sequence[tuple[What, Verdict]]) -> Forest[What] | None:
 
 
 def drawn(parts: Sequence[str], kind: str) -> Markup:
-    """Return parts as a drawing as wide as there is room; the row's words say what it shows."""
+    """Return parts as a drawing of the available width; the row's words say what it shows."""
     return Markup(f'<svg class="{kind}" aria-hidden="true" height="22">{"".join(parts)}</svg>')
 
 
@@ -83,7 +83,7 @@ def axis_of(axis: Axis, ticks: Sequence[float]) -> Markup:
 
 
 def drawing_of(verdict: Verdict, axis: Axis, ticks: Sequence[float]) -> Markup:
-    """Return a verdict's sign at its ratio, over its interval; an arrow where the axis cuts it."""
+    """Return a verdict's sign at its ratio, over its interval; an arrow if the axis cuts it off."""
     parts = [
         f'<line class="{"limit" if tick == 1 else "grid"}" x1="{axis.place(tick):.1f}%" '
         f'x2="{axis.place(tick):.1f}%" y1="0" y2="22"/>'

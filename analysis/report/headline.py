@@ -39,7 +39,7 @@ class Headline:
             f"; {count} {why}"
             for count, why in (
                 (self.unjudged, "not judged (oversubscribed)"),
-                (self.without_pairs, "measured in no round together with the base"),
+                (self.without_pairs, "never measured in the same round as the base"),
             )
             if count
         )

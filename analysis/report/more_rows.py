@@ -1,4 +1,4 @@
-"""Pages beside a report with all rows of the tables that it has the first of."""
+"""Pages beside a report with all rows of the tables that it shortens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = {
 
 @dataclass
 class MorePages:
-    """The tables that a report at `path` links to; each is asked for by its name."""
+    """The tables that a report at `path` links to; each is requested by its name."""
 
     path: Path
     tables: dict[str, Table]
@@ -32,7 +32,7 @@ class MorePages:
 
     @classmethod
     def beside(cls, path: Path, tables: Iterable[Table]) -> MorePages:
-        """Return no page yet, of tables by name."""
+        """Begin without pages, for tables by name."""
         return cls(path, {table.name: table for table in tables})
 
     def of(self, name: str) -> str:
@@ -48,7 +48,7 @@ class MorePages:
         return f"{self.path.stem}-{name}{count}.html"
 
     def write(self, campaign: str, environment: jinja2.Environment) -> list[Path]:
-        """Write the pages that were asked for, and return where they are."""
+        """Write the requested pages, and return their paths."""
         written = []
         template = environment.get_template("rows.html")
         for name in self.names:
@@ -68,7 +68,7 @@ class MorePages:
 
 
 def for_a_page(table: Table) -> Table:
-    """Return a table with what its rows are of and which launches they are from, for people."""
+    """Return a table as text, with the subject and launches of its rows."""
 
     def shown(column: Column) -> Column:
         heading = SHOWN.get(column.name)

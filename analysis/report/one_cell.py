@@ -44,7 +44,7 @@ def ratios_of(comparison: Comparison, cell: Cell) -> Table:
 
 
 def launches_of(comparison: Comparison, cell: Cell) -> Table:
-    """Return the launches of a cell in order of rounds, those that were left out too."""
+    """Return the launches of a cell in order of rounds, including those left out."""
     campaign, unit = comparison.campaign, metrics()[cell.experiment]["unit"]
     rows = []
     own = [one for one in campaign.launches if one.record.cell == cell_name(cell)]

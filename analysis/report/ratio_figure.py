@@ -59,9 +59,9 @@ def ratio_figure(title: str, curves: Sequence[tuple[str, int, list[RatioPoint]]]
 
 
 def reach_of(ratios: Sequence[float], ends: Sequence[float]) -> float:
-    """Return how far an axis goes on both sides of 1, as a logarithm.
+    """Return how far an axis extends on both sides of 1, as a logarithm.
 
-    An interval of two or three rounds can be wider than anything that is seen: it is cut off.
+    An interval of two or three rounds can be far wider than the data: it is cut off.
     """
     farthest = max([abs(math.log(ratio)) for ratio in ratios], default=0.0)
     limit = max(0.05, 2.5 * farthest)
@@ -71,7 +71,7 @@ def reach_of(ratios: Sequence[float], ends: Sequence[float]) -> float:
 
 
 def ratio_ticks(up: Axis) -> list[float]:
-    """Return 1 and the ratios on both sides of it whose words have room."""
+    """Return 1 and the ratios on both sides of it whose labels fit."""
     kept = [1.0]
     for side in (RATIO_TICKS, RATIO_TICKS[::-1]):
         last = 1.0

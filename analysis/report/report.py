@@ -1,11 +1,10 @@
-"""The report: an HTML file that needs nothing else; long tables go on in pages beside it."""
+"""The report: a self-contained HTML file; long tables continue in pages beside it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
@@ -32,6 +31,7 @@ from analysis.report.profile_figures import matrix_figure, share_figure
 from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
 from analysis.tables.csv import Download, downloads_of
+from analysis.tables.pages import page_environment
 from analysis.tables.table import Table, for_people
 from analysis.tables.units import covering, interval_text, p_text, prefixed
 from records.campaign import Campaign, manifest_of_nodes, read_campaign
@@ -61,7 +61,7 @@ def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
 
 
 def row_names(comparison: Comparison) -> dict[str, str]:
-    """Return what each cell's row is called, by the cell's name: its series where that is enough.
+    """Return the label of each cell's row, by the cell's name: its series if that is enough.
 
     Cells that measure a series of the same name have their parameters before it.
     """
@@ -80,9 +80,9 @@ def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
 
 
 def names_of(table: Table) -> int:
-    """Return how many of a table's first columns it takes until each row has a name of its own.
+    """Return how many of a table's first columns identify each row uniquely.
 
-    All of those are 1 where no few of them do.
+    1 if no few of them do.
     """
     rows = [table.words(row) for row in table.rows]
     for count in range(1, min(4, len(table.shown)) + 1):
@@ -92,7 +92,7 @@ def names_of(table: Table) -> int:
 
 
 def places(comparison: Comparison) -> dict[str, str]:
-    """Return the id of the part of the page that each experiment has."""
+    """Return the id of each experiment's part of the page."""
     return {
         name: f"of-{name}" if entry.section == COMMON else entry.section
         for name, entry in compared().items()
@@ -120,22 +120,16 @@ def counts(campaign: Campaign) -> dict[str, int]:
 
 
 def write_report(path: Path, base: str | None, out: Path | None) -> Path:
-    """Write the report of a campaign; return where it is."""
+    """Write the report of a campaign; return its path."""
     campaign = read_campaign(path)
     comparison = compare(campaign, base)
     profiles, unreadable = profiled_cells(campaign)
     campaign.problems += unreadable
     manifest = manifest_of_nodes(campaign)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text, covering=covering
-    )
+    environment = page_environment(
+        TEMPLATES, prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text,
+        covering=covering,
+    )  # fmt: skip
     rounds = {launch.record.round for launch in campaign.launches}
     models, plane = (
         Models(campaign, ROOT),
@@ -225,7 +219,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
 
 
 def forest_of_cells(cells: list[Cell]) -> Forest[Cell] | None:
-    """Return the picture of cells that have no message sizes; None where they do."""
+    """Return the picture of cells without message sizes; None if they have sizes."""
     if any(size > 0 for cell in cells for size in cell.message_sizes()):
         return None
     every = [(cell, one) for cell in cells for one in cell.verdicts.values()]

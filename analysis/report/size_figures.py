@@ -1,4 +1,4 @@
-"""The report's figures over message size: of every experiment, as far as there is room."""
+"""The report's figures over message size for every experiment, as far as there is room."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from records.program_output import ProgramOutput
 #: What all of these figures together may take of a report, in characters.
 ROOM = 1_200_000
 COPY, LINK = "plain copy in memory", "link between the nodes"
-#: Operations that move what is said of them between two ranks alone.
+#: Operations whose stated bytes move between only two ranks.
 POINT_TO_POINT = ("pairs", "put", "get", "accumulate", "echo")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A curve of every implementation, with the cells it is of and the limit drawn in it."""
+    """A curve of every implementation, with its cells and the limit drawn in it."""
 
     caption: str
     cells: list[Cell]
@@ -40,12 +40,12 @@ class Figure:
 
     @property
     def signs(self) -> int:
-        """Return how long it is in the report."""
+        """Return its length in the report."""
         return len(self.svg) + len(self.ratio or "")
 
 
 class RatioCurves:
-    """The ratios to the base over message size, each found once."""
+    """The ratios to the base over message size, each computed once."""
 
     def __init__(self, base: str) -> None:
         """Begin with none."""
@@ -62,7 +62,7 @@ class RatioCurves:
 
 @dataclass
 class Figures:
-    """An experiment's figures; `left` is how many there was no room for."""
+    """An experiment's figures; `left` is how many did not fit."""
 
     drawn: list[Figure] = field(default_factory=list)
     left: int = 0
@@ -81,7 +81,7 @@ def copy_limit(campaign: Campaign) -> Limit:
 
 
 def link_rate(campaign: Campaign) -> float | None:
-    """Return what the site says that a link between its nodes brings one way, in B/s."""
+    """Return the site's one-way rate of a link between its nodes, in B/s."""
     rate = (campaign.manifest.site_data or {}).get("link_bytes_per_s")
     if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
         return None
@@ -89,7 +89,7 @@ def link_rate(campaign: Campaign) -> float | None:
 
 
 def link_limit(campaign: Campaign, sizes: list[int]) -> Limit:
-    """Return the rate of a link between the nodes at all sizes; nothing where it is not known."""
+    """Return the rate of a link between the nodes at all sizes; empty if unknown."""
     rate = link_rate(campaign)
     return Limit(LINK, tuple((size, rate) for size in sizes) if rate else ())
 
@@ -103,7 +103,7 @@ def one_after_another(result: Communication) -> float:
 
 
 def link_times(campaign: Campaign) -> dict[str, dict[int, float]]:
-    """Return what the link takes for a point-to-point operation at least, in s.
+    """Return the link's minimum time for a point-to-point operation, in s.
 
     By the cell's name and message size, of what two ranks on a node each measured.
     """
@@ -121,7 +121,7 @@ def link_times(campaign: Campaign) -> dict[str, dict[int, float]]:
 
 
 def caption_of(cell: Cell) -> str:
-    """Return how the curve of a cell is called: by the parameter that its entry names, if any."""
+    """Return the name of a cell's curve: the parameter that its entry names, if any."""
     entry = compared()[cell.experiment]
     if not entry.caption:
         return marked(curve_title(cell), [cell])
@@ -133,13 +133,13 @@ def caption_of(cell: Cell) -> str:
 
 
 def marked(words: str, cells: Sequence[Cell]) -> str:
-    """Return the name of cells, which says so where one of them is oversubscribed."""
+    """Return the name of cells, which mentions if one of them is oversubscribed."""
     is_over = any(cell.oversubscribed for cell in cells)
     return f"{words} (oversubscribed)" if is_over else words
 
 
 def cells_of_curves(comparison: Comparison, experiment: str) -> dict[str, list[Cell]]:
-    """Return an experiment's cells by the curve that they are on, if it has several sizes."""
+    """Return an experiment's cells by their curve, if it has several sizes."""
     by_title: dict[str, list[Cell]] = defaultdict(list)
     for cell in comparison.experiment(experiment):
         by_title[curve_title(cell)].append(cell)
@@ -167,7 +167,7 @@ def figures_of(
             points = {at: time for cell in cells for at, time in times.get(cell.name, {}).items()}
             return Limit(LINK, tuple(sorted(points.items())), is_least=True)
         are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
-        # There is none of a curve partly through memory, partly over a link.
+        # There is no limit for a curve partly through memory and partly over a link.
         if metrics()[cells[0].experiment]["unit"] != "B/s" or len(are_far) != 1:
             return None
         if are_far == {False}:
@@ -195,7 +195,7 @@ def figures_of(
 
 
 def curves_of(comparison: Comparison, cells: list[Cell]) -> list[Curve]:
-    """Return the curve of each implementation that cells are of."""
+    """Return the curve of each implementation for some cells."""
     curves = []
     for style, name in enumerate(comparison.implementations):
         estimates = sorted(
@@ -233,7 +233,7 @@ def figure_of(
 
 
 def without(figures: dict[str, Figures], signs: int) -> tuple[dict[str, Figures], int]:
-    """Return figures but for the last ones, so many characters fewer, and what is still too much.
+    """Drop figures until so many characters are saved; return the rest, and the excess left.
 
     An experiment's figures are left out in turn, so that each keeps its first as long as it can.
     """

@@ -1,4 +1,4 @@
-"""Curves over message size as text: logarithmic axes, a sign for each implementation, no colour."""
+"""Curves over message size as text: logarithmic axes, a symbol for each implementation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Curves = Mapping[str, Sequence[Estimate]]
 def curves_of(comparison: Comparison, experiment: str) -> dict[str, dict[str, list[Estimate]]]:
     """Return an experiment's estimates by name of the curve and implementation.
 
-    What is divided into ranges of sizes is one curve. Cells without sizes have none.
+    Ranges of sizes form one curve. Cells without sizes have none.
     """
     found: dict[str, dict[str, list[Estimate]]] = defaultdict(lambda: defaultdict(list))
     for cell in comparison.experiment(experiment):
@@ -47,7 +47,7 @@ def spread(low: float, high: float) -> tuple[float, float]:
 
 
 def grid_of(curves: Curves, across: Axis, up: Axis, width: int, height: int) -> list[list[str]]:
-    """Return the signs of the drawing, row by row from above."""
+    """Return the symbols of the drawing, row by row from the top."""
     grid = [[" "] * width for _ in range(height)]
     for sign, estimates in zip(signs(len(curves)), curves.values(), strict=True):
         places = [
@@ -67,13 +67,13 @@ def grid_of(curves: Curves, across: Axis, up: Axis, width: int, height: int) -> 
 
 
 def signs(count: int) -> list[str]:
-    """Return a sign for each curve; beyond eight they are letters."""
+    """Return a symbol for each curve; beyond eight they are letters."""
     letters = "abcdefghijklmnpqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return list((SIGNS + letters)[:count])
 
 
 def drawing(title: str, curves: Curves, unit: str, width: int, height: int) -> str:
-    """Return curves as lines of text, at most `width` signs wide and `height` lines high."""
+    """Return curves as lines of text, at most `width` characters wide and `height` lines high."""
     curves = {name: estimates for name, estimates in curves.items() if estimates}
     width, height = max(width, LEAST_WIDTH) - LABELS - 2, max(height, LEAST_HEIGHT) - 5
     sizes = [one.message_bytes for of in curves.values() for one in of]

@@ -1,4 +1,4 @@
-"""Where each number of a page is from: campaign, launches, image digest and formula.
+"""The origin of each number on a page: campaign, launches, image digest and formula.
 
 A row of a table leads by a link to its entry in a list at the end of the report, which rows of the
 same launches share; a script shows the same on hovering over a number.
@@ -39,7 +39,7 @@ class Traces(TraceList):
     def group(self, group: Group, implementation: str = "") -> str:
         """Return the id of the entry for the ratios over a group of cells.
 
-        Of an implementation they are those that its verdict is over, where that is not all.
+        For an implementation they are those that its verdict covers, if not all.
         """
         cells = group.judged(implementation) if implementation else group.cells
         title = group.name if len(cells) == len(group.cells) else f"{group.name}, {implementation}"
@@ -68,7 +68,7 @@ class Traces(TraceList):
     def row(self, table: Table, row: Row) -> str:
         """Return the id of the entry for a row of a table.
 
-        A row that names no implementation is not of this campaign.
+        A row that names no implementation does not belong to this campaign.
         """
         cell = next((word for column, word in zip(table.shown, table.words(row), strict=True)
                      if column.heading == "cell"), "")  # fmt: skip

@@ -24,7 +24,7 @@ from analysis.simulation.coverage import NOISES, autocorrelated
 
 MARGIN = 0.02
 CELLS = 10
-#: Which experiment the rows say they are of decides nothing here.
+#: The experiment named in the rows decides nothing here.
 EXPERIMENT = "PointToPoint"
 
 

@@ -1,4 +1,4 @@
-"""What a campaign tells of a statement about many cells: every one, some, or a share of them.
+"""Judge a statement about many cells: every one, some, or a share of them.
 
 The least of many noisy numbers lies below the least of the true ones, and the largest above, so no
 interval of an extreme, nor of a count of winners, holds the truth as often as it says. Each cell
@@ -30,7 +30,7 @@ from analysis.studies.one_number import (
 from analysis.studies.relations import Cells
 from inference.intervals import CONFIDENCE
 
-#: So many cells are named in a sentence.
+#: How many cells a sentence names.
 NAMED = 3
 #: A cell's numbers: for each of its parts one number a round.
 Parts = list[list[float]]
@@ -109,13 +109,13 @@ def found_in_cells(
     printed: bool = False,
     lacking: Sequence[str] = (),
 ) -> StatementJudgement:
-    """Return what the cells tell of a statement, from their numbers in each round.
+    """Return the cells' judgement on a statement, from their numbers in each round.
 
-    Of n cells k have to be so. That they are is told if k cells are, each at a level that is
-    stricter by n-k+1: if it is false, that many are not so, and one of them was told wrongly. That
-    it is false is told if n-k+1 are not so, stricter by k, and by `among`, of how many statements
-    this is one. `printed` numbers, of a report, are taken as they are. Cells of `lacking` should
-    have a number and have none: they count among the n, and nothing is told of them.
+    Of n cells k must satisfy it. That is shown if k cells do, each at a level that is
+    stricter by n-k+1: if it is false, that many do not, and one of them was misjudged. That
+    it is false is shown if n-k+1 do not, stricter by k, and by `among`, the number of statements
+    it belongs to. `printed` numbers, of a report, are taken as they are. Cells of `lacking` should
+    have a number and have none: they count among the n, and are not judged.
     """
     quantity = claim.quantities[str(statement.that)]
     label, asked = label_of(claim, statement), asked_in_words(statement)
@@ -137,7 +137,7 @@ def found_in_cells(
     failed = [name for name, of_cell in to_fail.items() if any(one == FAILS for _, one in of_cell)]
     open_ = [name for name in cells if name not in held and name not in failed]
     verdict = HOLDS if len(held) >= needed else FAILS if len(failed) >= against else UNTOLD
-    counted = f"{len(held)} of {count} cells are so, {len(failed)} are not"
+    counted = f"{len(held)} of {count} cells satisfy it, {len(failed)} do not"
     if not printed:
         untold = len(open_) + len(lacking)
         counted += f", {untold} inconclusive ({rounds_text(len(by_round))})"

@@ -109,7 +109,8 @@ def asked_of(statement: Statement) -> tuple[float, float, str]:
 def judged(statement: Statement, low: float, high: float) -> str:
     """Return whether every value from `low` to `high` is as a statement says, or none, or some."""
     least, most, _ = asked_of(statement)
-    # What a decimal number in a file and the sum of two others differ by is no difference.
+    # A rounding error between a decimal number in a file and the sum of two others is no
+    # difference.
     slack = 1e-9 * max(1.0, *(abs(x) for x in (least, most) if math.isfinite(x)))
     strict = statement.above is not None or statement.below is not None
     slack = -slack if strict else slack

@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import jinja2
-
 from analysis.studies.exhibits import Shown, show
 from analysis.studies.one_number import FAILS, HOLDS, UNTOLD
 from analysis.studies.origins import Origins, study_tables
@@ -15,6 +13,7 @@ from analysis.studies.reading import Paper
 from analysis.studies.relations import Report, TodaysTables, families
 from analysis.studies.verdicts import Evaluated
 from analysis.tables.csv import downloads_of
+from analysis.tables.pages import page_environment
 from analysis.tables.table import PREFIXED, Column, Printed, Row, Table, file_name
 from records.campaign import manifest_of_nodes
 from records.files import write_whole
@@ -83,14 +82,7 @@ def write_pages(
     manifest = manifest_of_nodes(measured.campaign) if measured else None
     origins = Origins(measured) if measured else None
     downloads = downloads_of(study_tables(paper, shown, origins))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=lambda name: bool(name and name.endswith((".html", ".css"))),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["markdown"] = markdown
+    environment = page_environment(TEMPLATES, markdown=markdown)
     for path, template in pages.items():
         text = environment.get_template(template).render(
             paper=paper,

@@ -34,7 +34,7 @@ def read_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is no YAML"
+        what = getattr(error, "problem", None) or "it is not YAML"
         raise StudyError(f"{path}{line}: {what}") from None
 
 
@@ -73,7 +73,7 @@ def read_paper(root: Path, name: str) -> Paper:
     seen: set[str] = set()
     for claim in claims:
         if claim.id in seen:
-            raise StudyError(f"{path}: claim {claim.id}: the id stands twice")
+            raise StudyError(f"{path}: claim {claim.id}: the id appears twice")
         seen.add(claim.id)
         statements = [*claim.report, *(claim.here if isinstance(claim.here, list) else [])]
         for family in [name for one in statements for name in one.families or []]:

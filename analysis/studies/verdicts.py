@@ -254,7 +254,7 @@ def by_campaign(measured: TodaysTables, claim: Claim) -> Answer:
     findings = [one_here(measured, claim, *one, among=len(asked)) for one in asked]
     answer = together(findings)
     if needs.blocking and answer.verdict != UNTOLD:
-        # The numbers are shown, but they are of something else than the claim.
+        # The numbers are shown, but they measure something other than the claim.
         shown = [
             replace(one, verdict=UNTOLD, reason="; ".join(needs.blocking))
             for one in answer.findings

@@ -131,7 +131,7 @@ def latex_table(title: str, columns: tuple[str, ...], rows: list[tuple[object, .
     ])  # fmt: skip
 
 
-#: What makes a row traceable and a page too wide: it stands once, below the tables.
+#: Columns that make a row traceable and a page too wide: printed once, below the tables.
 TRACE = ("campaign", "image_sha256", "base_image_sha256", "launch_names", "base_launch_names",
          "formula")  # fmt: skip
 

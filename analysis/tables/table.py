@@ -18,9 +18,9 @@ from inference.means import Mean
 from records.campaign import Campaign
 from records.causes import harmless
 
-#: How much of a digest tells images apart where people read it.
+#: How many characters of a digest are shown to people.
 DIGEST_SIGNS = 12
-#: What stands for no number.
+#: The text for a missing number.
 NOTHING = "–"
 
 

@@ -1,4 +1,4 @@
-"""What a bundle of a campaign holds: all of the campaign, and what it was measured by."""
+"""What a campaign's bundle contains: the whole campaign, and what it was measured with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from records.manifest import Manifest
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
-#: What else than the manifest's inputs decides what is measured or says how to build it again.
+#: Files beyond the manifest's inputs that decide what is measured or how to rebuild it.
 DEFINITIONS = (
     "benchmarks/", "containers/", "reframe_checks/", "spack_repo/", "spack_locks/", "spack.yaml",
     "requirements", "LICENSE", "CITATION.cff",
@@ -29,9 +29,9 @@ DEFINITIONS = (
 README = """\
 # {name}
 
-A campaign measured with Wyeast: `campaign/` is its folder whole, `definitions/` are the files that
-it was measured by, `images/` (if there) the images it ran. `sha256sum --check SHA256SUMS` verifies
-all; `ro-crate-metadata.json` describes all for machines (RO-Crate 1.1).
+A campaign measured with Wyeast: `campaign/` is its whole folder, `definitions/` the files that it
+was measured with, `images/` (if present) the images it ran. `sha256sum --check SHA256SUMS` verifies
+all files; `ro-crate-metadata.json` is a machine-readable description (RO-Crate 1.1).
 
 To repeat and compare it, in a checkout of Wyeast: `make rerun BUNDLE=<this archive> SITE=<a site>`.
 """
@@ -39,7 +39,7 @@ To repeat and compare it, in a checkout of Wyeast: `make rerun BUNDLE=<this arch
 
 @dataclass
 class Bundle:
-    """The files of a bundle by name, and in sentences what is not as one would expect."""
+    """The files of a bundle by name, and sentences on anything unexpected."""
 
     name: str
     manifest: Manifest
@@ -68,8 +68,8 @@ class Bundle:
 
 
 def of_commit(root: Path, commit: str | None) -> dict[str, Member]:
-    """Return the files of a commit by name; none where there is no such commit here."""
-    # A manifest may be anybody's, and git would take another word for an option.
+    """Return the files of a commit by name; empty if the commit is not here."""
+    # Anybody may have written a manifest, and git would take other words for options.
     if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         return {}
     packed = git(root, "archive", "--format=tar", commit)
@@ -107,8 +107,8 @@ def of_campaign(folder: Path) -> dict[str, Member]:
 def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | None]]:
     """Add the definitions that were used; return where each comes from, with the digest it had.
 
-    A file whose digest the manifest has is taken where it has that digest: from the manifest's
-    commit, else from the working files; where neither has it, that is noted. Others are the
+    A file whose digest is in the manifest is taken from wherever it has that digest: from the
+    manifest's commit, else from the working files; if neither has it, that is noted. Others are the
     commit's.
     """
     manifest = bundle.manifest
@@ -150,7 +150,7 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
 
 
 def add_images(root: Path, bundle: Bundle) -> None:
-    """Add the images that were measured; raises BundleError where one here is another."""
+    """Add the images that were measured; raises BundleError if an image here is a different one."""
     entries = {}
     for name, image in bundle.manifest.images.items():
         implementation, _ = table.split_variant(name)
@@ -177,12 +177,12 @@ def add_images(root: Path, bundle: Bundle) -> None:
 
 
 def of_json(data: Any) -> Member:
-    """Return a file of JSON."""
+    """Return the text of a JSON file."""
     return Member((json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
 
 
 def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, creator: str) -> Bundle:
-    """Return the bundle of a campaign; raises BundleError where it cannot be whole."""
+    """Return the bundle of a campaign; raises BundleError if it cannot be complete."""
     bundle = Bundle(manifest.campaign, manifest)
     if folder.resolve().name != bundle.name:
         raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")

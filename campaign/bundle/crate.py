@@ -1,4 +1,4 @@
-"""What a bundle says of itself to machines: RO-Crate 1.1, Citation File Format 1.2.0, Zenodo."""
+"""A bundle's machine-readable descriptions: RO-Crate 1.1, Citation File Format 1.2.0, Zenodo."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FOLDERS = {
     "campaign/nodes/": "The facts of each node that measured",
     "campaign/reframe/": "ReFrame's log and report of each round",
     "campaign/tables/": "Tables of launches, results and iterations (Parquet)",
-    "definitions/": "The files that the campaign was measured by: checks, site, containers, locks",
+    "definitions/": "The files the campaign was measured with: checks, site, containers, locks",
     "images/": "The images that the campaign ran, with their digests",
 }
-#: What is described by its folder alone: too many files to name each.
+#: What only its folder describes: too many files to name each.
 BY_FOLDER = ("campaign/launches/", "campaign/nodes/", "campaign/reframe/", "definitions/")
 FORMATS = {
     ".json": "application/json", ".html": "text/html", ".md": "text/markdown",
@@ -38,7 +38,7 @@ def title(manifest: Manifest) -> str:
 
 
 def description(manifest: Manifest) -> str:
-    """Return what a campaign is, in a sentence."""
+    """Return a sentence that describes a campaign."""
     return (
         f"{', '.join(manifest.images)} measured on the site {manifest.site} "
         f"({manifest.machine.get('cpu_model') or 'an unknown processor'}) in "

@@ -58,7 +58,7 @@ KERNEL = re.compile(rb"\"kernel_command_line\": *(\"(?:[^\"\\]|\\.)*\")")
 DOWNLOAD = re.compile(rb"data:application/gzip;base64,([A-Za-z0-9+/=]+)")
 MOST_OF_A_LINK = 2**27
 KERNEL_LINE = "a kernel's whole command line"
-#: Names of users who are nobody in particular.
+#: User names that identify nobody.
 NOBODY = ("root", "nobody", "daemon", "user")
 #: What is meant to be read is looked through for secrets alone, and images not at all: they hold no
 #: data of a campaign.
@@ -82,7 +82,7 @@ class Finding:
 
 
 def people(folder: Path) -> dict[str, bytes]:
-    """Return what to look for of the user here and the owner of a folder: names and homes."""
+    """Return what to look for: names and homes of the user here and of a folder's owner."""
     found: dict[str, bytes] = {}
     for uid in {os.getuid(), folder.stat().st_uid}:
         try:

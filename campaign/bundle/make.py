@@ -39,11 +39,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.bundle.make",
-        description="Put a campaign with the definitions it was measured by into one archive.",
+        description="Pack a campaign and the definitions it was measured with into one archive.",
     )
     parser.add_argument("campaign", help="a campaign's folder, its name in runs/, or `latest`")
     parser.add_argument("--out", help="the archive (.wyeast/bundles/<campaign>.tar.gz)")
-    parser.add_argument("--with-images", action="store_true", help="put the images in, too")
+    parser.add_argument("--with-images", action="store_true", help="include the images")
     parser.add_argument(
         "--creator", default=DEVELOPERS, help="who is to be cited for the data (%(default)s)"
     )
@@ -51,7 +51,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--most-bytes",
         type=int,
         default=MOST_BYTES,
-        help="largest size of the bundle unpacked, as whoever repeats it gives it (%(default)s)",
+        help="largest unpacked size of the bundle, the same limit as in a rerun (%(default)s)",
     )
     parser.add_argument(
         "--redact",
@@ -61,7 +61,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--keep", metavar="PATTERN", help="what may be found in it: an expression for whole texts"
     )
-    parser.add_argument("--dry-run", action="store_true", help="list what it would hold")
+    parser.add_argument("--dry-run", action="store_true", help="list what it would contain")
     return parser.parse_args(words)
 
 

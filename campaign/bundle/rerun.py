@@ -86,14 +86,14 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def definition_differences(manifest: Manifest) -> list[str]:
-    """Return sentences on which definitions here are others than those that were used."""
+    """Return sentences on which definitions here differ from those that were used."""
     others = []
     for name, digest in sorted(manifest.inputs.items()):
         # Digests of images are compared by themselves, and the site is another one.
         if name == images.LOCK or name.startswith("site_configs/"):
             continue
         here = ROOT / name
-        # The names are anybody's, and go to the terminal.
+        # Anybody may have chosen these names, and they are printed on a terminal.
         if not name.isprintable() or not here.resolve().is_relative_to(ROOT) or not here.is_file():
             others.append(f"{ascii(name)[1:-1]} is not here")
         elif sha256_of(here) != digest:
@@ -101,14 +101,14 @@ def definition_differences(manifest: Manifest) -> list[str]:
     sentences = others[:10]
     if others[10:]:
         sentences.append(f"and {len(others) - 10} more definitions differ")
-    # It is there to be pasted into a shell: no manifest is read whose commit is none.
+    # This is meant for a shell: manifests whose commit is not a commit are never read.
     if others and manifest.commit:
         sentences.append(f"to use the bundle's definitions: git checkout {manifest.commit}")
     return sentences
 
 
 def image_differences(manifest: Manifest) -> dict[str, str | None]:
-    """Return the implementations whose image here is not the one measured, with that digest."""
+    """Return the implementations whose image here is not the measured one, with its digest."""
     locked = images.load_lock(ROOT)["images"]
     found: dict[str, str | None] = {}
     for name, image in manifest.images.items():
@@ -121,16 +121,16 @@ def image_differences(manifest: Manifest) -> dict[str, str | None]:
 
 
 def guests_of(bundle: Path) -> str:
-    """Return the name under which the images of a bundle lie apart: its digest, in short."""
+    """Return the name under which a bundle's images are kept apart: its digest, shortened."""
     return sha256_of(bundle)[:16]
 
 
 def put_image(
     unpacked: Path, sums: dict[str, str], implementation: str, digest: str, bundle: Path
 ) -> None:
-    """Put an image of the bundle beside those here, for its rerun alone.
+    """Put an image of the bundle beside those here, only for the bundle's rerun.
 
-    Raises BundleError unless it is the one that was measured.
+    Raises BundleError unless it is the image that was measured.
     """
     name = f"images/{implementation}.sif"
     try:
@@ -154,7 +154,8 @@ def put_image(
         "bytes": (unpacked / name).stat().st_size,
         "labels": labels,
         "origin": {"how": "bundle", "from": bundle.name},
-        # Whoever repeats a bundle has its programs run; images of the checkout are another matter.
+        # Repeating a bundle means running its programs; this does not extend to the checkout's
+        # images.
         "admitted": origin.word(f"make rerun BUNDLE={bundle.name}"),
     }
     aside = files.aside_of(target)
@@ -168,12 +169,12 @@ def put_image(
 
 
 def measured_sums(sums: dict[str, str]) -> dict[str, str]:
-    """Return the digests of what of a campaign was measured."""
+    """Return the digests of the measured files of a campaign."""
     return {name: digest for name, digest in sums.items() if name.startswith(MEASURED)}
 
 
 def same_as_here(target: Path, sums: dict[str, str]) -> bool:
-    """Return whether a campaign's folder here has what was measured, and nothing else of it."""
+    """Return whether a campaign's folder here has exactly the measured files."""
     here = {
         f"campaign/{path.relative_to(target).as_posix()}": path
         for path in sorted(target.rglob("*"))
@@ -187,9 +188,9 @@ def same_as_here(target: Path, sums: dict[str, str]) -> bool:
 
 
 def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) -> str:
-    """Put the campaign of a bundle into runs/ under its name; return a sentence on that.
+    """Put the campaign of a bundle into runs/ under its name; return a sentence that says so.
 
-    Raises BundleError where another campaign has the name.
+    Raises BundleError if another campaign has the name.
     """
     target = ROOT / "runs" / unpacked.name
     if target.exists():
@@ -238,7 +239,7 @@ def repetitions(name: str, site: str) -> list[tuple[Path, bool]]:
 
 
 def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
-    """Measure a campaign like another, or go on with one that was cut short; return it and a code.
+    """Measure a campaign like another, or resume one that was cut short; return it and a code.
 
     Raises BundleError where nothing was measured.
     """
@@ -342,9 +343,9 @@ def say_what_it_is(file: Path, implementation: str, digest: str, allow_unsigned:
 def prepare_images(
     options: argparse.Namespace, unpacked: Path, sums: dict[str, str], manifest: Manifest
 ) -> None:
-    """Have the images that were measured in place as far as may be; say what differs.
+    """Put the measured images in place as far as allowed; print what differs.
 
-    Raises BundleError where an image here is another one and nobody said to measure with it.
+    Raises BundleError if an image here is a different one and nobody asked to measure with it.
     """
     digests = {
         table.split_variant(name)[0]: image.sha256 for name, image in manifest.images.items()
@@ -358,8 +359,7 @@ def prepare_images(
                 put_image(unpacked, sums, implementation, digest, Path(options.bundle))
             would = "would be" if options.dry_run else "is"
             print(
-                f"the image {implementation} {would} put in its place from the bundle, for this "
-                "rerun alone"
+                f"the image {implementation} {would} replaced by the bundle's, for this rerun only"
             )
         elif here is None:
             print(

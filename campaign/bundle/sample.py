@@ -1,9 +1,9 @@
-"""`python -m campaign.bundle.sample`: a part of a campaign that is fit for version control.
+"""`python -m campaign.bundle.sample`: make part of a campaign fit for version control.
 
 The launches of a few cells are copied with all that they printed. Names that say whose machine it
 was are replaced by neutral ones: the checkout, the homes and the folder of temporary files, the
-hosts; what was measured stays as it is. A sample that still has another path is not written. It is
-one archive, as a bundle is, and of the same campaign the same bytes.
+hosts; measurements are unchanged. A sample that still contains another path is not written. It is
+one archive, like a bundle, and the same campaign gives the same bytes.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def chosen(members: Mapping[str, Member], pattern: str) -> tuple[dict[str, str], int, int]:
-    """Return the texts of the sample by name, and how many launches of how many it has.
+    """Return the texts of the sample by name, its number of launches, and the campaign's.
 
-    Raises CampaignError for a pattern that is none or fits no cell.
+    Raises CampaignError for a pattern that is not valid or matches no cell.
     """
     try:
         cells = re.compile(pattern)
@@ -107,7 +107,7 @@ def record_at(name: str, texts: Mapping[str, Member]) -> LaunchRecord:
 
 
 def text_of(member: Member) -> str:
-    """Return what a file holds, to the byte."""
+    """Return a file's content, unchanged to the byte."""
     with member.open() as file:
         return file.read().decode(errors="surrogateescape")
 
@@ -124,7 +124,7 @@ def hosts_of(manifest: Manifest, texts: Mapping[str, str]) -> list[str]:
 
 
 def places(campaign: Path) -> dict[str, str]:
-    """Return the folders of the machine, each with what stands for it in a sample."""
+    """Return the folders of the machine, each with its replacement in a sample."""
     found = {str(campaign.resolve().parent.parent): "/checkout", str(ROOT): "/checkout"}
     for uid in {os.getuid(), campaign.stat().st_uid}:
         try:
@@ -149,7 +149,7 @@ def without_names(texts: dict[str, str], paths: Mapping[str, str], hosts: Iterab
     ]
     for name, text in list(texts.items()):
         del texts[name]
-        # The names of launches are of their cells; those of nodes begin with the host.
+        # Launches are named after their cells; node files begin with the host.
         folder, slash, last = name.rpartition("/")
         for pattern, neutral in rules:
             text = pattern.sub(neutral, text)
@@ -158,14 +158,14 @@ def without_names(texts: dict[str, str], paths: Mapping[str, str], hosts: Iterab
 
 
 def refuse_what_was_changed(source: Path, texts: Mapping[str, str]) -> None:
-    """Raise RecordError where a file is not what its launch left behind."""
+    """Raise RecordError if a file is not what its launch left behind."""
     for launch in kept_launches(source):
         if f"{FOLDERS}/{launch.name}/{RECORD}" in texts:
             launch.refuse_changed(record_in(launch).sha256)
 
 
 def with_digests(texts: dict[str, str]) -> None:
-    """Have the records of launches that have digests of their files have those of these texts."""
+    """Update the digests in the records of launches to those of these texts."""
     for name in [name for name in texts if name.endswith(f"/{RECORD}")]:
         facts = json_of(texts[name])
         if "sha256" in facts:
@@ -183,7 +183,7 @@ def of_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def foreign_paths(texts: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each absolute path that may say something of a machine."""
+    """Return a sentence for each absolute path that may reveal something about a machine."""
     where: dict[str, str] = {}
     for name, text in texts.items():
         for found in PATH.finditer(text):
@@ -194,7 +194,7 @@ def foreign_paths(texts: Mapping[str, str]) -> list[str]:
 
 
 def gather(source: Path, cells: str) -> dict[str, str]:
-    """Return the files of a sample by name; raises CampaignError where it cannot be published."""
+    """Return the files of a sample by name; raises CampaignError if it cannot be published."""
     manifest = read_manifest(source)
     if manifest.sample is not None:
         raise CampaignError(f"{source} is itself a sample; name the campaign it was taken from")
@@ -223,9 +223,9 @@ def gather(source: Path, cells: str) -> dict[str, str]:
 
 
 def write(target: Path, texts: Mapping[str, str], created_utc: str) -> None:
-    """Write a sample's archive in the place of an earlier one.
+    """Write a sample's archive, replacing an earlier one.
 
-    Raises BundleError where something else is there.
+    Raises BundleError if something else is there.
     """
     if target.exists() and read_sums(target)[0] != NAME:
         raise BundleError(f"{target} is not a sample, and nothing else is overwritten")

@@ -1,1 +1,1 @@
-"""The two commands about a site: write one, prove one."""
+"""The two commands about a site: write one, verify one."""

@@ -1,4 +1,4 @@
-"""`python -m campaign.site.check`: prove a site: what can be looked at first, then every preflight.
+"""`python -m campaign.site.check`: verify a site: first what needs no job, then every preflight.
 
 Each finding is a sentence with what to fix. The preflight of each image is a launch of an ordinary
 campaign, which stays in runs/.
@@ -47,14 +47,14 @@ CHECKS = "|".join(f"^{name}{variants}" for name, variants in proving("site").ite
 
 @dataclass(frozen=True)
 class SiteFinding:
-    """A sentence on what was looked at; `bad` is what no preflight can pass with."""
+    """A sentence about the site; with one that is `bad` no preflight can pass."""
 
     sentence: str
     bad: bool = True
 
 
 def site_yaml(site: str) -> str:
-    """Return how a site's file is named to people."""
+    """Return the name of a site's file in messages."""
     return f"site_configs/{site}/site.yaml"
 
 
@@ -66,12 +66,12 @@ def with_places(root: Path, name: str, site: dict[str, Any]) -> dict[str, Any]:
 
 
 def place_of(site: dict[str, Any], key: str) -> str:
-    """Return file and line of a key of a site; of one that does not stand there the file."""
+    """Return file and line of a site's key; only the file if the key is not there."""
     return str(site["places"].get(key, site_yaml(site["name"])))
 
 
 def left_to_do(root: Path, site: str) -> Iterator[SiteFinding]:
-    """Yield what new-site has left for people to answer."""
+    """Yield what new-site left for people to do."""
     for name in ("site.yaml", "references.yaml"):
         path = root / "site_configs" / site / name
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -83,7 +83,7 @@ def left_to_do(root: Path, site: str) -> Iterator[SiteFinding]:
 def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
     """Yield why Apptainer cannot run an image on the machine where jobs are submitted.
 
-    Nothing of an image is run that the site does not admit.
+    Nothing is run from an image that the site does not admit.
     """
     try:
         image = next((found for name in names if (found := admitted_image(root, site, name))), None)
@@ -104,7 +104,7 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
 
 
 def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | None:
-    """Return an image that a site may run; None where there is none."""
+    """Return an image that a site may run; None if there is none."""
     try:
         return trust.admit(root, name, site)
     except images.ImageError:
@@ -112,7 +112,7 @@ def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | No
 
 
 def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
-    """Yield which images are missing, are not the locked ones, or not what the site admits."""
+    """Yield which images are missing, are not the locked ones, or are not admitted by the site."""
     for name in names:
         try:
             trust.admit(root, name, site)
@@ -121,7 +121,7 @@ def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[Si
 
 
 def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding]:
-    """Yield what the scheduler does not have that the site's file says."""
+    """Yield what the site's file claims and the scheduler does not have."""
     name, place = site["scheduler"], place_of(site, "scheduler")
     commands = [*SCHEDULERS[name], *(["srun"] if site["launch"] == "srun" else [])]
     missing = [command for command in commands if not machine.has(command)]
@@ -164,8 +164,8 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding
             bad = key == "nodes" or (largest is not None and site[key] > largest)
             and_up = f" to {largest}" if largest and largest > most else ""
             yield SiteFinding(
-                f"{place_of(site, key)}: `{key}` is {site[key]}, but it is {most}{and_up} by "
-                f"{found.source}",
+                f"{place_of(site, key)}: `{key}` is {site[key]}, but it is {most}{and_up} "
+                f"according to {found.source}",
                 bad=bad,
             )
 
@@ -173,7 +173,7 @@ def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding
 def of_pmi(
     root: Path, site: dict[str, Any], names: list[str], machine: Machine
 ) -> Iterator[SiteFinding]:
-    """Yield which images srun cannot wire up, by the PMI that each speaks."""
+    """Yield which images srun cannot start, by the PMI that each speaks."""
     if site["launch"] != "srun" or not machine.has("srun"):
         return
     types = look.pmi_types(machine)
@@ -188,7 +188,7 @@ def of_pmi(
 
 
 def pmi_of(root: Path, name: str) -> str | None:
-    """Return the PMI that an image speaks, by its label, or by the table where none is built."""
+    """Return the PMI that an image speaks, by its label, or by the table if it is not built."""
     implementation, _ = containers_table.split_variant(name)
     entry = images.load_lock(root)["images"].get(implementation)
     if entry:
@@ -200,7 +200,7 @@ def pmi_of(root: Path, name: str) -> str | None:
 
 
 def of_this_machine(site: dict[str, Any]) -> Iterator[SiteFinding]:
-    """Yield what a site without a scheduler says that this machine does not have."""
+    """Yield what a site without a scheduler claims and this machine does not have."""
     cores = len(os.sched_getaffinity(0))
     if (
         site["scheduler"] == "local"
@@ -276,7 +276,7 @@ def table(root: Path, site: dict[str, Any], became: dict[str, str]) -> Table:
 
 
 def main() -> int:
-    """Look, run the preflights, print the table; return the exit code."""
+    """Check the site, run the preflights, print the table; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.site.check",
         description="Check a site: look at everything that needs no job, then run every "
@@ -298,7 +298,7 @@ def main() -> int:
 
 
 def work(options: argparse.Namespace) -> int:
-    """Look and run the preflights; return the exit code.
+    """Check the site and run the preflights; return the exit code.
 
     Raises what campaign.__main__.ERRORS names, and OSError.
     """
@@ -306,7 +306,7 @@ def work(options: argparse.Namespace) -> int:
     site = with_places(ROOT, options.site, load_site(options.site))
     names = selection.implementations(ROOT, options.site, options.images)
     findings = look_around(ROOT, site, names, Machine(), with_images=not options.look)
-    # What is left to do has been said before the images were built.
+    # What is left to do was reported before the images were built.
     said = [finding for finding in findings if finding.bad or options.look]
     for finding in said:
         print(f"{'fix' if finding.bad else 'note'}: {finding.sentence}")

@@ -1,6 +1,6 @@
-"""`python -m campaign.site.new`: write a site folder from what this machine says of itself.
+"""`python -m campaign.site.new`: inspect this machine and write a site folder.
 
-What was looked up is marked `# guess:` with where it comes from, what is unknown `# to do:`.
+What was detected is marked `# guess:` with its source, what is unknown `# to do:`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ TAKEN = ("generic", "__pycache__")
 
 @dataclass(frozen=True)
 class KeyLine:
-    """A key of site.yaml with its value and what stands above it."""
+    """A key of site.yaml with its value and the comment above it."""
 
     key: str
     value: Any
     comment: str
 
     def text(self) -> str:
-        """Return the comment and the line; JSON is YAML that needs no care for quotes."""
+        """Return the comment and the line; JSON is valid YAML and needs no care with quotes."""
         return f"{commented(self.comment)}{self.key}: {json.dumps(self.value)}\n"
 
 
@@ -67,7 +67,7 @@ def startable(types: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def launch_lines(scheduler: str, machine: Machine) -> list[KeyLine]:
-    """Return how ranks start, and what can be started so."""
+    """Return how ranks start, and which implementations can be started that way."""
     if scheduler == "local":
         return [KeyLine("launch", "mpiexec", "Ranks are started by the image's own launcher.")]
     if scheduler not in ("slurm", "squeue"):
@@ -101,7 +101,7 @@ def launch_lines(scheduler: str, machine: Machine) -> list[KeyLine]:
 
 
 def node_lines(scheduler: str, nodes: Nodes | None, machine: Machine) -> list[KeyLine]:
-    """Return what a job can have: nodes, cores, memory, the limits of rate and link."""
+    """Return what a job can use: nodes, cores, memory, the limits of rate and link."""
     if scheduler == "local":
         detect = "Detected on the machine that loads this file, which is the one measured."
         return [
@@ -154,7 +154,7 @@ def link_line(nodes: int, machine: Machine) -> KeyLine:
 
 
 def seen(machine: Machine) -> str:
-    """Return a paragraph on what else is here and decides nothing in the file."""
+    """Return a paragraph on what else was found that decides nothing in the file."""
     apptainer, spack = (look.version_of(machine, name) for name in ("apptainer", "spack"))
     mpis = ", ".join(look.mpis(machine))
     return "\n".join((
@@ -165,7 +165,7 @@ def seen(machine: Machine) -> str:
 
 
 def site_text(name: str, machine: Machine, family: str | None, host: str) -> str:
-    """Return site.yaml for what a machine says; `family` is the scheduler's, where it is known."""
+    """Return site.yaml for an inspected machine; `family` is the scheduler's, if known."""
     scheduler, why = look.scheduler(machine, family)
     find = look.NODES.get(scheduler)
     nodes = find(machine, None) if find else None

@@ -1,4 +1,4 @@
-"""Images to a registry and from it, by digest: `python -m containers.sharing.registry push|pull`.
+"""Push and pull images by digest: `python -m containers.sharing.registry push|pull`.
 
 A registry has, for each implementation, a repository with an image under its SHA-256 as tag, and
 under the tag `lock` the image's entry of images.lock. Apptainer carries nothing but SIF files, so
@@ -27,7 +27,7 @@ from containers.spack import environment as spack_environment
 from containers.table import TableError
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
-#: The word for the lock that a registry has itself.
+#: The word for the registry's own lock.
 OF_REGISTRY = "registry"
 #: What a repository's name may be, so that names are the same in a registry and in a folder.
 NAME = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
@@ -39,7 +39,7 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class LockEntry(BaseModel):
-    """One image's entry in a lock of others; `bytes` is the size of the file."""
+    """One image's entry in another lock; `bytes` is the size of the file."""
 
     model_config = ConfigDict(strict=True)
     file: str
@@ -51,7 +51,7 @@ class LockEntry(BaseModel):
 
 
 class Lock(BaseModel):
-    """A lock of others: their images.lock, or the part of it that a registry has."""
+    """Someone else's lock: their images.lock, or the part of it that a registry has."""
 
     model_config = ConfigDict(strict=True, populate_by_name=True)
     schema_: Literal["wyeast-images-1"] = Field(alias="schema")
@@ -61,7 +61,7 @@ class Lock(BaseModel):
 def read_lock(text: str, where: str) -> dict[str, LockEntry]:
     """Return the entries of a lock by implementation; raises RegistryError.
 
-    Every name and file is checked, for paths are made of them.
+    Every name and file is checked, since paths are made from them.
     """
     try:
         entries = Lock.model_validate_json(text).images
@@ -69,15 +69,13 @@ def read_lock(text: str, where: str) -> dict[str, LockEntry]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RegistryError(
-            f"{where} is not a lock of images: {place or 'the text'}: {first['msg']}; use the "
+            f"{where} is not an image lock: {place or 'the text'}: {first['msg']}; use the "
             f"{images.LOCK} of whoever built the images"
         ) from None
     for name, entry in entries.items():
         check_name(name)
         if entry.file != f"{name}.sif":
-            raise RegistryError(
-                f"{where} is not a lock of images: {name} has the file {entry.file}"
-            )
+            raise RegistryError(f"{where} is not an image lock: {name} has the file {entry.file}")
         try:
             images.checked_labels(entry.labels, f"{name} in {where}")
         except images.ImageError as error:
@@ -104,11 +102,11 @@ def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
             text = sif_objects.content(packed, sif_objects.JSON_OBJECT, None, MOST_LOCK_BYTES)
             return read_lock(text.decode(), where)
         except (OSError, ValueError) as error:
-            raise RegistryError(f"{where} is not a lock of images: {error}") from None
+            raise RegistryError(f"{where} is not an image lock: {error}") from None
 
 
 def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
-    """Give a registry the entry of an image; raises RegistryError."""
+    """Push the entry of an image to a registry; raises RegistryError."""
     with tempfile.TemporaryDirectory() as folder:
         text, packed = Path(folder) / "images.lock", Path(folder) / "lock.sif"
         text.write_text(json.dumps({"schema": images.SCHEMA, "images": {name: entry}}))
@@ -121,7 +119,7 @@ def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
 
 
 def push(root: Path, registry: Registry, words: str, dry_run: bool) -> None:
-    """Push the named images, and then the lock of each; one that is there already is left alone.
+    """Push the named images, and then the lock of each; skip those that are there already.
 
     Raises RegistryError, and ImageError for an image that is not the locked one.
     """
@@ -187,10 +185,10 @@ def wanted(root: Path, registry: Registry, words: str, lock: str) -> dict[str, L
 
 
 def word_for(root: Path, lock: str, unsigned: bool) -> dict[str, str] | None:
-    """Return the person's word for what is pulled by a lock; None where only a signature counts.
+    """Return the person's word for what a lock pulls; None if only a signature counts.
 
-    Who names a lock's file answers for its digests. Raises RegistryError where the registry's own
-    lock is to be taken and no key's signature could count.
+    Naming a lock's file means vouching for its digests. Raises RegistryError if the registry's own
+    lock is to be used and no key's signature could count.
     """
     if lock and lock != OF_REGISTRY:
         return origin.word(f"LOCK={lock}")
@@ -198,7 +196,7 @@ def word_for(root: Path, lock: str, unsigned: bool) -> dict[str, str] | None:
         return origin.word("ALLOW_UNSIGNED=1")
     if lock and not any((root / trust.FOLDER).glob("*.asc")):
         raise RegistryError(
-            "LOCK=registry takes whatever somebody with write access to the registry has put "
+            "LOCK=registry accepts whatever anyone with write access to the registry has put "
             "there, and "
             f"{trust.FOLDER} has no key to verify who made it: put the sender's key there, or "
             "name the sender's lock (LOCK=<file>), or set ALLOW_UNSIGNED=1"
@@ -231,7 +229,7 @@ def pull(
 
 
 def is_here(root: Path, name: str, entry: LockEntry) -> bool:
-    """Tell whether the image of an entry is in place and in images.lock."""
+    """Return whether the image of an entry is in place and in images.lock."""
     try:
         images.verify(root, name)
         return bool(images.entry_of(root, name)["sha256"] == entry.sha256)
@@ -240,7 +238,7 @@ def is_here(root: Path, name: str, entry: LockEntry) -> bool:
 
 
 def answer_for(root: Path, name: str, word: dict[str, str] | None, dry_run: bool) -> None:
-    """Note the person's word for an image that is here already and that nobody answered for."""
+    """Note the person's word for an image that is here already and that nobody vouched for."""
     entry = images.entry_of(root, name)
     if word and not dry_run and not origin.answered_for(entry):
         with only_build(root):
@@ -255,9 +253,9 @@ def install(
     lock: str,
     word: dict[str, str] | None,
 ) -> None:
-    """Pull one image aside; put it into place only if it is the one of its entry.
+    """Pull one image to a temporary file; put it into place only if it matches its entry.
 
-    Raises RegistryError, and ImageError where it is another.
+    Raises RegistryError, and ImageError if it does not.
     """
     target = images.folder(root) / entry.file
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -278,7 +276,7 @@ def install(
             origin["insecure"] = True
         found = {**entry.model_dump(), "origin": origin}
         if not lock:
-            # Of the digest of images.lock itself: what it says of that image goes on to hold.
+            # The digest is that of images.lock itself: its statements on that image remain true.
             here = images.entry_of(root, name)
             found |= {key: here[key] for key in ("origin", "admitted") if key in here}
         if word:
@@ -289,9 +287,9 @@ def install(
 
 
 def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
-    """Return the fingerprints of the trusted keys by which an image that came is signed.
+    """Return the fingerprints of the trusted keys that signed a pulled image.
 
-    Raises RegistryError where a signature is needed and none counts.
+    Raises RegistryError if a signature is needed and none counts.
     """
     if not needed and not any((root / trust.FOLDER).glob("*.asc")):
         return []
@@ -307,7 +305,7 @@ def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
 
 
 def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
-    """Say where `make run` will not take a pulled image as it is."""
+    """Report pulled images that `make run` will not use as they are."""
     try:
         current = build.recipe_of(root, name, "mmdebstrap").inputs_sha256() == entry.inputs_sha256
     except (
@@ -324,7 +322,7 @@ def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
 
 
 def main() -> int:
-    """Push or pull, or say in a sentence why not."""
+    """Push or pull, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.sharing.registry",
         description="Push images to a registry, or pull them from it, by the digests of a lock.",
@@ -332,26 +330,26 @@ def main() -> int:
     parser.add_argument("action", choices=["push", "pull"])
     parser.add_argument("--registry", default="", metavar="oras://host/path")
     parser.add_argument(
-        "--images", default="", metavar="a,b|all", help="which; all that the lock has by default"
+        "--images", default="", metavar="a,b|all", help="which images (default: all in the lock)"
     )
     parser.add_argument(
         "--lock", default="", metavar="FILE|registry",
-        help="whose digests hold for a pull: a lock's file, or the registry's own, instead of "
+        help="the lock whose digests a pull trusts: a file, or the registry's own, instead of "
         f"{images.LOCK}",
     )  # fmt: skip
     parser.add_argument(
-        "--insecure", action="store_true", help="speak to the registry without TLS if it has none"
+        "--insecure", action="store_true", help="use the registry without TLS if it offers none"
     )
     parser.add_argument(
         "--allow-unsigned", action="store_true",
         help="with --lock registry: vouch for images that no trusted key has signed",
     )  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done")
     options = parser.parse_args()
 
     def work() -> int:
         if not options.registry:
-            raise RegistryError("say which registry: REGISTRY=oras://host/path")
+            raise RegistryError("name the registry: REGISTRY=oras://host/path")
         registry = Registry(check_address(options.registry), options.insecure)
         apptainer_command()
         if options.action == "push":

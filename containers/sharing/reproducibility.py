@@ -30,7 +30,7 @@ class ReproducibilityError(Exception):
 
 
 def objects(image: Path) -> list[tuple[str, str]]:
-    """Return number and type of each object in a SIF file, signatures left out."""
+    """Return number and type of each object in a SIF file, except signatures."""
     rows = [line.split("|") for line in call("sif", "list", image).splitlines()]
     found = [(row[0].strip(), row[4].strip()) for row in rows if len(row) == 5]
     return [(n, kind) for n, kind in found if n.isdigit() and not kind.startswith("Signature")]
@@ -48,7 +48,7 @@ def dump(image: Path, number: str, target: Path) -> str:
 
 
 def described(tree: Path) -> dict[str, dict[str, str]]:
-    """Return what each file of a folder is, by its path: type, mode, time, size, and content."""
+    """Return the type, mode, time, size and content of each file in a folder, by path."""
     found = {}
     for path in sorted(tree.rglob("*")):
         status = path.lstat()
@@ -69,7 +69,7 @@ def described(tree: Path) -> dict[str, dict[str, str]]:
 
 
 def differing_files(first: Path, second: Path) -> list[str]:
-    """Return a line for each file that differs between two folders, with what about it."""
+    """Return a line for each file that differs between two folders, and how."""
     one, two = described(first), described(second)
     lines = []
     for path in sorted(one.keys() | two.keys()):
@@ -83,7 +83,7 @@ def differing_files(first: Path, second: Path) -> list[str]:
 
 
 def compare(first: Path, second: Path, scratch: Path) -> list[str]:
-    """Return what differs between two images, one line each; nothing where they are one file.
+    """Return what differs between two images, one line each; empty if they are identical.
 
     Signatures do not count: they are put into a copy after the build.
     """
@@ -152,7 +152,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
             shutil.rmtree(scratch, ignore_errors=True)
         digest = sha256_of(second)
     if not lines:
-        as_well = "" if digest == entry["sha256"] else " but for the signatures"
+        as_well = "" if digest == entry["sha256"] else " except for the signatures"
         print(f"{name} is the same when built again{as_well}: sha256 {digest}")
         return True
     log.write_text("".join(f"{line}\n" for line in lines))
@@ -165,7 +165,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
 
 
 def main() -> int:
-    """Build again what is asked for; 0 where all are the same."""
+    """Rebuild the requested images; 0 if all are the same."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.sharing.reproducibility",
         description="Build images again from the same inputs, and list what differs.",

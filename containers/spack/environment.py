@@ -273,7 +273,7 @@ def environment_binds(root: Path, environment: Path) -> list[str]:
     """Return what Apptainer must bind for an environment of the checkout's to be in the base."""
     return [
         f"{environment}:{INSIDE}",
-        # Spack notes here what is installed, which is nothing; an image has its own.
+        # Spack records here what is installed, which is nothing; an image has its own record.
         f"{spack.folder(root) / 'software'}:/opt/software",
         *(f"{root / name}:{INSIDE}/{name}:ro" for name in PARTS),
     ]

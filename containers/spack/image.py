@@ -82,7 +82,7 @@ class SpackRecipe(staging.Recipe):
 
 @cache
 def _found(root: Path, core: Path) -> Spack:
-    # It is asked for every image, more than once, and takes seconds; `core` tells it apart.
+    # Every image needs this more than once, and it takes seconds; cached by `core`.
     found = spack.find(root)
     assert found is not None, f"{core} is one"
     return found
@@ -140,7 +140,7 @@ def mpi_package(root: Path, implementation: Implementation) -> str:
     names = spack_environment.environment_names(root)
     if implementation.name not in names:
         raise SpackError(
-            f"{spack_environment.ENVIRONMENT} does not choose {implementation.name}, which {TABLE} "
+            f"{spack_environment.ENVIRONMENT} does not define {implementation.name}, which {TABLE} "
             "has; add its definition"
         )
     return names[implementation.name].partition("@")[0]

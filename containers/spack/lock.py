@@ -48,7 +48,7 @@ def renew(root: Path, names: list[str]) -> list[str]:
 
 
 def main() -> int:
-    """Renew what is asked for, or say in a sentence why not."""
+    """Renew the requested locks, or print a sentence on why not."""
     parser = argparse.ArgumentParser(
         prog="python -m containers.spack.lock",
         description="Renew the locks in spack_locks/ and say what changed.",

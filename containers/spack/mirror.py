@@ -115,7 +115,7 @@ def create(root: Path, found: Spack, implementation: str) -> list[str]:
     done = spack_environment.run(
         root, found, base, implementation, environment,
         "mirror", "create", "-d", "/mnt/mirror", "--all",
-        # The checkout's own are no archive.
+        # The checkout's own sources are not archives.
         "--exclude-specs", "wyeast-benchmarks@develop",
     )  # fmt: skip
     if done.returncode == 0:

@@ -60,8 +60,8 @@ def sentence(root: Path) -> str | None:
     mirrors = mirrors_of_site(root)
     used = f"its mirrors ({', '.join(mirrors)})" if mirrors else "nothing, since it has no mirrors"
     return (
-        f"of the site {site}, images and locks take {used}; externals are those of the base that "
-        "images stand on"
+        f"from the site {site}, images and locks use {used}; externals are those of the "
+        "images' base"
     )
 
 

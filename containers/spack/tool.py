@@ -193,7 +193,7 @@ def commit_of(folder: Path) -> str | None:
     top = git(folder, "rev-parse", "--show-toplevel", config=anybodys)
     asked = ("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
     commit = git(folder, *asked, config=anybodys)
-    # An archive may be unpacked in somebody's checkout of something else.
+    # An archive may have been unpacked inside a checkout of something else.
     if top is None or commit is None or Path(os.fsdecode(top).strip()) != folder.resolve():
         return None
     return commit.decode().strip()

@@ -50,9 +50,9 @@ class Bytes:
 
 
 def pairs_in(group: str, ranks: int) -> list[tuple[int, int]]:
-    """Return the pairs of a group of `pairs`, in each the rank that begins first.
+    """Return the pairs of a group of `pairs`, each with the rank that begins first in front.
 
-    The groups are as benchmarks/pairs/pairs.c calls them. Raises ValueError for another.
+    The groups are named as in benchmarks/pairs/pairs.c. Raises ValueError for another.
     """
     words = group.split()
     if words[:3] == ["ranks", "0", "and"]:
@@ -187,7 +187,7 @@ def bytes_over_links(
     """Return what an iteration has to bring over one link; `hosts` has the host of each rank.
 
     `messages` are those of an iteration where its record does not say them. Without them, where
-    ranks share nodes, nothing is told of what is neither pairs, collective nor one-sided.
+    ranks share nodes, nothing is known about what is neither pairs, collective nor one-sided.
     """
     if result.operation == "pairs":
         return of_pairs(result, hosts)
@@ -195,7 +195,7 @@ def bytes_over_links(
         return of_one_sided(result, hosts)
     if messages is not None:
         return of_messages(messages, [list(range(len(hosts)))], hosts)
-    if result.operation in ("some-to-some", "halo"):
+    if result.operation in ("some-to-some", "halo") or result.operation.startswith("neighbour-"):
         # The busiest node brings the mean at least, where all that moves goes to other nodes.
         alone = len(set(hosts)) == len(hosts)
         return Bytes(spanned=result.moved_bytes / len(hosts) if alone else 0)
@@ -214,9 +214,9 @@ def least_seconds(
     oversubscribed: bool = False,
     messages: Sequence[Message] | None = None,
 ) -> float:
-    """Return a time in seconds that no iteration can be below; 0 where none is known.
+    """Return the shortest possible time of an iteration in seconds; 0 if none is known.
 
-    Where ranks wait for processors nothing is known of when they begin, so the certain bytes alone
+    If ranks wait for processors it is unknown when they begin, so only the certain bytes
     count. A window begins at one time on all ranks, by clocks that are wrong by `clock_error_s`.
     """
     needed = bytes_over_links(result, hosts, messages)

@@ -78,7 +78,7 @@ def echo_above_link(result: Communication, link_bytes_per_s: float) -> str | Non
 def latency_above_link(result: Latency, link_bytes_per_s: float) -> str | None:
     """Say so when a preflight's messages pass faster than the one-way rate of the link allows.
 
-    It is how a library shows that it has seen through hosts which one machine plays: it talks by
+    This reveals a library that has seen through hosts played by one machine: it communicates by
     shared memory while the ranks seem to be on different nodes.
     """
     numbers = _above_link(result.message_bytes, result.time_s.median, link_bytes_per_s)
@@ -94,7 +94,7 @@ def communication_above_link(
     oversubscribed: bool = False,
     messages: Sequence[Message] | None = None,
 ) -> str | None:
-    """Say so when ranks are through before the links between their nodes can have been.
+    """Say so when ranks finish before the links between their nodes can have.
 
     `hosts` has the host of each rank of the world; link_limits.py says what has to pass the links,
     and why that is certain.
@@ -116,7 +116,7 @@ COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "r
 
 
 def clock_resolution(header: Header) -> float:
-    """Return the time in s that a launch's clock can tell apart."""
+    """Return the shortest time in s that a launch's clock can resolve."""
     return max(header.clock_tick_s, header.clock_resolution_s)
 
 
@@ -127,8 +127,8 @@ READING_S = 1e-7
 def clock_step(header: Header) -> float:
     """Return the step in s by which a launch's clock counts.
 
-    Where two readings are apart by no more than what a reading costs, that is the tick; else the
-    clock was seen to stand still for its resolution, whatever it says of its tick.
+    If two readings differ by no more than a reading costs, that is the tick; else the
+    clock was seen to stand still for its resolution, whatever tick it reports.
     """
     fine = header.clock_resolution_s <= READING_S
     return header.clock_tick_s if fine else clock_resolution(header)
@@ -143,7 +143,7 @@ def limited_by_clock(seconds: float, resolution_s: float) -> bool:
 
 
 def time_below_clock_resolution(header: Header, result: Result) -> str | None:
-    """Say so when the shortest time is below what the clock can tell apart.
+    """Say so when the shortest time is below what the clock can resolve.
 
     A collective operation without data need not do anything (but a barrier), and may take no time;
     nor need a rank wait for others to make a grid or a datatype, which clocks of 1 us cannot time.
@@ -188,7 +188,7 @@ def computing_above_peak(result: DgemmResult | LinpackSolve, peak_flops: float) 
 
 
 def moved_bytes(result: Result) -> int:
-    """Return what a result says that its timed iterations moved, in bytes; 0 of other results."""
+    """Return the bytes that a result's timed iterations moved; 0 for other results."""
     match result:
         case PingPong():
             return 2 * result.message_bytes * result.iterations
@@ -200,7 +200,7 @@ def moved_bytes(result: Result) -> int:
 
 
 def moved_beyond_launch(results: Sequence[Result], wall_s: float, peak_flops: float) -> str | None:
-    """Say so when results moved more than the cores can have in the launch's own wall time.
+    """Say so when results moved more than the cores can have moved in the launch's own wall time.
 
     That time is the job's, by the node's clocks: a program's own clock, and with it all that it
     measures of the machine to compare with, may be off by any factor.
@@ -218,7 +218,7 @@ def moved_beyond_launch(results: Sequence[Result], wall_s: float, peak_flops: fl
 def memory_above_core(
     result: StreamResult, memory_bytes_per_s: float | None, peak_flops: float
 ) -> str | None:
-    """Say so when memory is quicker than the site says that it is, or than a core could take.
+    """Say so when memory is faster than the site states, or than the cores could use.
 
     `memory_bytes_per_s` is the limit of the node's memory, None where the site does not state it.
     The cores' clocks are the program's own measurement, by the same clock as its times, and wrong

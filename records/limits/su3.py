@@ -1,4 +1,4 @@
-"""What a simulation of SU(3) must find, whatever its speed.
+"""What a simulation of SU(3) must yield, whatever its speed.
 
 Anchors are plaquettes of another algorithm (literature/su3_plaquette.csv). Each test returns a
 sentence with the value, the expected value and the source where a simulation is wrong, or None.
@@ -30,7 +30,7 @@ STEP_ERROR = 0.25
 #: both ways.
 LEAST_VIOLATION, MOST_VIOLATION = 0.2, 20.0
 LEAST_ACCEPTANCE = 0.5
-#: A mean of exp(-dH) with a larger error tells nothing of detailed balance.
+#: A mean of exp(-dH) with a larger error says nothing about detailed balance.
 MOST_EXPONENTIAL_ERROR = 0.1
 #: In the mean: a normal dH that is larger has fewer than half of the trajectories accepted, by
 #: erfc(sqrt(mean) / 2) (Gupta et al. 1990).
@@ -39,7 +39,7 @@ MOST_MEAN_VIOLATION = 1.0
 
 @dataclass(frozen=True)
 class Expectation:
-    """A plaquette with its statistical error, what may come on top, and its source."""
+    """A plaquette with its statistical error, an additional allowance, and its source."""
 
     plaquette: float
     error: float
@@ -48,9 +48,9 @@ class Expectation:
 
 
 def expected_plaquette(anchors: Path, result: Su3Result) -> Expectation:
-    """Return what a simulation's plaquette must be; raise LookupError where no anchor says.
+    """Return what a simulation's plaquette must be; raise LookupError if no anchor applies.
 
-    A lattice without an anchor has that of the largest one at its beta, and is allowed what the
+    A lattice without an anchor uses that of the largest one at its beta, and is allowed what the
     anchors of different lattices differ by.
     """
     with anchors.open() as table:
@@ -111,7 +111,7 @@ def metropolis_is_wrong(result: Su3Result) -> str | None:
 
 
 def violation_is_large(delta_h: Sequence[float]) -> str | None:
-    """Say so when dH is large in the mean, or exp(-dH) spreads too far for its mean to tell."""
+    """Say so when dH is large in the mean, or exp(-dH) spreads too far to judge its mean."""
     mean = statistics.fmean(delta_h)
     if not abs(mean) <= MOST_MEAN_VIOLATION:
         return (

@@ -1,29 +1,29 @@
 """ReFrame's command line with four guards; `reframe` in the activated shell is this.
 
-ReFrame itself says PASSED when it ran nothing. Here it is a failure when
+ReFrame itself reports PASSED when it ran nothing. Here it is a failure when
 
 - a check file of the search path cannot be loaded,
 - no check was selected or every selected check was skipped (`-r` only).
 
-A file all of whose checks leave themselves out is no failure, since not every check is of every
+It is no failure when all checks of a file leave themselves out, since not every check suits every
 image; what they say stands beside the failure, should nothing else be selected.
 
-It takes a Slurm job for completed whenever squeue says nothing of it, also when there is no answer:
-the unfinished output would be judged, and the next launch measured beside the running one. Here a
-job has completed when Slurm has answered that it is no longer in the queue.
+ReFrame takes a Slurm job to be complete whenever squeue does not list it, even if squeue failed:
+unfinished output would be judged, and the next launch would run beside this one. Here a
+job is complete when Slurm has answered that it is no longer in the queue.
 
-While a job waits in Slurm's queue, what it waits for is said after a minute and now and then.
+While a job waits in Slurm's queue, the reason is printed after a minute and now and then.
 
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
-A job script of this machine is started by its whole path, also where that has a space.
+A job script on this machine is started by its full path, even if that contains a space.
 
-Besides, checks are loaded quickly: what ReFrame does again for each check is done once. To find who
-used a deprecated variable (its own), it reads the source of its whole call stack twice for each
-check that it makes; it parses the references in Python; it puts the variables into the class and
-converts their values; it looks whether all attributes can be copied; and it writes all of a check
-as JSON for each line of its log, whose format names none of that.
+Checks also load quickly: what ReFrame repeats for each check is done once. To find who
+used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
+each check that it makes; it parses the references in Python; it puts the variables into the class
+and converts their values; it tests whether all attributes can be copied; and it writes all of a
+check as JSON for each line of its log, although the log's format uses none of it.
 """
 
 from __future__ import annotations
@@ -59,32 +59,33 @@ from records.acting_user import act_for, become, owner_of
 from records.causes import one_line
 from reframe_checks.bin import session
 from reframe_checks.bin.bounds import bounded
-from reframe_checks.bin.waiting import NoAnswer, WaitedTooLong, Waiting, ask
+from reframe_checks.bin.waiting import WaitedTooLong, Waiting
+from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTHING_SELECTED = (
-    "no check was selected, so nothing was measured: look at `reframe -c reframe_checks -l`, "
-    "at the tier (TIER={tier}) and at the site (SITE={site})"
+    "no check was selected, so nothing was measured: check `reframe -c reframe_checks -l`, "
+    "the tier (TIER={tier}) and the site (SITE={site})"
 )
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
 
 
 #: How long a command of Slurm's may take, in seconds; it is asked again at the next poll.
 SLURM_PATIENCE_S = 60.0
-#: What checks have said that left themselves out when they were loaded.
+#: Why checks left themselves out when they were loaded.
 LEFT_OUT: set[str] = set()
-#: What files of references have, by their paths.
+#: The content of reference files, by their paths.
 PARSED: dict[str, Any] = {}
 #: Whether ReFrame accepts the checks of a class.
 VALID: dict[type, bool] = {}
-#: The classes that have their variables.
+#: The classes that already have their variables.
 INJECTED: set[type] = set()
 PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def left_out(module: Any) -> set[str]:
-    """Return what all checks of a module say that leave themselves out; empty if one does not."""
+    """Return why all checks of a module leave themselves out; empty if one of them does not."""
     registry = getattr(module, "_rfm_test_registry", None)
     sentences = set()
     for test, variants in registry._tests.items() if registry else ():
@@ -103,11 +104,11 @@ def left_out(module: Any) -> set[str]:
 class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
     """A loader for which a check file that cannot be loaded is an error, not a warning."""
 
-    #: What all checks of the file that is being loaded say, where they leave themselves out.
+    #: Why the checks of the file that is being loaded left themselves out, if all did.
     sentences: frozenset[str] = frozenset()
 
     def _validate_check(self, check: Any) -> bool:
-        """Look at the first check of each class: the attributes of all have the same types.
+        """Test the first check of each class only: all have attributes of the same types.
 
         One that cannot be copied after all is an error as soon as ReFrame copies it.
         """
@@ -116,14 +117,14 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
         return VALID[type(check)]
 
     def load_from_module(self, module: Any) -> list[Any]:
-        """Load the checks of a module; note what they say if all leave themselves out."""
+        """Load the checks of a module; note their reasons if all leave themselves out."""
         checks: list[Any] = super().load_from_module(module)
         self.sentences = frozenset() if checks else frozenset(left_out(module))
         LEFT_OUT.update(self.sentences)
         return checks
 
     def load_from_file(self, filename: str, force: bool = False) -> list[Any]:
-        """Load the checks of a file; raise if it declares checks and gives none."""
+        """Load the checks of a file; raise if it declares checks and provides none."""
         self.sentences = frozenset()
         checks: list[Any] = super().load_from_file(filename, force)
         if not checks and not self.sentences and self._validate_source(os.path.abspath(filename)):
@@ -156,14 +157,14 @@ class CountingRunner(Runner):  # type: ignore[misc]
         # What is left of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
-        # Each by the checks that are loaded, and by what they wait for that was proven.
+        # Each from the checks that are loaded, with the dependencies that already passed.
         for number in session.told_rounds():
             runtime.runtime().next_run()
             with rounds.measured(number) as wanted:
                 self._runall(wanted)
 
     def refuse_nothing(self) -> None:
-        """Raise where all that ran was skipped."""
+        """Raise if everything that ran was skipped."""
         # Fixtures only prepare; a run of nothing but fixtures has measured nothing either.
         measured = [task for task in self.stats.tasks() if not task.check.is_fixture()]
         if all(task.skipped for task in measured):
@@ -185,7 +186,7 @@ def state_in_queue(jobid: str) -> str | None:
 
 
 def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
-    """Poll jobs as ReFrame does, and let none complete without Slurm's word for it."""
+    """Poll jobs as ReFrame does, but let none complete until Slurm confirms it."""
     before = {job: job.state for job in jobs if job is not None}
     poll_and_speak(scheduler, *jobs, poll=unguarded_poll)
     for job, state in before.items():
@@ -273,7 +274,7 @@ class QuickInspection:
 
     @staticmethod
     def stack() -> Iterator[Caller]:
-        """Return the call stack, the caller first, without reading anybody's source."""
+        """Return the call stack, the caller first, without reading source files."""
         frame: FrameType | None = sys._getframe(1)
         while frame:
             yield Caller(frame)
@@ -293,7 +294,7 @@ class WholePath:
 
     @staticmethod
     def run_command_async(path: str, **options: Any) -> Any:
-        """Start the program at a path, whatever letters the path has."""
+        """Start the program at a path, whatever characters the path contains."""
         return osext.run_command_async([path], **options)
 
 
@@ -349,7 +350,7 @@ def main() -> None:
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     slurm.osext = Answered()
     slurm._run_strict = partial(slurm.osext.run_command, check=True)
-    # A round of a session has the folders that it has in a process of its own.
+    # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
     reframe.core.warnings.inspect = QuickInspection

@@ -1,4 +1,4 @@
-"""How a campaign tells a session of ReFrame what it measures next, and is told what is over."""
+"""How a campaign tells a ReFrame session what to measure next, and learns what is finished."""
 
 import os
 import time

@@ -1,55 +1,30 @@
-"""A job that waits in Slurm's queue says so: what the scheduler waits for, now and then."""
+"""Report now and then what a job in Slurm's queue is waiting for."""
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
 
 import reframe.core.exceptions as errors
 
-from records.causes import one_line
 from reframe_checks.bin.telling import WAITS
+from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a job waits before that is said, and until it is said again, in seconds.
 SPEAK_AFTER_S = 60.0
 SPEAK_AGAIN_S = 300.0
-#: How long Slurm may take to answer, in seconds: nothing waits for what is only said.
-PATIENCE_S = 10.0
 #: Node states in which no job starts, without the letters that sinfo adds to them.
 UNUSABLE = ("down", "drain", "drng", "fail", "maint", "unk")
 PENDING = (None, "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD")
-
-
-class NoAnswer(Exception):
-    """Slurm does not say what it is asked; the text says how not."""
 
 
 class WaitedTooLong(errors.JobError):  # type: ignore[misc]
     """A job waited in the queue for longer than the site allows, and was cancelled."""
 
 
-def ask(command: list[str], patience_s: float | None = None) -> str:
-    """Return what a command of Slurm's says; raise NoAnswer where it does not."""
-    patience_s = PATIENCE_S if patience_s is None else patience_s
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience_s,
-            errors="replace", check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise NoAnswer(f"{command[0]} did not answer within {patience_s:g} s") from None
-    except OSError as error:
-        raise NoAnswer(f"{command[0]} cannot be started: {error.strerror}") from None
-    if done.returncode:
-        said = one_line(done.stderr) or f"it ended with exit code {done.returncode}"
-        raise NoAnswer(f"{command[0]}: {said.removeprefix(f'{command[0]}: ')}")
-    return done.stdout
-
-
 def trouble_of(partition: str) -> str | None:
-    """Return why no job starts in a partition whoever asks for what, as far as Slurm says."""
+    """Return why the partition starts no jobs at all, as far as Slurm says."""
     command = ["sinfo", "--noheader", f"--partition={partition}", "--format=%a|%D|%t"]
     try:
         rows = [line.split("|") for line in ask(command).splitlines()]
@@ -78,7 +53,7 @@ def wait_of(job: str) -> str | None:
 
 
 class Waiting:
-    """Says of the job that is polled how long it has waited, and for what."""
+    """Reports how long the job that is polled has waited, and for what."""
 
     def __init__(
         self,
@@ -104,7 +79,7 @@ class Waiting:
         elif self.silent_since is None:
             self.silent_since = self.now()
             self.next = max(self.next, self.silent_since + SPEAK_AFTER_S)
-        # While it runs nothing is asked: that would be beside what is measured.
+        # Nothing is asked while the job runs: that could disturb the measurement.
         if self.now() < self.next or (unanswered is None and job.state not in PENDING):
             return
         self.next = self.now() + SPEAK_AGAIN_S

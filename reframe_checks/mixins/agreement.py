@@ -1,11 +1,11 @@
-"""Compare our programs' times with those of programs that somebody else wrote.
+"""Compare our programs' times with those of third-party programs.
 
 Each side is a list of launches, and a launch has one or more times for each message size: averages
-over a loop, in seconds. Of a launch the least counts, as NetPIPE reports it of its trials. The
-programs took turns, so launches of one turn are close together and what drifts or happens once is
-in both, or in one turn alone: what counts is the median over the turns of our time divided by the
-other's, with its interval (order statistics). A ratio beyond the tolerance whose interval reaches
-within is no proof of disagreement, but none of agreement either: it fails with another sentence.
+over a loop, in seconds. A launch's least time counts, as NetPIPE reports the least of its trials.
+The programs took turns, so launches of one turn are close together and what drifts or happens once
+is in both, or in one turn alone: what counts is the median over the turns of our time divided by
+the other's, with its interval (order statistics). A ratio outside the tolerance whose interval
+reaches inside proves neither disagreement nor agreement: it fails with another sentence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Size = Annotated[int, Field(ge=0)]
 
 
 class ReasonsError(ValueError):
-    """The table of documented reasons cannot be used; the text names file and place."""
+    """The table of documented reasons cannot be used; the text names the file and the place."""
 
 
 class _StrictModel(BaseModel):
@@ -43,13 +43,13 @@ class Reason(_StrictModel):
     program: str
     #: A site's `launch`: `mpiexec` is shared memory in one container, `srun` one container a rank.
     launch: Literal["mpiexec", "srun"] | None = None
-    #: Families of implementations; all where none is named.
+    #: Families of implementations; all if none is named.
     families: list[str] = []
-    #: Sites, where it is one's network that is the reason; all where none is named.
+    #: Sites, if a site's network is the reason; all if none is named.
     sites: list[str] = []
     #: The message sizes in bytes, both included.
     sizes: tuple[Size, Size]
-    #: What our time divided by the other may be, at least and at most.
+    #: The least and the largest allowed ratio of our time to the other's.
     ratio: tuple[Factor, Factor]
     reason: Annotated[str, Field(min_length=40)]
 
@@ -84,7 +84,7 @@ def read_reasons(path: Path) -> Reasons:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where and with what two programs were compared; see Reason."""
+    """Where two programs were compared, and which; see Reason."""
 
     operation: str
     program: str
@@ -95,7 +95,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Agreement:
-    """One message size's two times, in seconds, and what the ratio of ours to theirs may be."""
+    """The two times of one message size, in seconds, and the allowed ratio of ours to theirs."""
 
     message_bytes: int
     #: The medians of the launches.
@@ -110,17 +110,17 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Return whether the ratio is what it may be."""
+        """Return whether the ratio is allowed."""
         return self.allowed[0] <= self.ratio <= self.allowed[1]
 
     @property
     def shown(self) -> bool:
-        """Return whether the whole interval of the ratio is what it may be."""
+        """Return whether the whole interval of the ratio is allowed."""
         return self.allowed[0] <= self.interval[0] and self.interval[1] <= self.allowed[1]
 
     @property
     def can_be_told(self) -> bool:
-        """Return whether the interval is wholly on one side of what the ratio may be."""
+        """Return whether the interval lies wholly on one side of the allowed range."""
         return self.interval[1] < self.allowed[0] or self.interval[0] > self.allowed[1]
 
 
@@ -143,7 +143,7 @@ def compare(
     """Return the comparison of every message size.
 
     Each side has one launch of each turn, in the turns' order. Raises ValueError with a sentence
-    where the two have not the same message sizes in as many launches.
+    unless both have the same message sizes and the same number of launches.
     """
     sizes = [[sorted(launch) for launch in side] for side in (ours, theirs)]
     if sizes[0] != sizes[1] or not any(sizes[0]):

@@ -8,7 +8,12 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from records.communication import Communication, CommunicationIterations
+from records.communication import (
+    BESIDE,
+    COMPUTING,
+    Communication,
+    CommunicationIterations,
+)
 from records.limits.links import Message
 from records.limits.plausibility import communication_above_link
 from records.program_output import ProgramOutput
@@ -31,7 +36,7 @@ class AskedPoint(NamedTuple):
 
 
 def point_of(result: Communication | CommunicationIterations) -> AskedPoint:
-    """Return the point that a result, or a series of iterations, is of."""
+    """Return the point that a result, or a series of iterations, belongs to."""
     return AskedPoint(result.operation, result.method, result.group, result.message_bytes)
 
 
@@ -43,7 +48,7 @@ class Communicating(Experiment):
     """
 
     spread = True
-    #: Whether the output has what each rank took for every iteration too, which is as many times
+    #: Whether the output also has each rank's time for every iteration, which is as many times
     #: more as there are ranks: `make run RAW_BY_RANK=1`.
     raw_by_rank = variable(bool, value=False)
 
@@ -56,19 +61,19 @@ class Communicating(Experiment):
         return 2
 
     def ranks_on_a_node(self) -> int | None:
-        """Return how many ranks the report had on each node, if that is what it varied."""
+        """Return how many ranks the report used on each node, if it varied that."""
         return None
 
     def ranks_wanted_on_a_node(self) -> int:
-        """Return what the report had, or one."""
+        """Return the report's number of ranks per node, or one."""
         return self.ranks_on_a_node() or super().ranks_wanted_on_a_node()
 
     def bytes_of_a_rank(self) -> int:
-        """Return what the buffers of one rank take, if that is so much that it may not fit."""
+        """Return the size of one rank's buffers if they may not fit into memory."""
         return 0
 
     def arguments(self) -> list[str]:
-        """Return the program's arguments, but for those that all programs have."""
+        """Return the program's arguments, except those that all programs share."""
         raise NotImplementedError
 
     def iterations_wanted(self) -> int:
@@ -77,7 +82,7 @@ class Communicating(Experiment):
 
     @run_after("init")
     def set_ranks(self) -> None:
-        """Start as many ranks as the report had, or as many as the site has cores for."""
+        """Start as many ranks as the report used, or as many as the site has cores for."""
         most, on_a_node = self.ranks_wanted(), self.ranks_on_a_node()
         if on_a_node:
             most = min(most, on_a_node * nodes_of_site())
@@ -87,16 +92,16 @@ class Communicating(Experiment):
 
     @run_after("setup")
     def leave_out_what_the_site_lacks(self) -> None:
-        """Leave out what the ranks of this site cannot form: so many on each node."""
+        """Leave out cells that need more ranks on a node than this site can place there."""
         wanted, found = self.ranks_on_a_node(), self.world().ranks_per_node
         self.skip_if(
             bool(wanted) and wanted != found,
-            f"{self.num_tasks} ranks are {found} per node on this site, not {wanted}",
+            f"{self.num_tasks} ranks would be {found} per node on this site, not {wanted}",
         )
 
     @run_after("setup")
     def leave_out_what_does_not_fit(self) -> None:
-        """Leave out buffers that a node has no memory for, with all its ranks."""
+        """Leave out cells whose buffers, of all ranks of a node, exceed its memory."""
         on_a_node = self.world().ranks_per_node
         sentence = node_memory.too_large(
             " ".join(f"{name}={value}" for name, value in self.cell_parameters().items()),
@@ -107,7 +112,7 @@ class Communicating(Experiment):
 
     @run_after("setup")
     def describe_communication(self) -> None:
-        """Pass the points to the program, with every iteration's time in the output."""
+        """Pass the points to the program, and ask for every iteration's time."""
         iterations = str(self.iterations_wanted())
         raw = "--raw-by-rank" if self.raw_by_rank else "--raw"
         self.program_arguments = [*self.arguments(), "--iterations", iterations, raw]
@@ -122,7 +127,7 @@ class Communicating(Experiment):
         raise NotImplementedError
 
     def messages_of(self, result: Communication) -> list[Message] | None:
-        """Return the messages of one iteration, where the record does not say them."""
+        """Return the messages of one iteration, if the record does not contain them."""
         return None
 
     def left_out(self) -> dict[str, str]:
@@ -193,13 +198,15 @@ class Communicating(Experiment):
         if [*map(point_of, series)] != [*map(point_of, results)]:
             raise SanityError("the output lacks the times of single iterations")
         if self.raw_by_rank and not output.rank_iterations:
-            raise SanityError("the output lacks what each rank took for every iteration")
+            raise SanityError("the output lacks each rank's time for every iteration")
 
     @run_before("performance")
     def report_series(self) -> None:
         """Report each series' time at its largest message."""
         largest: dict[str, Communication] = {}
         for result in getattr(self, "measured", []):
+            if result.method in (BESIDE, COMPUTING):
+                continue
             if result.message_bytes >= getattr(largest.get(result.series), "message_bytes", -1):
                 largest[result.series] = result
         for series, result in largest.items():

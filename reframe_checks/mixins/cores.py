@@ -1,4 +1,4 @@
-"""What the site has that ReFrame runs for, known before any check is set up."""
+"""The cores and nodes of the site that ReFrame runs for, known before any check is set up."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from reframe.core.runtime import runtime
 
 
 def site_here() -> dict[str, Any] | None:
-    """Return the data of the site that ReFrame runs for; None where the host is of no site."""
+    """Return the data of the site that ReFrame runs for; None if the host belongs to no site."""
     sites = [partition.extras.get("site") for partition in runtime().system.partitions]
     return next((dict(site) for site in sites if site), None)
 
 
 def cores_of_a_node() -> int:
-    """Return how many ranks of a node have a processor each; 1 where the host is of no site.
+    """Return how many ranks of a node have a processor each; 1 if the host belongs to no site.
 
     Where one machine plays several nodes, there can be fewer processors than cores.
     """
@@ -26,12 +26,12 @@ def ranks_with_processors() -> int:
 
 
 def nodes_of_site() -> int:
-    """Return the nodes of the site that ReFrame runs for; 1 where the host is of no site."""
+    """Return the nodes of the site that ReFrame runs for; 1 if the host belongs to no site."""
     return int((site_here() or {"nodes": 1})["nodes"])
 
 
 def cores_of_site() -> int:
-    """Return the cores of the site that ReFrame runs for; 1 where the host is of no site."""
+    """Return the cores of the site that ReFrame runs for; 1 if the host belongs to no site."""
     site = site_here() or {"cores_per_node": 1, "nodes": 1}
     return int(site["cores_per_node"] * site["nodes"])
 

@@ -42,7 +42,7 @@ def preflights() -> dict[str, str]:
 def interface_of(implementation: str) -> str:
     """Return what the programs of an image call; raises ImageError.
 
-    Found once a process: each of an image's hundreds of checks asks, and images.lock has every
+    Read once per process: each of an image's hundreds of checks asks, and images.lock has every
     image.
     """
     return images.interface_of(ROOT, implementation)
@@ -103,8 +103,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
 
     @run_after("init")
     def wait_for_preflight(self) -> None:
-        """Time nothing in an image whose ranks do not form the world that is asked for."""
-        # The program is of MPI; a check of another interface looks at the world by itself.
+        """Measure nothing in an image whose ranks do not form the world that was requested."""
+        # Applies to MPI programs; a check of another interface verifies the world itself.
         if not self.needs_preflight or self.interface != "mpi":
             return
         if name := preflights().get(self.implementation()):
@@ -119,7 +119,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         return dict(self.current_partition.extras["site"])
 
     def place_on(self, partition: Any) -> None:
-        """Know the nodes of a partition before ReFrame sets the check up: they name its launch."""
+        """Find the nodes of a partition before ReFrame sets the check up: they name its launch."""
         self._current_partition = partition
         self.spread_over_nodes()
         self._current_partition = None
@@ -132,7 +132,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         self.num_tasks_per_node = self.world().ranks_per_node
 
     def ranks_wanted_on_a_node(self) -> int:
-        """Return how many ranks share a node where the site has nodes enough."""
+        """Return how many ranks share a node if the site has enough nodes."""
         return 1 if self.spread else int(self.site()["cores_per_node"])
 
     def most_ranks(self) -> int:
@@ -148,7 +148,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         return bool(self.num_tasks > self.site().get("processors", self.most_ranks()))
 
     def peak_flops(self) -> float:
-        """Return the limit of the cores that the ranks have, one each, in FLOP/s."""
+        """Return the peak rate of the ranks' cores, one each, in FLOP/s."""
         site = self.site()
         full_nodes = min(self.nodes, self.num_tasks / site["cores_per_node"])
         return float(site["peak_flops_per_node"] * full_nodes)
@@ -166,10 +166,10 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
 
     @run_before("run")
     def start_in_image(self) -> None:
-        """Have the ranks started in the image, by the site's way of starting ranks."""
+        """Start the ranks in the image, in the way the site starts ranks."""
         try:
             start = self.start_of([self.program, *self.program_arguments])
-            # Again, though the fixture did: an image can be replaced during a campaign.
+            # The fixture did this already, but an image can be replaced during a campaign.
             path = trust.admit(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
@@ -180,7 +180,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         self.job.launcher.options = [quoted(word) for word in start.launcher]
 
     def refuse_another_image(self) -> None:
-        """Raise where the image was replaced: a job may wait for hours after it was admitted."""
+        """Raise if the image was replaced: a job may wait for hours after its admission."""
         try:
             images.verify(ROOT, self.implementation())
             found = images.entry_of(ROOT, self.implementation())["sha256"]
@@ -195,12 +195,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     def read_records(self, path: Path | None = None) -> ProgramOutput:
         """Return the program's records; refuse a world that is not the one asked for.
 
-        They are those of the job's standard output, if not of another file.
+        They are read from the job's standard output, unless from another file.
         """
         output = read_program_output(path or self.output_path("stdout"))
         header = output.header
         if header.program != self.program:
-            raise SanityError(f"the output is of {header.program}, not of {self.program}")
+            raise SanityError(f"the output is from {header.program}, not from {self.program}")
         if header.ranks != self.num_tasks:
             raise SanityError(
                 f"{header.ranks} ranks formed the world, {self.num_tasks} were requested"

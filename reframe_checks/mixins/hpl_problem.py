@@ -13,7 +13,7 @@ from reframe_checks.mixins import node_memory
 
 #: Bytes of an entry of the matrix.
 ENTRY = 8
-#: The block sizes that are tried; the usual one is used where a site does not say.
+#: The block sizes that are tried; the usual one is used unless the site names another.
 BLOCK_SIZES = (64, 128, 192, 256)
 USUAL_BLOCK_SIZE = 192
 #: Block sizes are compared at this part of N, which takes 1/64 of the time.
@@ -41,7 +41,7 @@ def order_of_search(order: int) -> int:
 
 
 def too_large(order: int, nodes: int, memory_bytes_per_node: float) -> str | None:
-    """Say so where a matrix does not fit into the nodes' memory."""
+    """Return a sentence if a matrix does not fit into the nodes' memory."""
     sentence = node_memory.too_large(
         f"N={order}", "the matrix", ENTRY * order**2, nodes, memory_bytes_per_node
     )

@@ -47,12 +47,12 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
         self.executable = "apptainer"
-        # It lists what is in the file, and starts nothing of it.
+        # This lists what is in the file, and runs nothing from it.
         self.executable_opts = [quoted("sif", "list", self.path)]
 
     @sanity_function
     def labels_are_ours(self) -> object:
-        """Look at the labels, which say what is inside and how its ranks start."""
+        """Check the labels, which say what is inside and how its ranks start."""
         name, _ = table.split_variant(self.implementation)
         return sn.all([
             sn.assert_found(

@@ -1,8 +1,8 @@
-"""What enters a job script: words, each quoted by one function.
+"""Words for a job script, each quoted by one function.
 
-ReFrame joins with spaces what it is handed (the options of a launcher and of a container platform,
+ReFrame joins what it is given with spaces (the options of a launcher and of a container platform,
 the image's path, commands) and writes it into a shell script. So all of it is quoted here, whoever
-it comes from: paths of a checkout have spaces, and labels of an image are anybody's.
+it comes from: a checkout's path may have spaces, and anybody may have written an image's labels.
 """
 
 import shlex
@@ -15,7 +15,7 @@ from containers.apptainer import mount_option
 
 
 def quoted(*words: str | Path | int) -> str:
-    """Return words of a command as a shell reads them: each stays one, and none does anything.
+    """Return the words of a command quoted for a shell: each stays one word and is never expanded.
 
     Raises SanityError for what no script can hold: a NUL, and names of files that are not text.
     """
@@ -40,7 +40,7 @@ def _is_text(text: str) -> bool:
 class QuotedApptainer(Apptainer):  # type: ignore[misc]
     """ReFrame's way to start a container by Apptainer, with options, image and paths as words.
 
-    `options` and `image` are as they are, and `command` is what quoted() has made of words.
+    `options` and `image` are unquoted, and `command` is the result of quoted().
     """
 
     @property
@@ -55,5 +55,5 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
             "apptainer", "exec", *(mount_option(*folder) for folder in folders),
             "--pwd", self.workdir, *self.options, self.image,
         ]  # fmt: skip
-        # Split and quoted again, so that nothing else than words comes through.
+        # Split and quoted again, so that nothing but words comes through.
         return quoted(*words, *shlex.split(self.command))

@@ -56,13 +56,13 @@ def start_ranks(
 
     - `launch: mpiexec`: one container, in which the image's own launcher starts the ranks. They
       are bound to one core each where the cores suffice, for every implementation alike; where
-      they do not, the launch is told so instead of being left to find out.
+      they do not, the launcher is told so instead of having to find out.
     - `launch: srun`: Slurm starts a container for each rank and wires them up by the PMI that the
       image speaks; binding is Slurm's (`launch_options` of the site). An implementation that boots
       daemons of its own gets one container a node, in which its launcher does that.
 
-    On a site of which `spare_init_wait` is true, ranks are spared what the image's label says that
-    MPI_Init waits for to no end; not with `init_wait`, where the start is what is measured.
+    On a site with `spare_init_wait: true`, ranks are spared the needless wait in MPI_Init that the
+    image's label names; not with `init_wait`, where start-up itself is measured.
 
     Raises CannotStart with a sentence.
     """

@@ -1,4 +1,4 @@
-"""Put a file into the page cache, or out of it, and see that it is there, or not.
+"""Put a file into the page cache, or drop it, and verify that it is there, or gone.
 
 Runs by itself inside a job, on every node, so it needs nothing but Python:
 `python page_cache.py warm|cold FILE`.
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-# What may be left over, or missing: a page or two that another process uses at the moment.
+# What may be left, or missing: a page or two that another process happens to use.
 TOLERATED_FRACTION = 0.01
 CHUNK_BYTES = 1 << 20
 # How many pages of another user's file are tried.
@@ -21,8 +21,8 @@ TRIED_PAGES = 32
 def resident_fraction(path: Path) -> float:
     """Return the share of a file's pages that is in the page cache, from 0 to 1.
 
-    Linux tells of every page who may write the file; to others mincore(2) says that all pages are
-    there, so that they can only try a few.
+    Linux answers for every page only to those who may write the file; mincore(2) tells others that
+    all pages are there, so they can only probe a few.
     """
     status = path.stat()
     if status.st_size == 0:
@@ -36,7 +36,7 @@ def _share_by_mincore(path: Path, size: int) -> float:
     library = ctypes.CDLL(None, use_errno=True)
     with (
         path.open("rb") as file,
-        # A private mapping is the one that Python gives the address of without asking to write.
+        # Python gives the address of a private mapping without requiring write access.
         mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY) as mapped,
     ):
         pages = -(-size // mmap.PAGESIZE)
@@ -80,7 +80,7 @@ def warm(path: Path) -> str | None:
         there = resident_fraction(path)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
-            # What was just read is in memory, as far as anyone can tell.
+            # What was just read is in memory, as far as can be determined.
             return None
         raise
     if there >= 1 - TOLERATED_FRACTION:
@@ -108,7 +108,7 @@ def cold(path: Path) -> str | None:
         return None
     return (
         f"{there:.0%} of {path} is in the page cache after the kernel was asked to drop it, so no "
-        "launch is cold: its file system is memory, or another process uses the file"
+        "launch is cold: its file system is in memory, or another process uses the file"
     )
 
 
@@ -116,7 +116,7 @@ STATES = {"warm": warm, "cold": cold}
 
 
 def put(state: str, path: Path) -> str | None:
-    """Put a file into a state of STATES; return a sentence if that cannot be done or told."""
+    """Put a file into a state of STATES; return a sentence if that cannot be done or determined."""
     try:
         return STATES[state](path)
     except OSError as error:

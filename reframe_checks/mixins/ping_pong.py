@@ -27,7 +27,7 @@ def fitting_iterations(most: int, moved_bytes: int, link_bytes_per_s: float, sec
 class Sweep:
     """What the program is asked for; sizes in bytes, ascending.
 
-    With `refine` more sizes are measured between them, where the time is this part off the line.
+    With `refine`, sizes are added where the time deviates from the line by this fraction.
     """
 
     pair: str
@@ -40,7 +40,7 @@ class Sweep:
     stride_bytes: int = 0
 
     def shortened(self, link_bytes_per_s: float, seconds: float) -> "Sweep":
-        """Return it with as many iterations as take some seconds at all sizes together."""
+        """Return the sweep with as many iterations as take some seconds over all sizes."""
         both_ways = 2 * sum(self.sizes)
         iterations = fitting_iterations(self.iterations, both_ways, link_bytes_per_s, seconds)
         return replace(self, iterations=iterations, warmup=min(self.warmup, iterations // 5))
@@ -71,9 +71,9 @@ class PingPongExperiment(Experiment):
         raise NotImplementedError
 
     def within(self, seconds: float, sweep: Sweep) -> Sweep:
-        """Return a sweep that, in tier `quick`, takes some seconds at most of the site's link.
+        """Return a sweep that, in tier `quick`, takes at most some seconds of the site's link.
 
-        Only where the ranks are on different nodes: in memory messages take no time that counts.
+        Only if the ranks are on different nodes: messages through memory are quick anyway.
         """
         link = self.site()["link_bytes_per_s"]
         if TIER == "paper" or not link or self.nodes == 1:
@@ -86,7 +86,7 @@ class PingPongExperiment(Experiment):
         self.program_arguments = self.ping_pong().arguments()
 
     def examine(self) -> None:
-        """Refuse results other than those asked for, and bandwidths that cannot be."""
+        """Refuse results other than those asked for, and impossible bandwidths."""
         output = self.read_records()
         sweep = self.ping_pong()
         results = [result for result in output.results if isinstance(result, PingPong)]

@@ -1,4 +1,4 @@
-"""Any experiment with its program profiled: what its ranks call of MPI, how long and how much."""
+"""Any experiment with its program profiled: the MPI calls of its ranks, their time and bytes."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from reframe_checks.mixins.recording import Suspect
 
 
 class Profiled(rfm.RegressionTestPlugin):
-    """Stands before an experiment among a check's bases; the experiment judges as it always does.
+    """Comes before an experiment among a check's bases; the experiment judges as always.
 
     The image's `profiled` starts each rank's program with the library in it, so that neither a
     launcher nor a shell has it.
@@ -22,7 +22,7 @@ class Profiled(rfm.RegressionTestPlugin):
         return super().start_of(["profiled", "--output", FILE, *program])  # type: ignore[misc]
 
     def other_files(self) -> dict[str, Path]:
-        """Return what else the launch leaves behind: the profile, too."""
+        """Return what else the launch leaves behind, including the profile."""
         files: dict[str, Path] = super().other_files()  # type: ignore[misc]
         return files | {FILE: self.profile_path()}
 
@@ -37,7 +37,7 @@ class Profiled(rfm.RegressionTestPlugin):
         profile = read_profile(self.profile_path())
         header = profile.header
         if header.program != check.program:
-            raise SanityError(f"the profile is of {header.program}, not of {check.program}")
+            raise SanityError(f"the profile is from {header.program}, not from {check.program}")
         if header.ranks != check.num_tasks:
             raise SanityError(
                 f"the profile is of {header.ranks} ranks, {check.num_tasks} were requested"
@@ -48,7 +48,7 @@ class Profiled(rfm.RegressionTestPlugin):
             )
         silent = [rank.rank for rank in profile.ranks if not any(profile.of_rank(rank.rank))]
         if silent:
-            raise SanityError(f"no call of MPI was seen in rank {silent[0]}")
+            raise SanityError(f"no MPI call was recorded in rank {silent[0]}")
         sentence = lost_message(profile)
         if sentence:
             raise SanityError(sentence)

@@ -22,7 +22,7 @@ from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
 from records.launch import AskedLaunch
 from records.program_output import disturbances_in
 from records.schedule import Schedule
-from reframe_checks.bin.waiting import NoAnswer, ask
+from reframe_checks.mixins.asking import NoAnswer, ask
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"

@@ -23,10 +23,10 @@ BY_HAND: dict[tuple[type, str], Any] = {}
 
 
 class Referenced(rfm.RegressionTestPlugin):
-    """What a launch reports fails in the worse direction, and is said in the better one.
+    """A value beyond its reference fails if it is worse, and is reported if it is better.
 
-    A calibrated reference goes before the hand-written one of its metric. A stale one judges
-    nothing: the hand-written one does, if there is any, and the check says so.
+    A calibrated reference overrides the hand-written one of its metric. A stale one judges
+    nothing: then the hand-written one applies, if there is one, and the check says so.
     """
 
     #: Whether the metrics are held against calibrated references, and kept.
@@ -64,7 +64,7 @@ class Referenced(rfm.RegressionTestPlugin):
         return known.get((self.tier, self.cell(), self.implementation()))
 
     def reported(self) -> dict[str, tuple[float, str]]:
-        """Return what the check reports, with units; without what cannot be evaluated."""
+        """Return what the check reports, with units, without what cannot be evaluated."""
         found = {}
         for name, expression in self.perf_variables.items():
             # ReFrame evaluates them again and says which cannot be.
@@ -75,7 +75,7 @@ class Referenced(rfm.RegressionTestPlugin):
         return found
 
     def reports(self) -> dict[str, Path | bytes]:
-        """Set the bounds that are in effect, say what is stale or better, return what was found."""
+        """Set the bounds that are in effect, report what is stale or better, return the findings."""
         if self.is_dry_run() or not self.is_calibrated:
             return {}
         metrics, cell = self.reported(), self.calibrated()
@@ -94,7 +94,7 @@ class Referenced(rfm.RegressionTestPlugin):
             if of and not stale:
                 bounds[partition][name] = of.reference
             elif of and hand is None:
-                # Judged by nothing; ReFrame's own report has the number beside it even so.
+                # Not judged; ReFrame's own report shows the number nevertheless.
                 bounds[partition][name] = (of.reference[0], None, None, unit)
             in_effect = of.reference if of and not stale else hand
             kept[name] = {
@@ -116,7 +116,7 @@ class Referenced(rfm.RegressionTestPlugin):
         again = f"calibrate again: make calibrate SITE={self.current_system.name}"
         about = f"{self.cell()}, {self.implementation()}"
         if stale:
-            getlogger().warning(f"{about}: stale references judge nothing: {stale}; {again}")
+            getlogger().warning(f"{about}: stale references are not applied: {stale}; {again}")
         for name, one in kept.items():
             if one["finding"] and one["finding"].startswith("better"):
                 getlogger().warning(f"{about}: {name} is {one['finding']}: {again}?")
@@ -125,7 +125,7 @@ class Referenced(rfm.RegressionTestPlugin):
 def finding(
     value: float, bounds: Bounds | None, calibrated: references.MetricReference | None
 ) -> str | None:
-    """Return in words what a value is against its reference; None where it is as expected."""
+    """Return in words how a value compares with its reference; None if it is as expected."""
     if bounds is None:
         return None
     expected, lower, upper, *_ = bounds

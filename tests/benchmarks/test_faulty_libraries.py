@@ -115,18 +115,18 @@ def test_the_grid_does_not_follow_from_the_library(one: Built, tmp_path: Path) -
 
 # Each call does what it should, and one byte of what a rank receives is another one.
 RECEIVED_WRONG = {
-    "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n, MPI_Datatype t,"
-    " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
+    "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n,"
+    " MPI_Datatype t, MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
     "reduce-scatter-sum": "Reduce_scatter(const void *s, void *b, const int n[], MPI_Datatype t,"
     " MPI_Op o, MPI_Comm c)|(s, b, n, t, o, c)",
     "scan-sum": "Scan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
     "|(s, b, n, t, o, c)",
     "exscan-sum": "Exscan(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)"
     "|(s, b, n, t, o, c)",
-    "gatherv": "Gatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[], const int d[],"
-    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, t, b, m, d, u, r, c)",
-    "scatterv": "Scatterv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b, int m,"
-    " MPI_Datatype u, int r, MPI_Comm c)|(s, n, e, t, b, m, u, r, c)",
+    "gatherv": "Gatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[],"
+    " const int d[], MPI_Datatype u, int r, MPI_Comm c)|(s, n, t, b, m, d, u, r, c)",
+    "scatterv": "Scatterv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b,"
+    " int m, MPI_Datatype u, int r, MPI_Comm c)|(s, n, e, t, b, m, u, r, c)",
     "allgatherv": "Allgatherv(const void *s, int n, MPI_Datatype t, void *b, const int m[],"
     " const int d[], MPI_Datatype u, MPI_Comm c)|(s, n, t, b, m, d, u, c)",
     "alltoallv": "Alltoallv(const void *s, const int n[], const int e[], MPI_Datatype t, void *b,"
@@ -190,3 +190,32 @@ def test_messages_that_are_not_waited_for_make_no_barrier(one: Built, tmp_path: 
     words = ["--operation", "dissemination-barrier", *TINY]
     said = refused(one, preloaded, "collective", *words, ranks=3)
     assert "dissemination-barrier: a rank left it before rank " in said
+
+
+@pytest.mark.parametrize(
+    ("method", "operation", "source"),
+    [
+        ("isend-irecv", "alltoall",
+         "int MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int g, MPI_Comm c,\n"
+         "              MPI_Request *r)\n"
+         "{ static char other[800]; return PMPI_Isend(n == 800 ? other : b, n, t, to, g, c, r); }"),
+        ("neighbourhood", "allgather",
+         "int MPI_Neighbor_allgatherv(const void *s, int n, MPI_Datatype t, void *b,\n"
+         "                            const int m[], const int d[], MPI_Datatype u, MPI_Comm c)\n"
+         "{ return MPI_SUCCESS; }"),
+        ("neighbourhood-non-blocking", "alltoall",
+         "int MPI_Ineighbor_alltoallv(const void *s, const int n[], const int e[],\n"
+         "                            MPI_Datatype t, void *b, const int m[], const int d[],\n"
+         "                            MPI_Datatype u, MPI_Comm c, MPI_Request *r)\n"
+         "{ *r = MPI_REQUEST_NULL; return MPI_SUCCESS; }"),
+        ("neighbourhood-persistent", "alltoall",
+         "int MPI_Start(MPI_Request *r) { return MPI_SUCCESS; }"),
+    ],
+)  # fmt: skip
+def test_what_neighbours_did_not_send_is_found(
+    one: Built, tmp_path: Path, method: str, operation: str, source: str
+) -> None:
+    preloaded = library(one, tmp_path, source)
+    words = ["--method", method, "--operation", f"neighbour-{operation}", "--sizes", "800", *TINY]
+    said = refused(one, preloaded, "neighbours", *words)
+    assert f"{method}, 800 bytes: rank " in said and "data wrong from byte 0 on" in said

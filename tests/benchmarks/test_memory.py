@@ -24,6 +24,8 @@ RUNS = [
     ("collective", 4, ["--relative-width", "0.5", "--most-iterations", "10", "--sizes", "8",
                        *TINY]),
     ("collective", 2, ["--estimate", "--relative-width", "0.5", *TINY]),
+    ("neighbours", 4, ["--graph", "all", "--degree", "2", "--sizes", "0", "--sizes", "800",
+                       *TINY]),
     ("pairs", 4, ["--method", "all", "--partner", "bisection", "--sizes", "0", "--sizes", "4096",
                   *TINY]),
     ("some_to_some", 4, ["--style", "all", "--sided", "all", "--most-bytes", "3000", *TINY]),

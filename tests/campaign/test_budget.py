@@ -16,6 +16,7 @@ from analysis.comparison.compare import Comparison, compare
 from analysis.precision import waves
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, nightly, request, rounds
+from campaign.decisions import why_ended
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
 from records import campaign as records_campaign
@@ -522,3 +523,12 @@ def test_a_first_round_takes_a_third_of_the_budget_but_whole_blocks() -> None:
     # However small the budget is, a proof and the block of some cell are measured.
     entries = first_round(1.0, [(cell, 12.0) for cell in cells])
     assert [beyond(count) for count in range(5)] == [False, False, False, True, False]
+
+
+def test_why_it_ended_is_said_of_what_compares_nothing() -> None:
+    ended = Ended(why="decided", spent_s=1.0, open_series=0)
+    compared = fold(entry.event for entry in first_round(60.0, [("Nas size=S", 1.0)]))
+    alone = fold(entry.event for entry in first_round(60.0, [("Dgemm n=1", 1.0)]))
+    assert why_ended(ended, compared, 2) == "every series is decided"
+    assert "one implementation is compared with nothing" in why_ended(ended, compared, 1)
+    assert "nothing that was measured is compared" in why_ended(ended, alone, 2)

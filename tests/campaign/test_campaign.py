@@ -336,7 +336,7 @@ def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(
     out, _ = process.communicate(timeout=1500)
     [path] = campaigns(name)
     assert process.returncode == 1 and f"make run RESUME={path.name}" in out, out
-    assert "3 times without having measured anything" in out and "report.html" not in out
+    assert "3 times without measuring anything" in out and "report.html" not in out
 
     put_back()
     # In the place of the tables is what no folder can be made of.

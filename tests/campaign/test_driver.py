@@ -139,7 +139,7 @@ def test_a_campaign_that_stops_ends_its_jobs(
     play(played, *[{"killed at once": True}] * 3)
     campaigns.work(options())
     assert slurm.run_next(monkeypatch) == 1 and slurm.is_called_off
-    assert "3 times without having measured anything" in capsys.readouterr().err
+    assert "3 times without measuring anything" in capsys.readouterr().err
     # Somebody puts that right, and goes on in the same way.
     assert campaigns.work(options(f"--resume={begun(played).name}")) == 0
     slurm.ran = 2

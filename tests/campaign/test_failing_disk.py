@@ -1,6 +1,7 @@
 """A campaign on a disk that fails for a while stops with a sentence, and loses nothing."""
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,7 +111,21 @@ def test_a_disk_without_locks_is_refused_and_nothing_is_measured(
         with pytest.raises(CampaignError, match="cannot be written: No locks available"):
             measuring.new_campaign(campaigns.arguments(["--rounds=1"]))
         [campaign] = disk.path.iterdir()
-        assert not (campaign / FILE).exists() and not list((campaign / "packs").iterdir())
+        assert not (campaign / FILE).exists() and not read_campaign(campaign).launches
+
+
+def test_nobody_else_sees_a_failing_disk(tmp_path: Path) -> None:
+    """What looks through all that is mounted, as a cluster in a box, has nothing to do with it."""
+    there = ["sh", "-c", 'read line; ls -A "$0"', tmp_path / "here"]
+    with (
+        subprocess.Popen(there, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
+        failing_disk(tmp_path / "disk", tmp_path / "here") as disk,
+    ):
+        (disk.path / "file").touch()
+        assert other.communicate("\n")[0] == "" and not other.returncode
+        assert str(disk.path) in Path("/proc/thread-self/mountinfo").read_text()
+    assert str(disk.path) not in Path("/proc/thread-self/mountinfo").read_text()
+    assert (disk.backing / "file").exists() and not list(disk.path.iterdir())
 
 
 def test_attributes_that_are_stale_show_an_earlier_state_and_spoil_nothing(tmp_path: Path) -> None:

@@ -162,12 +162,12 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
 ) -> None:
     monkeypatch.setattr(fold, "MOST_ALIKE", 4)
     path = new(root, {"outcome": "failed"})
-    sentence = "4 launches in a row have ended alike: it is made up; .* put that right and resume: "
+    sentence = "4 launches in a row ended alike: it is made up; .* put that right and resume: "
     with pytest.raises(CampaignError, match=sentence):
         measure(path)
     assert len((root / "starts").read_text()) == 1, "the second round was not begun"
     said = [one.sentence for one in read_campaign(path).problems]
-    assert "stopped: 4 launches in a row have ended alike: it is made up" in said
+    assert "stopped: 4 launches in a row ended alike: it is made up" in said
     before = {one.record.launch for one in read_campaign(path).launches}
     assert len(before) == 4
     assert resume(path)
@@ -435,13 +435,13 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             rounds.end_leftovers_of_the_dead(root, "local")
             assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
             assert sleeping[2].poll() is None
-        sentence = f"2 process(es) were ended that runs/{dead.name} had left here"
+        sentence = f"ended 2 process(es) that runs/{dead.name} had left here"
         assert sentence in capsys.readouterr().out
         assert (dead / FILE).read_bytes() == before, "its RESUME settles it"
         time.sleep(1 - time.time() % 1)
         new(root)
         assert sleeping[2].wait(timeout=60) == -9
-        assert "1 process(es) were ended that runs/live had left" in capsys.readouterr().out
+        assert "ended 1 process(es) that runs/live had left" in capsys.readouterr().out
     finally:
         for one in sleeping:
             one.kill()
@@ -536,7 +536,7 @@ def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:
         resume(path)
     campaign = read_campaign(path)
     assert len(campaign.launches) == ALL
-    assert any("so what is missing cannot be told" in one.sentence for one in campaign.problems)
+    assert any("so what is missing is unknown" in one.sentence for one in campaign.problems)
 
 
 def test_a_resume_makes_the_tables_that_failed(
@@ -567,7 +567,7 @@ def test_a_resume_makes_the_tables_that_failed(
 
 def test_a_campaign_that_is_being_measured_is_not_measured_twice(root: Path) -> None:
     path = new(root)
-    with schedule.held(path), pytest.raises(CampaignError, match="another process measures"):
+    with schedule.held(path), pytest.raises(CampaignError, match="another process is measuring"):
         resume(path)
 
 

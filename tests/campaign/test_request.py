@@ -140,7 +140,8 @@ def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
 
 
 ASKED = [
-    [], ["--site=virtual", "--tier=paper", "--rounds=7"],
+    [], ["--site=virtual", "--tier=paper", "--rounds=7"], ["--budget=0.5h", "--checks=^Nas"],
+    ["--tier=paper"],
     ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"],
     ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
     ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
@@ -173,11 +174,15 @@ def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     """Pasted into a shell it gives the campaign the same options, to the letter."""
     options = campaigns.arguments(words)
     measuring.as_study(options)
+    request.with_design(PROJECT, options)
     command = request.command_of(options)
     again = argparse.Namespace(**asked_by(command))
     measuring.as_study(again)
     # So it is shown, too.
     assert manifest(commands=[command]).commands_to_paste() == [command]
+    # It names what was the site's, or usual.
+    assert (again.rounds, again.budget) == (options.rounds, options.budget)
+    request.with_design(PROJECT, again)
     assert vars(again) == vars(options)
 
 
@@ -201,6 +206,7 @@ def test_the_kept_command_names_the_implementations(
     named = ["--images=mpich-5.0.2, openmpi-5.0.11", "--images=all", "--images=default", ""]
     for word in named:
         options = campaigns.arguments([word] if word else [])
+        request.with_design(PROJECT, options)
         again = asked_by(request.command_of(measuring.with_names(options)))
         known = selection.implementations(project, "local", options.images)
         assert len(known) > 1 and again["images"] == ",".join(known)

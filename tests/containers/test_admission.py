@@ -1,5 +1,6 @@
 """Where images are from: what nobody answers for is kept out, listed and asked about."""
 
+import grp
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from containers.locking import BuildError
 from containers.sharing import registry
 from containers.sharing.registry import Registry
 from containers.table import load_table
+from tests.other_user import needs_root
 from tests.sif_files import said, write_sif
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -111,7 +113,7 @@ def test_the_command_lists_and_asks(checkout: Path) -> None:
     assert first == (
         f"{NAME} is pulled from oras://somewhere: it is kept out; make admit IMAGES={NAME}"
     )
-    assert second.endswith("left.sif is in no lock, so nothing runs it")
+    assert second.endswith("left.sif is not in any lock, so nothing runs it")
     done = run(checkout, "build", "--images", NAME)
     assert done.returncode == 1 and "up to date" not in done.stdout
     assert "nobody here has vouched for it" in done.stderr and "Traceback" not in done.stderr
@@ -228,7 +230,7 @@ def test_guests_are_used_by_name_and_written_nowhere(
     assert set(json.loads((checkout / images.LOCK).read_text())["images"]) == {"other"}
     assert images.available(checkout) == [] and os.environ.get(images.GUESTS) is None
     [line] = admission.listed(checkout)
-    assert line == f"{NAME} is from the bundle x.tar.gz: only that bundle's rerun runs it"
+    assert line == f"{NAME} is from the bundle x.tar.gz: only the rerun of that bundle uses it"
     monkeypatch.setenv(images.GUESTS, "../../x")
     with pytest.raises(ImageError, match="no bundle's images are there"):
         images.load_lock(checkout)
@@ -255,3 +257,28 @@ def test_only_our_own_bases_are_admitted(checkout: Path, tmp_path: Path) -> None
         os.chown(path, 65534, 65534)
         with pytest.raises(ImageError, match="belongs to another user"):
             bases.admit(base, state)
+
+
+@pytest.mark.parametrize(("place_of", "mode"), [("folder", 0o777), ("file", 0o666)])
+def test_an_image_that_others_may_replace_is_refused(
+    checkout: Path, place_of: str, mode: int
+) -> None:
+    """Between the moment at which it is admitted and that at which it starts there is time."""
+    path = place(checkout, origin=origin.BUILT)
+    target = path.parent if place_of == "folder" else path
+    target.chmod(mode)
+    for site in ({}, {"image_group": "users"}):
+        with pytest.raises(images.ImageError, match=r"can be written by others .*: chmod go-w"):
+            trust.admit(checkout, NAME, site)
+    target.chmod(0o755)
+    assert trust.admit(checkout, NAME, {})
+
+
+@needs_root
+def test_a_group_that_may_replace_images_is_named_by_the_site(checkout: Path) -> None:
+    path = place(checkout, origin=origin.BUILT)
+    os.chown(path.parent, -1, grp.getgrnam("users").gr_gid)
+    path.parent.chmod(0o775)
+    with pytest.raises(images.ImageError, match="image_group: users"):
+        trust.admit(checkout, NAME, {"image_group": "staff"})
+    assert trust.admit(checkout, NAME, {"image_group": "users"})

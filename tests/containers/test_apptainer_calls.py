@@ -176,7 +176,7 @@ def test_what_is_admitted_runs(image: Path) -> None:
     "verb", ["run", "shell", "inspect", "test", "instance", "oci", "checkpoint", "overlay", "-d"]
 )
 def test_what_may_start_an_image_is_not_called(image: Path, verb: str) -> None:
-    with pytest.raises(NotAdmitted, match="may start what is in an image"):
+    with pytest.raises(NotAdmitted, match="may run code from an image"):
         command(verb, Admitted(image, state_of(image)))
 
 

@@ -110,7 +110,7 @@ def test_a_second_build_is_kept_out(checkout: Path) -> None:
     with only_build(checkout):
         done = run(checkout, "--force")
     assert done.returncode == 1
-    assert f"another build is under way (process {os.getpid()})" in done.stderr
+    assert f"another build is under way (process {os.getpid()};" in done.stderr
 
 
 def test_a_name_that_is_not_in_the_table(checkout: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
 def test_the_manifest_says_what_went_in(checkout: Path) -> None:
     recipe = build.recipe_of(checkout, NAME, "docker")
     said = json.loads(json.dumps(staging.manifest(recipe, "2026-01-01T00:00:00Z")))
-    assert said["base"]["image"].startswith("debian:")
+    assert said["base"]["image"].startswith("debian@sha256:")
     assert said["inputs_sha256"] == recipe.inputs_sha256()
     [wheel] = recipe.wheels
     assert said["sources"][wheel.file]["sha256"] == wheel.sha256
@@ -211,7 +211,7 @@ def test_a_wheel_that_is_not_pinned_and_a_launcher_that_is_not_there(checkout: P
     lock.write_text(lock.read_text().replace('"mpich-5.0.2": {', '"mpich-5.0.3": {'))
     done = run(checkout, "--images", NAME)
     assert done.returncode == 1
-    assert f"pins no wheel `{NAME}`, which {NAME} is made of" in done.stderr
+    assert f"pins no wheel `{NAME}`, which {NAME} is built from" in done.stderr
     (checkout / "containers" / "launchers" / "lam_ranks").unlink()
     done = run(checkout, "--images", LAM)
     assert done.returncode == 1

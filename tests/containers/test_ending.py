@@ -44,7 +44,7 @@ def test_a_mistake_of_the_program_is_not_hidden() -> None:
 @pytest.mark.parametrize(
     ("module", "words", "sentence"),
     [
-        ("sharing.registry", ["push"], "push: say which registry"),
+        ("sharing.registry", ["push"], "push: name the registry"),
         ("trust", ["verify", "--images", "no-such"], "verify: "),
         ("bill_of_materials", ["--images", "no-such"], "bill: "),
     ],
@@ -58,3 +58,17 @@ def test_commands_end_so(module: str, words: list[str], sentence: str, tmp_path:
     )  # fmt: skip
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("before", "within"), [(0o000, 0o022), (0o002, 0o022), (0o077, 0o077)])
+def test_what_a_command_writes_only_its_owner_may_change(
+    tmp_path: Path, before: int, within: int
+) -> None:
+    """Whatever the user's habit, which is never made looser."""
+    was = os.umask(before)
+    try:
+        assert exit_code("x", lambda: (tmp_path / "a").touch() or 0, (), "") == 0
+        assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~within
+        assert os.umask(before) == within
+    finally:
+        os.umask(was)

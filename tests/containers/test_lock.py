@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,8 @@ def test_a_broken_lock_is_refused(tmp_path: Path) -> None:
     (tmp_path / sources.LOCK).write_text(json.dumps(data))
     with pytest.raises(sources.SourceError, match="is malformed"):
         sources.load_sources(tmp_path)
+
+
+def test_the_base_of_the_container_recipe_is_pinned_to_a_digest() -> None:
+    docker = sources.load_sources(PROJECT).debian.docker
+    assert re.fullmatch(r"debian@sha256:[0-9a-f]{64}", docker)

@@ -143,3 +143,37 @@ def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
         with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
             pass
         assert str(caught.value) == "process 1 of root"
+
+
+def test_the_cluster_in_a_box_and_the_rest_of_the_machine_keep_each_other_out(
+    tmp_path: Path,
+) -> None:
+    root = local_checkout(tmp_path)
+    box, known = root / "site_configs" / "virtual", PROJECT / "site_configs" / "virtual"
+    box.mkdir()
+    for name in ("site.yaml", "cluster.yaml"):
+        (box / name).write_bytes((known / name).read_bytes())
+    for one, other in (("local", "virtual"), ("virtual", "local")):
+        with (
+            only_campaign(root, one),
+            pytest.raises(SiteIsBusy, match="another campaign is measuring on this machine"),
+            only_campaign(root, other),
+        ):
+            pass
+        # Whoever holds one site may end what was left on the other.
+        with only_campaign(root, one), only_campaign(root, other, has_machine=True):
+            pass
+    with (
+        only_campaign(root, "virtual"),
+        pytest.raises(BuildError, match="a campaign is measuring on this machine"),
+        only_build(root),
+    ):
+        pass
+    with (
+        only_build(root),
+        pytest.raises(SiteIsBusy, match="a build is under way on this machine"),
+        only_campaign(root, "virtual"),
+    ):
+        pass
+    with only_campaign(root, "virtual"):
+        pass

@@ -137,7 +137,7 @@ def test_an_image_without_its_label_is_refused(
     manifest = {"inputs_sha256": "x", "debian_packages": {}}
     monkeypatch.setattr("containers.build.call", lambda *words: json.dumps(manifest))
     made = Admitted(Path("new.sif"), ())
-    with pytest.raises(StepError, match="labels are not those"):
+    with pytest.raises(StepError, match="labels do not match"):
         build.check_content(made, recipe, "x", tmp_path / "log")
     labels |= recipe.labels()
     assert build.check_content(made, recipe, "x", tmp_path / "log") == labels

@@ -74,7 +74,7 @@ def test_mirrors_of_the_site_are_spack_s_in_the_base(checkout: Path, tmp_path: P
     # What is bound over is there.
     assert (spack.folder(checkout) / "mounts/mirror-2").is_dir()
     said = spack_site.sentence(checkout)
-    assert said and "take its mirrors (web, cache, disk, beside); externals are those of" in said
+    assert said and "use its mirrors (web, cache, disk, beside); externals are those of" in said
 
 
 def test_a_site_without_a_folder_or_with_a_wrong_one_is_refused(
@@ -107,7 +107,7 @@ def test_the_manifest_and_who_renews_a_lock_hear_of_them(
     monkeypatch.setattr(spack, "provide", lambda root: FOUND)
     monkeypatch.setattr(spack_environment, "provide_base", lambda root: root)
     assert spack_lock.renew(travelling.new_checkout(tmp_path / "root"), []) == []
-    assert "of the site mine, images and locks take its mirrors (ours)" in capsys.readouterr().err
+    assert "from the site mine, images and locks use its mirrors (ours)" in capsys.readouterr().err
 
 
 def test_the_how_to_s_example_of_externals_is_spack_s() -> None:

@@ -147,7 +147,7 @@ def test_a_change_after_signing_is_found(checkout: Path, folder: Path) -> None:
     entry = images.entry_of(checkout, NAME)
     travelling.lock_again(checkout, NAME)
     assert images.entry_of(checkout, NAME)["sha256"] != entry["sha256"]
-    assert_refused(checkout, "the signature does not hold")
+    assert_refused(checkout, "the signature is not valid")
 
 
 @pytest.mark.parametrize("group", ["0", "2"])
@@ -159,7 +159,7 @@ def test_a_file_system_that_is_added_after_signing_is_found(
     call("sif", "add", "--datatype", "4", "--parttype", "4", "--partfs", "2", "--partarch", "2",
          "--groupid", group, path, tmp_path / "overlay")  # fmt: skip
     travelling.lock_again(checkout, NAME)
-    assert_refused(checkout, "the signature does not hold")
+    assert_refused(checkout, "the signature is not valid")
 
 
 def test_a_private_key_among_the_trusted_is_refused(checkout: Path, folder: Path) -> None:

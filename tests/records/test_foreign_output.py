@@ -109,7 +109,7 @@ def cut(text: str, before: str) -> str:
          "a result of zero repetitions"),
         (PINGPONG.replace("        3.02", "         nan"), "neither a comment nor"),
         (PINGPONG.replace("# PingPong\n", "# PingPong\n# PingPing\n"),
-         "was to run PingPong, PingPing and ran PingPong"),
+         "was to run PingPong, PingPing but ran PingPong"),
         (BARRIER.replace("         1000         0.65         0.65         0.65\n", ""),
          "there is no result of Barrier"),
         (BARRIER.replace("0.65         0.65         0.65", "0.65         0.64         0.65"),

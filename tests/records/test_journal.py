@@ -104,7 +104,9 @@ def test_there_is_one_writer(tmp_path: Path) -> None:
     written(tmp_path)
     with (
         journal.open_journal(tmp_path),
-        pytest.raises(JournalError, match=rf"measures {tmp_path.name} \(process {os.getpid()} "),
+        pytest.raises(
+            JournalError, match=rf"is measuring {tmp_path.name} \(process {os.getpid()} "
+        ),
         journal.open_journal(tmp_path),
     ):
         pass

@@ -494,7 +494,7 @@ def test_equal_causes_in_a_row_are_counted_across_implementations_and_sessions(
         assert book.state.circuit() is None, "the name is another's"
         for name in launches_[MOST_ALIKE + 1 : 2 * MOST_ALIKE]:
             fail(book, name, "round001_x: no port after 4 s")
-        sentence = f"{MOST_ALIKE} launches in a row have ended alike: round#_x: no port after # s"
+        sentence = f"{MOST_ALIKE} launches in a row ended alike: round#_x: no port after # s"
         assert book.state.circuit() == sentence
     with schedule.held(campaign) as book:
         assert book.state.circuit() == sentence

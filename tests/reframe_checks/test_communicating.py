@@ -15,7 +15,7 @@ from records.communication import Communication
 from records.limits.links import drawn_messages
 from records.limits.plausibility import time_below_clock_resolution
 from records.program_output import read_program_output
-from reframe_checks import collectives, halo_exchange
+from reframe_checks import collective_forms, collectives, halo_exchange
 from reframe_checks.mixins.communicating import Communicating, point_of
 from reframe_checks.mixins.recording import Suspect
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
@@ -84,7 +84,7 @@ def test_what_each_rank_took_is_asked_for_and_must_be_there(stand_in: StandIn) -
     [launch] = whole.launches
     assert "--raw-by-rank" in str(launch["command"])
     assert lacking.code != 0
-    assert "the output lacks what each rank took for every iteration" in lacking.reason()
+    assert "the output lacks each rank's time for every iteration" in lacking.reason()
 
 
 def lacking(*names: str) -> str:
@@ -107,6 +107,53 @@ def test_what_the_implementation_lacks_may_be_missing_if_the_program_says_so(
     assert "method='lock'" in silent.reason()
     assert announced.code == 0, announced.text
     assert nothing.code != 0 and "nothing is left to measure" in nothing.reason()
+
+
+def of_suite(name: str, **more: object) -> list[Record]:
+    """Return the results of a suite of CollectiveForms on two ranks."""
+    return [
+        {**result(*point[:2], point.message_bytes), "group": "world", "iterations": 50, **more}
+        for point in collective_forms.SUITES[name].asked_points()
+    ]
+
+
+def test_an_operation_may_be_lacking_as_a_method_may(stand_in: StandIn) -> None:
+    records = of_suite("reductions")
+    without = [one for one in records if one["operation"] != "reduce-scatter-block-sum"]
+    said = "collective: left out: reduce-scatter-block-sum: this MPI has no such call\n"
+    whole, announced, silent = stand_in.play(
+        {"stdout": output(records, "collective")},
+        {"stdout": output(without, "collective"), "stderr": said},
+        {"stdout": output(without, "collective")},
+        only="CollectiveForms.*suite=reductions",
+    )
+    assert whole.code == announced.code == 0, announced.text
+    assert silent.code != 0 and "missing: AskedPoint(operation='reduce-sc" in silent.reason()
+
+
+def test_windows_may_be_retimed_and_nothing_else(stand_in: StandIn) -> None:
+    """As many as began late are timed again; never more than were asked for are kept."""
+    asked = [
+        {**result(*point[:2], point.message_bytes), "group": "world", "synchronisation": "window",
+         "iterations": 50, "discarded": 20}
+        for point in collective_forms.BEGUN.asked_points()
+    ]  # fmt: skip
+    more = [{**one, "iterations": 51} for one in asked]
+    retimed, too_many = stand_in.play(
+        {"stdout": output(asked, "collective")},
+        {"stdout": output(more, "collective")},
+        only="Beginnings.*begun=window",
+    )
+    assert retimed.code == 0, retimed.text
+    assert too_many.code != 0 and "not the 50 asked for" in too_many.reason()
+
+
+def test_what_lasts_the_longer_the_slower_a_call_is_has_no_reference(stand_in: StandIn) -> None:
+    stand_in.write(output(of_suite("non-blocking"), "collective"))
+    outcome = stand_in.run(only="CollectiveForms.*suite=non-blocking")
+    assert outcome.code == 0, outcome.text
+    assert "alltoall_non_blocking_world_8192" in outcome.text
+    assert "overlapped" not in outcome.text and "computing" not in outcome.text
 
 
 def unverified(records: list[Record]) -> None:
@@ -238,7 +285,7 @@ def exchange(moved: int = 0, mean: int = 0) -> str:
 EXCHANGES: list[tuple[dict[str, int], str]] = [
     ({}, ""),
     ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
-    ({"moved": 1}, "bytes moved, and the messages of seed 1 have"),
+    ({"moved": 1}, "bytes moved, but the messages of seed 1 have"),
 ]
 
 
@@ -263,7 +310,7 @@ def test_an_estimate_and_the_output_of_another_program_are_no_measurement(
         only=ONLY,
     )
     assert estimated.code != 0 and "the record 'estimate' is unknown" in estimated.reason()
-    assert other.code != 0 and "the output is of pairs, not of one_sided" in other.reason()
+    assert other.code != 0 and "the output is from pairs, not from one_sided" in other.reason()
 
 
 def communication(**more: object) -> Communication:
@@ -292,7 +339,7 @@ def test_buffers_that_a_node_has_no_memory_for_are_left_out(
     outcome = stand_in.run("-C", eight_cores, only=only)
     assert outcome.launches == [] and "FAIL" not in outcome.text
     assert (
-        f"{sentence} for the buffers of 8 rank(s) on a node, and 80% of the memory of 1 node(s) "
+        f"{sentence} for the buffers of 8 rank(s) on a node, but 80% of the memory of 1 node(s) "
         "is 2.40 GB; it is left out" in outcome.text
     ), outcome.text
 

@@ -62,7 +62,7 @@ WRONG = [
     (emulations(graph="ring:2"), "failed", "do not follow the result"),
     (emulations(received_by_rank_bytes=[0, 1]), "failed", "were sent and 1 received"),
     (emulations(step_bytes=BYTES), "failed", "the result says 8192 bytes"),
-    (emulations(world_ranks=[0, 7]), "failed", "every rank of the world once"),
+    (emulations(world_ranks=[0, 7]), "failed", "every rank of the world exactly once"),
     (emulations(situations=("alone",)), "failed", "lacks the times of single iterations"),
     (emulations(verified_bytes=1), "failed", "1 were verified"),
     (emulations(together=0.021, alone=0.05), "suspect", "of the time that it takes alone"),

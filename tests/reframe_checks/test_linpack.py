@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_skipped_and_not_failed(stand_in: StandIn) -> None:
     )
     outcome = stand_in.run("-C", settings, only="^Linpack.*=1x2.*n=4000")
     assert outcome.launches == []
-    assert "N=4000 needs 0.13 GB for the matrix, and 80% of the memory" in outcome.text
+    assert "N=4000 needs 0.13 GB for the matrix, but 80% of the memory" in outcome.text
     assert "FAIL" not in outcome.text and "left out as in the thesis" in outcome.text
 
 

@@ -63,13 +63,13 @@ WRONG_BENCHMARKS = [
     (summary(size="W"), "failed", "('CG', 'W', 2), not ('CG', 'S', 2) as requested"),
     (summary(ranks=1, hosts="node"), "failed", "('CG', 'S', 1), not ('CG', 'S', 2) as requested"),
     (summary(hosts="node other"), "failed", "2 ranks are on 2 node(s)"),
-    (summary().replace(" Hosts ", " Hoists "), "failed", "of which none is named"),
+    (summary().replace(" Hosts ", " Hoists "), "failed", "none of which is named"),
     (summary(verification="UNSUCCESSFUL", before=WRONG), "failed",
      "zeta is 8.6e+00, expected is 8.5971775078648e+00 within 1e-10 (NPB3.4.1-MPI)"),
     (FAILED, "failed", "The correct zeta is 0.8597177507865E+01"),
     (summary(seconds=1e-6), "suspect", "above the processors' peak"),
     # Without the label, NPB's own output does not prove where the ranks are.
-    (CG, "failed", "of which none is named"),
+    (CG, "failed", "none of which is named"),
 ]  # fmt: skip
 
 
@@ -134,5 +134,5 @@ def test_a_problem_has_four_fifths_of_the_memory(
     )
     stand_in.write(summary("IS", "W"))
     outcome = stand_in.run("-C", settings, only="^Nas.*=IS.*=W.*ranks=2")
-    assert ("IS needs 0.01 GB for class W, and 80% of the memory of 1" in outcome.text) == skipped
+    assert ("IS needs 0.01 GB for class W, but 80% of the memory of 1" in outcome.text) == skipped
     assert len(outcome.launches) == (not skipped)

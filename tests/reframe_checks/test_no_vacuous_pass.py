@@ -161,10 +161,10 @@ SINGLETONS = lines(header("preflight", ranks=1), header("preflight", ranks=1))
 OTHER_WORLDS = [
     (SINGLETONS, "one world"),
     (PREFLIGHT.replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
-    (PREFLIGHT.replace("MPICH Version: 5.0.2", "Open MPI v4.1.4"), "the library that ran says"),
-    (PREFLIGHT.replace("MPICH V", "MVAPICH V"), "the library that ran says: MVAPICH Version"),
-    (PREFLIGHT.replace("5.0.2", "5.0.21"), "the library that ran says: MPICH Version: 5.0.21"),
-    (PREFLIGHT.replace('"preflight"', '"pingpong"', 1), "not of preflight"),
+    (PREFLIGHT.replace("MPICH Version: 5.0.2", "Open MPI v4.1.4"), "the library that ran reports"),
+    (PREFLIGHT.replace("MPICH V", "MVAPICH V"), "the library that ran reports: MVAPICH Version"),
+    (PREFLIGHT.replace("5.0.2", "5.0.21"), "the library that ran reports: MPICH Version: 5.0.21"),
+    (PREFLIGHT.replace('"preflight"', '"pingpong"', 1), "not from preflight"),
 ]  # fmt: skip
 
 
@@ -221,14 +221,14 @@ OTHER = "/opt/mpi/lib/libmpi.so.12"
     ("said", "paths", "sentence"),
     [
         ("MPICH Version:  5.0.2\nMPICH Device: ch4", [BOUND], ""),
-        ("MPICH Version: 5.0.2-site", [BOUND], "own MPI says"),
+        ("MPICH Version: 5.0.2-site", [BOUND], "own MPI reports"),
         (
             "MPICH Version: 5.0.2",
             [OTHER],
             f"own MPI is {BOUND}, but the library that ran is {OTHER}",
         ),
         ("MPICH Version: 5.0.2", [""], "the library that ran is linked into the program"),
-        ("MPICH Version: 5.0.2", [BOUND, OTHER], "the ranks have MPI from 2 files"),
+        ("MPICH Version: 5.0.2", [BOUND, OTHER], "the ranks loaded MPI from 2 files"),
         ("MPICH Version: 5.0.2", [], "cannot be confirmed: rebuild the image: make images"),
     ],
 )

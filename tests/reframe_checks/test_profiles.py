@@ -47,11 +47,11 @@ def test_sound_profile_is_kept_beside_the_output(stand_in: StandIn) -> None:
 WRONG = [
     (None, hpl(), "failed", "the program was not profiled, or it ended without MPI_Finalize"),
     (GOOD[: len(GOOD) // 2], hpl(), "failed", "profile.jsonl:"),
-    (text_of(records(), "halo"), hpl(), "failed", "the profile is of halo, not of xhpl"),
+    (text_of(records(), "halo"), hpl(), "failed", "the profile is from halo, not from xhpl"),
     (text_of([*records(), of_rank(2)], ranks=3), hpl(), "failed", "is of 3 ranks, 2 were"),
     (text_of(records()).replace('["node", "node"]', '["a", "b"]'), hpl(), "failed",
      "the profile is of 2 node(s), 1 were requested"),
-    (text_of([of_rank(0), of_rank(1)]), hpl(), "failed", "no call of MPI was seen in rank 0"),
+    (text_of([of_rank(0), of_rank(1)]), hpl(), "failed", "no MPI call was recorded in rank 0"),
     (text_of(records(received=99)), hpl(), "failed", "received 2 of 99 bytes"),
     (text_of(records(seconds=11.0)), hpl(), "suspect", "rank 0 spent 11 s in calls of MPI"),
     (GOOD, hpl(residual="17.5"), "failed", "HPL's residual is 17.5"),

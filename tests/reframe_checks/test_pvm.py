@@ -70,9 +70,9 @@ def test_sound_launch_passes_without_a_preflight(pvm: StandIn) -> None:
 
 
 WRONG = [
-    (echo(sizes=SIZES[:-1]), "results, not the 5 that were requested"),
-    (echo(method="pvm_psend/daemon"), "look at ('echo', 'pvm_psend/direct'"),
-    (echo(library="PVM 3.4.5"), "the library that ran says: PVM 3.4.5"),
+    (echo(sizes=SIZES[:-1]), "are not the 5 that were requested"),
+    (echo(method="pvm_psend/daemon"), "see ('echo', 'pvm_psend/direct'"),
+    (echo(library="PVM 3.4.5"), "the library that ran reports: PVM 3.4.5"),
     (echo(raw=False), "lacks the times of single iterations"),
     (echo(verified=1), "data were not verified both ways"),
     (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),

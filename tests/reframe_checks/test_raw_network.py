@@ -43,7 +43,7 @@ WRONG = [
     (echo("udp", SIZES["udp"], iterations=10), "other parameters differ"),
     (
         echo("udp", SIZES["udp"]).replace('_bytes": 65536', '_bytes": 32768'),
-        "32768 bytes were verified, not those of both ways",
+        "32768 bytes were verified, not all that were sent both ways",
     ),
     (echo("udp", SIZES["udp"], seconds=1e-9), "below the clock's"),
 ]  # fmt: skip

@@ -289,7 +289,7 @@ def test_a_session_ends_where_every_launch_fails_of_one_cause(stand_in: StandIn)
     )
     stand_in.write("", "no port", 3)
     outcome = stand_in.run(only=RANGES)
-    sentence = "2 launches in a row have ended alike: pingpong ended with exit code #: no port"
+    sentence = "2 launches in a row ended alike: pingpong ended with exit code #: no port"
     assert outcome.code != 0 and sentence in outcome.text, outcome.text
     assert [launch["outcome"] for launch in outcome.launches] == ["failed", "failed"]
     assert [one.status for one in state_of(stand_in).left()] == ["planned"]

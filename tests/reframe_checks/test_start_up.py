@@ -103,7 +103,7 @@ WRONG = [
     (startup(ranks=3, times=3), "failed", "3 ranks formed the world, 2 were requested"),
     (lines(header("startup", hosts=[HERE] * 2), {"record": "end", "results": 0}), "failed",
      "0 start-ups; a launch has one"),
-    (startup(hosts="elsewhere"), "failed", "rank 0 is on elsewhere: a duration cannot"),
+    (startup(hosts="elsewhere"), "failed", "rank 0 ran on elsewhere: a duration cannot"),
     (startup(ranks=2, times=3).replace('"ranks": 2, "main', '"ranks": 3, "main'), "failed",
      "of 3 ranks, the world has 2"),
     (startup(main_s=["NOW", 1e9]), "suspect", "rank 1 entered main"),

@@ -12,6 +12,7 @@ from campaign.progress import CampaignProgress
 from reframe_checks.bin import guards, waiting
 from reframe_checks.bin.telling import WAITS
 from reframe_checks.bin.waiting import Waiting
+from reframe_checks.mixins import asking
 
 
 def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, squeue: str, sinfo: str) -> Path:
@@ -94,7 +95,7 @@ def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
 ) -> None:
     slurm(tmp_path, monkeypatch, squeue, "exit 1")
     if "sleep" in squeue:
-        monkeypatch.setattr(waiting, "PATIENCE_S", 0.1)
+        monkeypatch.setattr(asking, "PATIENCE_S", 0.1)
     clock, lines = Clock(), list[str]()
     told = Waiting(lines.append, clock)
     job = SimpleNamespace(jobid="17", state=None)

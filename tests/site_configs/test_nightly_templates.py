@@ -126,3 +126,10 @@ def test_results_are_kept_whatever_became_of_the_night() -> None:
     steps = github["jobs"]["nightly"]["steps"]
     assert steps[0]["with"]["clean"] is False
     assert [step.get("if") for step in steps[3:]] == ["always()"] * 2
+
+
+def test_actions_of_others_are_pinned_to_commits() -> None:
+    """A tag can be moved to another commit, which would then run with the runner's rights."""
+    text = (TEMPLATES / "github-actions.yml").read_text()
+    used = re.findall(r"uses: *(\S+)", text)
+    assert used and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one) for one in used), used

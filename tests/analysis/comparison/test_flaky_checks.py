@@ -124,7 +124,7 @@ def test_medians_have_their_size_and_say_where_they_contradict(tmp_path: Path) -
     assert [row["medians at"] for row in words] == ["4.8 kB", "100 kB", "2 MB"]
     assert words[0]["alpha-1.0"] > words[0]["beta-2.0"]
     assert (
-        "Medians point the other way than the ratio in 1 of 3 (Send/Recv short)" in table.notes[1]
+        "Medians point the opposite way to the ratio in 1 of 3 (Send/Recv short)" in table.notes[1]
     )
     # Where there are no messages there is no size to name, and where all agree nothing to say.
     table = side_by_side(comparison, "Linpack", True)

@@ -233,7 +233,7 @@ def test_what_retention_left_is_never_written_over(runs: Path) -> None:
     removed = {**manifest, "raw_removed_utc": "2026-03-01T00:00:00.000Z"}
     (folder / "manifest.json").write_text(json.dumps(removed))
     done = analysis("ingest", str(folder))
-    assert done.returncode == 1 and "its tables are what is left" in done.stderr
+    assert done.returncode == 1 and "only its tables are left" in done.stderr
     keep_rows(read_campaign(folder), stamp_of(folder))
     assert {path.name: path.read_bytes() for path in (folder / "tables").iterdir()} == kept
     assert rows_of(runs, rebuild=True)[0].filter(folder=folder.name).height == 5

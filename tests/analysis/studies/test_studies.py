@@ -137,7 +137,7 @@ def test_a_campaign_that_repeats_the_report_gives_its_numbers(
             finding = one_here(found, one.claim, statement, None)
             if statement.that in one.cells:
                 count = len(one.cells[statement.that])
-                assert (f" of {count} cells are so" in finding.counted) == (count > 0)
+                assert (f" of {count} cells satisfy it" in finding.counted) == (count > 0)
                 continue
             value = one.values[statement.that]
             assert (finding.number is None) == (value is None)

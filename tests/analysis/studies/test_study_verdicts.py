@@ -128,7 +128,7 @@ def test_a_cell_that_one_implementation_never_managed_is_open_and_named(
     again = TodaysTables(read_paper(tmp_path, "demo"), read_campaign(tmp_path / "campaign"))
     (one,) = evaluate(again.paper, again)
     assert one.here is not None and one.here.verdict == verdict
-    assert "1 of 2 cells are so, 0 are not, 1 inconclusive (6 rounds)" in one.here.sentences[0]
+    assert "1 of 2 cells satisfy it, 0 do not, 1 inconclusive (6 rounds)" in one.here.sentences[0]
     assert f"not measured with every implementation it needs: {named}" in one.here.sentences[0]
 
 

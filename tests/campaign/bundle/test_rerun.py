@@ -75,7 +75,7 @@ def test_a_campaign_is_repeated_and_compared(
     assert rerun.main([str(bundle), *submit()]) == 0
     out = capfd.readouterr().out
     assert f"runs/{NAME} is imported" in out and "requirements.lock differs here" in out
-    assert "the image alpha-1.0 is put in its place from the bundle" in out
+    assert "the image alpha-1.0 is replaced by the bundle" in out
     assert f"{AGAIN} over {NAME}" in out and "kernel: none and 6.2.0" in out
     assert (there.root / "asked").read_text() == f"--site local --like {NAME}"
     # The image lies apart: nothing but this bundle's rerun finds it.
@@ -118,7 +118,7 @@ def test_dry_run_changes_nothing(
 ) -> None:
     assert rerun.main([str(bundle), "--dry-run", *submit()]) == 0
     out = capsys.readouterr().out
-    assert f"would put the campaign into runs/{NAME}" in out and "would be put in its place" in out
+    assert f"would put the campaign into runs/{NAME}" in out and "would be replaced by" in out
     assert not list((there.root / "runs").iterdir()) and not (there.root / "asked").exists()
     assert not images.available(there.root)
 

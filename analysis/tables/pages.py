@@ -1,0 +1,37 @@
+"""How pages are rendered: what is put into them is escaped, and runs nothing.
+
+A page's own style and script are allowed by their digests, which are those of the templates: what
+others may have put into a page has another one, and no browser takes it for a style or script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+
+def digest_for_policy(text: str) -> str:
+    """Return a text's digest as a Content Security Policy has it."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def page_environment(folders: Sequence[Path], **filters: Callable[..., Any]) -> jinja2.Environment:
+    """Return the environment in which the pages of some folders of templates are rendered.
+
+    What is Markdown is not escaped: it has a filter for that.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders),
+        autoescape=lambda name: not (name and name.endswith(".md")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(filters, digest_for_policy=digest_for_policy)
+    return environment

@@ -1,0 +1,2 @@
+PROGRAMS += neighbours
+neighbours_OBJECTS := neighbours/neighbours neighbours/exchange neighbours/graph $(MEASURING)
