@@ -75,7 +75,7 @@ class Referenced(rfm.RegressionTestPlugin):
         return found
 
     def reports(self) -> dict[str, Path | bytes]:
-        """Set the bounds that are in effect, report what is stale or better, return the findings."""
+        """Set the bounds in effect, report what is stale or better, return the findings."""
         if self.is_dry_run() or not self.is_calibrated:
             return {}
         metrics, cell = self.reported(), self.calibrated()
