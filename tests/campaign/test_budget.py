@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +19,12 @@ from campaign import estimate, measuring, nightly, request, rounds
 from campaign.decisions import why_ended
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
+from records import campaign as records_campaign
 from records import schedule
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond, left_out
 from records.campaign import read_campaign, unmeasured
+from records.digests import LaunchFiles
 from records.fold import State, fold
 from records.journal import (
     Begun,
@@ -40,6 +43,7 @@ from records.journal import (
     WaveRound,
     read_journal,
 )
+from records.launch import LaunchRecord, Output
 from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -116,8 +120,9 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     assert state.ended and (state.ended.why, state.ended.open_series) == ("hopeless", 1)
     assert manifest.finished_utc and manifest.rounds == LAST and not manifest.tested_once
     assert "no time that is left would decide one" in capsys.readouterr().out
-    assert not unmeasured(path, manifest)
-    comparison = compare(read_campaign(path))
+    campaign = read_campaign(path)
+    assert not unmeasured(path, manifest, state_of(path), set(campaign.kept))
+    comparison = compare(campaign)
     verdicts = {cell.name: cell.verdicts["beta-1.0"] for cell in comparison.cells}
     over = [group.verdicts["beta-1.0"] for group in comparison.groups]
     assert over and all(isinstance(one.ratio, AnytimeRatio) for one in (*verdicts.values(), *over))
@@ -139,6 +144,25 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
         measuring.old_campaign(asked("--resume", path.name))
 
 
+def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: Counter[str] = Counter()
+    real = records_campaign.read_launch
+
+    def counted(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+        read[launch.name] += 1
+        return real(launch)
+
+    monkeypatch.setattr(records_campaign, "read_launch", counted)
+    path = new(played, "1000s")
+    measure(path)
+    state = state_of(path)
+    chosen = [wave for wave in state.waves if wave.why == "chosen"]
+    assert len(chosen) > 1 and set(read) == set(state.launches)
+    assert set(read.values()) == {1}
+
+
 @pytest.mark.parametrize("start", [0, 2, 4])
 def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     played: Path, start: int, monkeypatch: pytest.MonkeyPatch
@@ -155,7 +179,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
             measure(path)
     cut = state_of(path)
     assert cut.ended and cut.ended.why == "interrupted"
-    [left_out] = [one for one in unmeasured(path, read_manifest(path)) if "budget" in one.sentence]
+    [left_out] = [one for one in read_campaign(path).problems if "budget" in one.sentence]
     assert "RESUME measures what is still open" in left_out.sentence
     assert any(one.in_flight for one in cut.of(None))
     assert all(one.agrees for one in replays(path))

@@ -21,9 +21,9 @@ from records.launch import (
     finished_launch,
     read_record,
     write_asked,
-    write_launch,
 )
 from records.manifest import Manifest, manifest_of, read_manifest, write_manifest
+from tests.folders import write_launch
 from tests.whole_records import asked_facts, launch_facts, manifest_facts
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -110,7 +110,6 @@ def test_a_record_is_read_as_it_was_written(
     others = {key: facts[key] for key in facts if key not in asked_facts()}
     record = finished_launch(asked, **others)
     campaign = tmp_path_factory.mktemp("c")
-    (campaign / "launches").mkdir()
     file = write_launch(campaign, record, {}) / "launch.json"
     assert json.loads(file.read_text()) == facts | {"sha256": {}}
     assert read_record(file, LaunchRecord) == finished_launch(record, sha256={})
@@ -321,7 +320,6 @@ def damaged(text: str) -> dict[str, Callable[[Path], object]]:
 @pytest.mark.parametrize("damage", damaged(""))
 def test_a_damaged_launch_costs_itself_alone(tmp_path: Path, damage: str) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(manifest_facts()))
-    (tmp_path / "launches").mkdir()
     for name in ("round001_a", "round001_b"):
         facts = launch_facts(name, cell=name, outcome="failed", sentence="it hung")
         write_launch(tmp_path, LaunchRecord.model_validate(facts), {})
