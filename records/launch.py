@@ -58,9 +58,6 @@ UNKNOWN = "extra_forbidden"
 LaunchName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_=-][A-Za-z0-9.=_+-]*$")]
 #: The name of a file of it.
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
-#: What tells an image's file from one put in its place: its device, inode, bytes, and the times of
-#: its content and of itself, in nanoseconds.
-FileState = Annotated[str, Field(pattern=r"^[0-9]{1,20}(?::[0-9]{1,20}){2}(?::-?[0-9]{1,20}){2}$")]
 #: Between points in time of which one clock may have been set meanwhile.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
@@ -141,8 +138,6 @@ class LaunchRecord(AskedLaunch):
     #: The first node just before the launch: where its `facts` are, `load_average`, `running`
     #: processes, `memory_available_bytes`, `clock_hz`.
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
-    #: Which file the image was, when it was admitted and when the launch had ended.
-    image_file: Annotated[list[FileState], Field(min_length=2, max_length=2)] | None = None
     #: What came from outside while it ran; None where nobody looked.
     disturbance: Disturbance | None = None
     #: How many processes its job had left running, which were ended before the next launch.

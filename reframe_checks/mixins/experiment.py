@@ -11,7 +11,6 @@ from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
 from containers import images, table, trust
-from containers.apptainer import state_of
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
 from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
@@ -171,12 +170,11 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         try:
             start = self.start_of([self.program, *self.program_arguments])
             # The fixture did this already, but an image can be replaced during a campaign.
-            admitted = trust.admit(ROOT, self.implementation(), self.site())
+            path = trust.admit(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         self.container_platform = QuotedApptainer()
-        self.container_platform.image = str(admitted)
-        self.image_before = (admitted.path, admitted.state)
+        self.container_platform.image = str(path)
         self.container_platform.options = [*options_of_exec(), *start.container]
         self.container_platform.command = start.command
         self.job.launcher.options = [quoted(word) for word in start.launcher]
@@ -193,18 +191,6 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
                 "it is not certain which image ran: it was replaced after the launch was "
                 "requested; start a new campaign"
             )
-
-    def image_file(self) -> list[str] | None:
-        """Return which file the image was when it was admitted and is now that the launch is over.
-
-        Nothing where it is gone: such a launch is not sound.
-        """
-        path, before = self.image_before
-        try:
-            states = (before, state_of(path))
-        except OSError:
-            return None
-        return [":".join(map(str, state)) for state in states]
 
     def read_records(self, path: Path | None = None) -> ProgramOutput:
         """Return the program's records; refuse a world that is not the one asked for.

@@ -227,10 +227,6 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def refuse_another_image(self) -> None:
         """Raise where the launch may have run another image than the one that was admitted."""
 
-    def image_file(self) -> list[str] | None:
-        """Return which file the image was before the launch and is now, if somebody looked."""
-        return None
-
     def refuse_set_clock(self) -> None:
         """Raise Suspect where the node's clock was set: a library may take its times from it."""
         began, ended = self.instants()
@@ -379,7 +375,6 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
             left_running=left_running,
-            **({"image_file": seen} if (seen := self.image_file()) else {}),
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             exit_code=self.exit_code(),
             outcome=outcome,

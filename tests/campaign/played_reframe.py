@@ -60,8 +60,6 @@ def rate_of(cell: str, implementation: str, number: int) -> float:
     return float(2 ** (difference * (implementation == NAMES[1]) + drawn))
 
 
-#: Which file an image was, as a launch notes it.
-IMAGE_FILE = "1:2:3:4:5"
 #: A launch of which a process was stopped.
 STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
 
@@ -159,7 +157,6 @@ def measure(root: Path, number: int) -> int:
                 outcome=play.get("outcome", "sound"),
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
-                image_file=play.get("image file", [IMAGE_FILE, IMAGE_FILE]),
                 disturbance=STOPPED if done == play.get("stopped") else None,
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from containers.apptainer import state_of as state_of_file
 from records import schedule
 from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
@@ -46,11 +45,6 @@ def test_all_is_planned_in_its_order_before_anything_starts(stand_in: StandIn) -
     assert sorted(one.outcome for one in recorded) == ["failed", "failed", "sound", "sound"]
     assert {one.implementation for one in planned.launches} == {IMPLEMENTATION}
     assert set(records_in(campaign_of(stand_in))) == {one.launch for one in planned.launches}
-    [image] = (stand_in.root / ".wyeast" / "images").iterdir()
-    its_file = ":".join(map(str, state_of_file(image)))
-    assert all(
-        one.image_file == [its_file, its_file] for one in read_records(campaign_of(stand_in))
-    ), "each launch says which file its image was before it and after"
 
 
 def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: StandIn) -> None:
