@@ -7,9 +7,7 @@ import math
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import NormalDist
@@ -17,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conftest import CLUSTER, PROJECT, Cluster, wait_for
+from tests.cluster.conftest import PROJECT, Cluster, wait_for
 from tests.cluster.test_experiments import median_bandwidths
-from tests.unmeasured import unmeasured
+from tests.folders import unpacked
+from tests.packed import records_in
 
 pytestmark = [pytest.mark.cluster, pytest.mark.measures]
 NAME = "test-nightly"
@@ -79,32 +78,6 @@ def accelerated(home: str) -> str:
     return text.replace("SITE=mycluster ROUNDS=3", f"SITE=virtual {OPTIONS}")
 
 
-#: Run by root where Slurm is asked: what waits for its minute, as scrontab's job does, begins now.
-HURRY = """
-touch /run/hurry
-while [ -e /run/hurry ]; do
-    sleep 0.5
-    squeue --noheader --states=PENDING --format='%i %r' | while read -r job reason; do
-        [ "$reason" != BeginTime ] || scontrol update JobId="$job" StartTime=now
-    done
-done
-"""
-
-
-@contextmanager
-def hurried(cluster: Cluster) -> Iterator[None]:
-    """Have no night wait for a minute to begin: Slurm is told that it has."""
-    process = subprocess.Popen(
-        [*CLUSTER, "exec", "--user=root", "--", "sh", "-c", HURRY],
-        cwd=PROJECT, env={**unmeasured(), "PYTHONPATH": str(PROJECT)}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        yield
-    finally:
-        cluster.execute("rm -f /run/hurry", user="root")
-        process.wait()
-
-
 @pytest.fixture
 def scrontab(cluster: Cluster) -> Iterator[str]:
     """Return the command; afterwards no night is left to come, and the links are as before."""
@@ -133,8 +106,8 @@ def measure(cluster: Cluster) -> Path:
 
 def level(night: Path) -> float:
     """Return the bandwidth of the longest messages of a night, in B/s."""
-    [launch] = (night / "launches").glob("*PointToPoint*")
-    bandwidths = median_bandwidths(night, launch.name)
+    [launch] = [name for name in records_in(night) if "PointToPoint" in name]
+    bandwidths = median_bandwidths(night, launch)
     return bandwidths[max(bandwidths)]
 
 
@@ -165,7 +138,10 @@ def another_night(night: Path, days: int, off: float) -> None:
     created = datetime.strptime(stamp, "%Y%m%dT%H%M%S%z") - timedelta(days=days)
     copy = night.with_name(f"{created:%Y%m%dT%H%M%SZ}-{name}")
     # Its tables are made of what it measured, as those of any other.
-    shutil.copytree(night, copy, ignore=shutil.ignore_patterns("tables", "report.html"))
+    # Of a time before there were packs, so that it can be changed.
+    left_out = ("tables", "report.html", "packs", "journal.jsonl")
+    shutil.copytree(night, copy, ignore=shutil.ignore_patterns(*left_out))
+    unpacked(night, copy / "launches")
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest |= {"campaign": copy.name, "created_utc": created.isoformat()}
     (copy / "manifest.json").write_text(json.dumps(manifest))
@@ -206,14 +182,11 @@ def test_third_of_three_nights_has_a_regression(
     text = accelerated(cluster.execute('printf %s "$HOME"'))
     cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
     assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")
-    with hurried(cluster):
-        wait_for(
-            lambda: two_fine(before) is not None, 1800, "two nights by scrontab without an alarm"
-        )
-        for number in NODES:
-            cluster.run("slow-link", str(number))
-        slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
+    wait_for(lambda: two_fine(before) is not None, 1800, "two nights by scrontab without an alarm")
+    for number in NODES:
+        cluster.run("slow-link", str(number))
+    slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
 
     for night in two_fine(before) or ():
         assert told(night)["exit_code"] == 0, told(night)
