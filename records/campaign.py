@@ -13,7 +13,7 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
-from records.budget import BEYOND, left_out
+from records.budget import left_out
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.files import read_json
@@ -275,7 +275,7 @@ def unmeasured(
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
         found.append(LeftOut(path.name, sentence))
     if others := left_out(state):
-        sentence = f"{len(others)} cell(s) are not measured, since {BEYOND}: {', '.join(others)}"
+        sentence = f"the budget had no room for {len(others)} cell(s): {', '.join(others)}"
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))

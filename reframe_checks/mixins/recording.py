@@ -258,7 +258,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return int((Path(self.stagedir) / EXIT_CODE).read_text())
         except (OSError, ValueError):
             # A scheduler that runs the script here knows how the script itself ended.
-            return self.job.exitcode
+            code: int | None = self.job.exitcode
+            return code
 
     def output_path(self, stream: str) -> Path:
         """Return where the launch's stdout or stderr is."""

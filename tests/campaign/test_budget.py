@@ -98,6 +98,18 @@ def blocks(state: State) -> dict[str, int]:
     return {cell: cells.count(cell) // 2 for cell in DIFFERENCE}
 
 
+def test_a_block_that_was_disturbed_is_measured_again_within_its_wave(played: Path) -> None:
+    # The session that measures more rounds is told of the same one once more.
+    path = new(played, "1000s", {"stopped": 1})
+    assert measure(path)
+    state = state_of(path)
+    again = [one for one in state.of(None) if one.is_repeat]
+    assert [one.attempts for one in again] == [2, 2] and {one.round for one in again} == {1}
+    assert blocks(state) == {CLEAR: 3, OPEN: LAST}
+    assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
+    assert read_campaign(path).repeated == {(1, again[0].planned.cell)}
+
+
 def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -403,7 +415,7 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     assert (after.rounds, after.tested_once) == (before.rounds, before.tested_once)
     ended = state_of(again).ended
     assert ended and ended.why == "repeated"
-    assert not [one for one in read_campaign(again).problems if BEYOND in one.sentence]
+    assert not [one for one in read_campaign(again).problems if "no room" in one.sentence]
     with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
         replays(again)
     (path / "journal.jsonl").unlink()
@@ -440,7 +452,7 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     assert all(one.agrees for one in replays(path))
     missing = unmeasured(path, manifest, state_of(path), set(read_campaign(path).kept))
     [sentence] = [one.sentence for one in missing]
-    assert sentence == f"1 cell(s) are not measured, since {BEYOND}: {OPEN}"
+    assert sentence == f"the budget had no room for 1 cell(s): {OPEN}"
     # A part of a round tells nothing of a whole one.
     assert estimate.last_round_like(played, estimate.Work.of(manifest)) is None
 

@@ -7,9 +7,7 @@ import math
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import NormalDist
@@ -17,11 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conftest import CLUSTER, PROJECT, Cluster, wait_for
+from tests.cluster.conftest import PROJECT, Cluster, wait_for
 from tests.cluster.test_experiments import median_bandwidths
 from tests.folders import unpacked
 from tests.packed import records_in
-from tests.unmeasured import unmeasured
 
 pytestmark = [pytest.mark.cluster, pytest.mark.measures]
 NAME = "test-nightly"
@@ -79,32 +76,6 @@ def accelerated(home: str) -> str:
     text = text.replace("/path/to/wyeast", str(PROJECT))
     text = text.replace("15 1 * * *", "* * * * *").replace("08:00:00", "00:30:00")
     return text.replace("SITE=mycluster ROUNDS=3", f"SITE=virtual {OPTIONS}")
-
-
-#: Run by root where Slurm is asked: what waits for its minute, as scrontab's job does, begins now.
-HURRY = """
-touch /run/hurry
-while [ -e /run/hurry ]; do
-    sleep 0.5
-    squeue --noheader --states=PENDING --format='%i %r' | while read -r job reason; do
-        [ "$reason" != BeginTime ] || scontrol update JobId="$job" StartTime=now
-    done
-done
-"""
-
-
-@contextmanager
-def hurried(cluster: Cluster) -> Iterator[None]:
-    """Have no night wait for a minute to begin: Slurm is told that it has."""
-    process = subprocess.Popen(
-        [*CLUSTER, "exec", "--user=root", "--", "sh", "-c", HURRY],
-        cwd=PROJECT, env={**unmeasured(), "PYTHONPATH": str(PROJECT)}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        yield
-    finally:
-        cluster.execute("rm -f /run/hurry", user="root")
-        process.wait()
 
 
 @pytest.fixture
@@ -211,14 +182,11 @@ def test_third_of_three_nights_has_a_regression(
     text = accelerated(cluster.execute('printf %s "$HOME"'))
     cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
     assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")
-    with hurried(cluster):
-        wait_for(
-            lambda: two_fine(before) is not None, 1800, "two nights by scrontab without an alarm"
-        )
-        for number in NODES:
-            cluster.run("slow-link", str(number))
-        slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
+    wait_for(lambda: two_fine(before) is not None, 1800, "two nights by scrontab without an alarm")
+    for number in NODES:
+        cluster.run("slow-link", str(number))
+    slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
 
     for night in two_fine(before) or ():
         assert told(night)["exit_code"] == 0, told(night)

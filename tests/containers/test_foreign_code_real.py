@@ -15,7 +15,7 @@ from tests.containers import foreign, travelling
 from tests.containers.foreign import LABELS, Person
 from tests.containers.travelling import NAME
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 WHO = ["root", "user"] if os.geteuid() == 0 else ["user"]
 
 

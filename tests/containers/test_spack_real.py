@@ -31,7 +31,7 @@ from tests.containers.test_spack_images import programs_of_checks
 PROJECT = Path(__file__).resolve().parents[2]
 MPIS = {"openmpi": ("openmpi-5.0.11", "~romio"), "mpich": ("mpich-5.0.2", "")}
 
-pytestmark = [pytest.mark.real, pytest.mark.spack]
+pytestmark = [pytest.mark.real, pytest.mark.serial, pytest.mark.spack]
 
 
 @pytest.fixture(scope="module")

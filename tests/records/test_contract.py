@@ -28,6 +28,7 @@ from tests.whole_records import asked_facts, launch_facts, manifest_facts
 
 PROJECT = Path(__file__).resolve().parents[2]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+PARAMETER = st.integers(0, 2**53) | st.floats(0, 1e18)
 NOT_NEGATIVE = st.floats(min_value=0, max_value=1e300)
 #: What is harmless to show, as readers make of everything else.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8).map(harmless_strings)
@@ -79,7 +80,7 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
 def launches(draw: st.DrawFn) -> dict[str, Any]:
     return launch_facts(
         round=draw(st.integers(1, 999)), position=draw(st.integers(1, 10**8) | st.none()),
-        parameters=draw(st.dictionaries(st.sampled_from("ab"), TEXT | st.integers() | FINITE)),
+        parameters=draw(st.dictionaries(st.sampled_from("ab"), TEXT | PARAMETER)),
         cell=draw(TEXT), image_sha256=draw(DIGEST), ranks=draw(st.integers(9, 10**8)),
         nodes=draw(st.integers(1, 9)), wall_s=draw(st.floats(0, 1e9) | st.none()),
         command=draw(TEXT), times_s=draw(st.dictionaries(TEXT, st.floats(-1e9, 1e9))),

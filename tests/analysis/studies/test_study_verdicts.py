@@ -121,7 +121,7 @@ def test_a_cell_that_one_implementation_never_managed_is_open_and_named(
     (one,) = evaluate(whole.paper, whole)
     # The first gain of each is none, and lacks nothing.
     assert one.here is not None and one.here.verdict == HOLDS
-    assert "2 of 2 cells are so" in one.here.sentences[0]
+    assert "2 of 2 cells satisfy it" in one.here.sentences[0]
     assert "not measured" not in one.here.sentences[0]
     for folder in (tmp_path / "campaign" / "launches").glob("*Linpack*1x2*beta*"):
         shutil.rmtree(folder)
