@@ -16,6 +16,7 @@ from analysis.commands import (
     models,
     nights,
     precision,
+    raw,
     references,
     study,
 )
@@ -34,7 +35,9 @@ from records.files import only_owner_writes
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for family in (cells, precision, history, audit, nights, references, models, study, export):
+for family in (
+    cells, precision, history, audit, nights, references, models, study, export, raw,
+):  # fmt: skip
     app.add_typer(family.app)
 
 

@@ -57,8 +57,9 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
         vain = 0 if state.recorded() > options.recorded else vain + 1
     if vain >= MOST_IN_VAIN:
         raise CampaignError(
-            f"{vain} jobs in a row were over before a launch was recorded: they wait longer than a "
-            f"driver has, {limit:g} s; give it more (`driver_time_s` in site.yaml), and go on: "
+            f"{vain} jobs in a row were over before a launch was recorded: one, with what it waits "
+            f"for, takes longer than a driver has, {limit:g} s; give it more (`driver_time_s` in "
+            "site.yaml), and go on: "
             f"make run SITE={site} RESUME={campaign.name} DRIVER={driver.JOB}"
         )
 

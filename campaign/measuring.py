@@ -37,16 +37,16 @@ from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
 from containers.table import HOST, TableError
-from records import files, schedule
+from records import files, packs, schedule
 from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.budget import schedule_of, spent_s
-from records.campaign import is_imported, read_campaign
+from records.campaign import Known, is_imported, read_campaign
 from records.disturbance import REPEAT_BEYOND
 from records.fold import State, fold
 from records.journal import Ended, Reported, Resumed, Wave, read_journal
-from records.launch import read_records
+from records.kept import read_records
 from records.manifest import (
     FILE,
     MANIFEST_SCHEMA,
@@ -173,7 +173,7 @@ def new_campaign(
         campaign.mkdir(parents=True)
         # Its name in runs/ too: all that is synced in it would be lost without that.
         files.flush_to_disk(campaign.parent)
-        (campaign / "launches").mkdir()
+        (campaign / packs.FOLDER).mkdir()
         write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design)
         if waves:
@@ -338,11 +338,12 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
         if design.repeats
         else estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign)
     )
+    known: Known = {}
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:
                 manifest = measure_decided(campaign, manifest, session)
-                decision = decided(campaign, design)
+                decision = decided(campaign, design, known)
                 with schedule.held(campaign) as held:
                     held.add(decision)
                     state = held.state
@@ -387,8 +388,11 @@ def as_decided(manifest: Manifest, state: State) -> Manifest:
     return manifest.changed(rounds=rounds, tested_once=waves.is_uniform(state))
 
 
-def decided(campaign: Path, design: Design) -> Wave | Ended:
-    """Return what a campaign with a budget measures next; raises CampaignError."""
+def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
+    """Return what a campaign with a budget measures next; raises CampaignError.
+
+    Each launch is read once: what was read for an earlier wave is `known`.
+    """
     from analysis.comparison.compare import Comparison, compare
     from analysis.precision import waves
 
@@ -396,7 +400,8 @@ def decided(campaign: Path, design: Design) -> Wave | Ended:
     assert content is not None
 
     def compared() -> Comparison:
-        return compare(waves.part_of(read_campaign(campaign), fold(content.events)))
+        read = read_campaign(campaign, known)
+        return compare(waves.part_of(read, fold(content.events)))
 
     if design.repeats:
         spent = spent_s(content.entries)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from records import schedule
 from records.fold import LaunchState, State
-from records.launch import finished_launches
+from records.kept import there
 from records.manifest import Manifest, RoundDone
 
 
@@ -29,8 +29,8 @@ def has_something_left(campaign: Path, manifest: Manifest) -> bool:
     state = None if manifest.raw_removed_utc else state_of(campaign, manifest)
     if state is None:
         return False
-    there = finished_launches(campaign)
-    gone = [one for one in state.of(None) if one.status == "recorded" and one.name not in there]
+    names = there(campaign, state)
+    gone = [one for one in state.of(None) if one.status == "recorded" and one.name not in names]
     return bool(gone) or is_open(state, manifest) or not state.is_reported
 
 

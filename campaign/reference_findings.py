@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from records.files import read_json
+from records.files import json_of
+from records.kept import kept_launches
 from records.references import METRICS_FILE
 
 SHOWN = 10
@@ -15,16 +16,19 @@ def findings(campaign: Path, site: str) -> list[str]:
     """Return sentences about stale references and launches that were worse or better."""
     stale: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
-    for path in sorted((campaign / "launches").glob(f"*/{METRICS_FILE}")):
+    for launch in kept_launches(campaign):
         try:
-            data = read_json(path)
+            data = json_of(launch.read(METRICS_FILE).decode())
             if data["stale"]:
                 stale[f"{data['implementation']}, {data['stale']}"] += 1
             for name, one in data["metrics"].items():
                 kind = (one["finding"] or "").split(" ")[0]
                 if kind in found:
                     found[kind][f"{data['cell']}, {data['implementation']}, {name}"] += 1
+        except FileNotFoundError:
+            continue
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            path = launch.where / METRICS_FILE
             return [f"{path} cannot be read ({error!r}), so nothing can be said about references"]
     again = f"make calibrate SITE={site}"
     sentences = [

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from records import files
+from records import files, kept, packs
 from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.campaign import is_imported
 from records.manifest import Manifest, read_manifest, write_manifest
 from records.proof import kept_doubts, proof_in
 
-RAW = ("launches", "reframe")
+RAW = (kept.FOLDERS, packs.FOLDER, "reframe")
 #: What a night leaves for the history (analysis.history_index).
 KEPT_ROWS = "tables/history.parquet"
 KEEP_NIGHTS = 30

@@ -20,7 +20,7 @@ from records import processes, schedule
 from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
-from records.launch import read_records
+from records.kept import read_records
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import grp
+import io
 import os
 import pwd
 import re
@@ -26,6 +27,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 #: What root makes for the owner of a checkout, who writes it when campaigns are measured.
 HANDED_OVER = ("runs", ".wyeast", ".wyeast/reframe", ".wyeast/locks", ".wyeast/bundles")
@@ -226,17 +228,24 @@ def rights_of_owner(path: Path) -> Iterator[None]:
         yield
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a file, read with the rights of its folder's owner.
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading with the rights of its folder's owner.
 
     Raises OSError for anything but a file: a pipe would make us wait, and a device never end.
     """
     with rights_of_owner(path.parent):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, encoding="utf-8") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-            return file.read()
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        yield file
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, opened as `opened` does."""
+    with opened(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
+        return text.read()
 
 
 def open_folder(path: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
-from records.budget import BEYOND, left_out
+from records.budget import left_out
 from records.causes import one_line
+from records.digests import LaunchFiles
 from records.files import read_json
+from records.fold import State
 from records.journal import FILE as JOURNAL
-from records.launch import Launch, read_launch
+from records.kept import has_launches, kept_by
+from records.launch import Launch, LaunchRecord, Output, read_launch
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
@@ -24,6 +28,10 @@ from records.schedule import refuse_another, state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"
+
+
+#: What was read of launches, by their names and the digests that the journal has of them.
+Known = dict[tuple[str, str | None], tuple[LaunchRecord, Output | None]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class Campaign:
     manifest: Manifest
     launches: list[Launch] = field(default_factory=list)
     problems: list[LeftOut] = field(default_factory=list)
+    #: What is kept of each of its launches, by name.
+    kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
     #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
     #: session, and those that were measured again since something from outside came between.
     split: set[tuple[int, str]] = field(default_factory=set)
@@ -102,8 +112,7 @@ def is_imported(folder: Path) -> bool:
 
 def has_measured(folder: Path) -> bool:
     """Return whether a campaign has a complete launch, or the tables of removed ones."""
-    whole = next((folder / "launches").glob("[!.]*/launch.json"), None)
-    return whole is not None or (folder / "tables").is_dir()
+    return has_launches(folder) or (folder / "tables").is_dir()
 
 
 def fits(name: str, folder: Path) -> bool:
@@ -158,13 +167,17 @@ def manifest_of_nodes(campaign: Campaign) -> Manifest:
         return campaign.manifest
 
 
-def read_campaign(path: Path) -> Campaign:
-    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept."""
+def read_campaign(path: Path, known: Known | None = None) -> Campaign:
+    """Read a campaign; what cannot be read is listed in `problems`, the rest is kept.
+
+    What is `known` of packs, by what the journal says of it, is not read again; what is read is
+    added.
+    """
     with rights_of_owner(path):
-        return _read_campaign(path)
+        return _read_campaign(path, {} if known is None else known)
 
 
-def _read_campaign(path: Path) -> Campaign:
+def _read_campaign(path: Path, known: Known) -> Campaign:
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:
@@ -172,27 +185,39 @@ def _read_campaign(path: Path) -> Campaign:
             LeftOut(path.name, f"its raw output was removed {removed} by the retention of nights; "
                     "its tables and report are there")
         )  # fmt: skip
-    for folder in sorted((path / "launches").glob("*")):
-        if folder.name.startswith("."):
-            # A launch in flight when the campaign was killed: never whole, never counted.
-            continue
+    state: State | None = None
+    try:
+        state = state_of(path)
+        if state:
+            refuse_another(path, state, campaign.manifest.campaign)
+    except CampaignError as error:
+        state = None
+        unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
+    else:
+        unknown = []
+    found = kept_by(path, state)
+    campaign.kept = {one.name: one for one in reversed(found)}
+    for one in found:
+        told = (one.name, one.sha256)
         try:
-            record, output = read_launch(folder)
+            record, output = known[told] if told in known else read_launch(one)
+            if one.sha256:
+                known[told] = record, output
         except (RecordError, OSError) as error:
-            campaign.problems.append(LeftOut(folder.name, str(error)))
+            campaign.problems.append(LeftOut(one.name, str(error)))
             continue
         key = (record.round, record.cell, record.implementation)
         if key in seen:
             campaign.problems.append(
-                LeftOut(folder.name, f"{folder}: the same launch as {seen[key]}, left out")
+                LeftOut(one.name, f"{one.where}: the same launch as {seen[key]}, left out")
             )
             continue
-        seen[key] = folder.name
+        seen[key] = one.name
         if record.round > campaign.manifest.rounds:
             campaign.problems.append(
                 LeftOut(
-                    folder.name,
-                    f"{folder}: is of round {record.round}, but the campaign has only "
+                    one.name,
+                    f"{one.where}: is of round {record.round}, but the campaign has only "
                     f"{campaign.manifest.rounds}",
                 )
             )
@@ -200,47 +225,41 @@ def _read_campaign(path: Path) -> Campaign:
         image = campaign.manifest.images.get(record.implementation)
         if image is None or image.sha256 != record.image_sha256:
             campaign.problems.append(
-                LeftOut(folder.name, f"{folder}: ran an image other than the one in the manifest")
+                LeftOut(one.name, f"{one.where}: ran an image other than the one in the manifest")
             )
             continue
         if output is None:
             said = record.sentence or "no reason was recorded"
-            campaign.problems.append(LeftOut(folder.name, f"{record.outcome}: {said}"))
+            campaign.problems.append(LeftOut(one.name, f"{record.outcome}: {said}"))
         campaign.launches.append(Launch(record, output))
     if not campaign.manifest.raw_removed_utc:
-        campaign.problems += unmeasured(path, campaign.manifest, campaign)
+        campaign.problems += unknown
+        if state:
+            campaign.split = state.split()
+            campaign.repeated = {
+                (one.round, one.planned.cell) for one in state.of(None) if one.is_repeat
+            }
+            campaign.problems += unmeasured(path, campaign.manifest, state, set(campaign.kept))
     return campaign
 
 
-def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None) -> list[LeftOut]:
-    """Return what a campaign should have measured and has not, by its journal.
-
-    The journal's blocks that were not measured in one go are entered into the campaign.
+def unmeasured(
+    path: Path, manifest: Manifest, state: State, names: Collection[str]
+) -> list[LeftOut]:
+    """Return what a campaign should have measured and has not, by its journal; `names` are there.
 
     What is missing is named, launch by launch; what a campaign has not reached yet is counted. A
     campaign older than journals cannot tell.
     """
-    try:
-        state = state_of(path)
-        if state:
-            refuse_another(path, state, manifest.campaign)
-    except CampaignError as error:
-        return [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
-    if state is None:
-        return []
-    if campaign is not None:
-        campaign.split = state.split()
-        campaign.repeated = {
-            (one.round, one.planned.cell) for one in state.of(None) if one.is_repeat
-        }
     found = []
     for one in state.of(None):
         if one.status == "missing":
             found.append(LeftOut(one.name, f"missing: {one.cause}; RESUME measures it"))
         elif one.status == "failed":
             found.append(LeftOut(one.name, f"failed: it was never started: {one.cause}"))
-        elif one.status == "recorded" and not (path / "launches" / one.name).exists():
-            found.append(LeftOut(one.name, "missing: it was measured, and its folder is gone"))
+        elif one.status == "recorded" and one.name not in names:
+            where = f"it is no longer in {one.place.pack}" if one.place else "its folder is gone"
+            found.append(LeftOut(one.name, f"missing: it was measured, and {where}"))
     for number in range(1, manifest.rounds + 1):
         left, of = state.open(number), state.rounds.get(number, [])
         if left:
@@ -256,7 +275,7 @@ def unmeasured(path: Path, manifest: Manifest, campaign: Campaign | None = None)
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
         found.append(LeftOut(path.name, sentence))
     if others := left_out(state):
-        sentence = f"{len(others)} cell(s) are not measured, since {BEYOND}: {', '.join(others)}"
+        sentence = f"the budget had no room for {len(others)} cell(s): {', '.join(others)}"
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))

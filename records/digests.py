@@ -5,36 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from records.base import RecordError
 
-BLOCK_BYTES = 2**20
+
+class LaunchFiles(Protocol):
+    """What a campaign keeps of a launch, wherever it is."""
+
+    #: Its name, and where it is, as if that were a folder.
+    name: str
+    where: Path
+
+    def read(self, name: str) -> bytes:
+        """Return what a file of it holds; raises OSError and RecordError."""
+
+    def refuse_changed(self, digests: Mapping[str, str]) -> None:
+        """Raise RecordError unless its files are what the launch left behind."""
 
 
-def copied(source: Path, target: Path) -> str:
-    """Copy a file, or make an empty one if there is none; return the SHA-256 of what was read.
-
-    Raises OSError.
-    """
-    if not source.is_file():
-        target.touch()
-        return hashlib.sha256().hexdigest()
-    digest = hashlib.sha256()
-    with source.open("rb") as read, target.open("xb") as written:
-        while block := read.read(BLOCK_BYTES):
-            digest.update(block)
-            written.write(block)
-    return digest.hexdigest()
-
-
-def refuse_changed(folder: Path, digests: Mapping[str, str]) -> None:
-    """Raise RecordError unless the files of a launch's folder are what the launch left behind."""
+def refuse_changed(launch: LaunchFiles, digests: Mapping[str, str]) -> None:
+    """Raise RecordError unless the files of a launch have these digests; raises OSError, too."""
     for name, digest in digests.items():
-        file = folder / name
-        if not file.is_file():
-            raise RecordError(f"{file}: was removed after the launch, whose record has its sha256")
-        with file.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        file = launch.where / name
+        try:
+            found = hashlib.sha256(launch.read(name)).hexdigest()
+        except (FileNotFoundError, IsADirectoryError):
+            raise RecordError(
+                f"{file}: was removed after the launch, whose record has its sha256"
+            ) from None
         if found != digest:
             raise RecordError(
                 f"{file}: was changed after the launch: its sha256 is {found[:12]}…, and the "

@@ -1,8 +1,8 @@
 """Files that are complete once they have their name, how they are read, and the times in them.
 
 Everything is written under another name, flushed to the disk and then renamed, so that what has its
-final name is complete. A launch is a folder of `launches/` with `launch.json`, `stdout`, `stderr`
-and `job.sh`.
+final name is complete; but for a campaign's journal and its packs of launches, which are only added
+to.
 """
 
 from __future__ import annotations

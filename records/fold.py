@@ -33,6 +33,7 @@ from records.journal import (
     Wave,
 )
 from records.manifest import Design
+from records.packs import Place
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
@@ -59,6 +60,8 @@ class LaunchState:
     unanswered: tuple[int, ...] = ()
     position: int | None = None
     outcome: Literal["sound", "suspect", "failed"] | None = None
+    #: Where it is, of what is recorded; None of what is a folder of its own.
+    place: Place | None = None
     #: Why the last attempt was lost, or none was made.
     cause: str | None = None
     #: What came from outside while it ran; whether it is of a block that is measured again for it.
@@ -69,7 +72,7 @@ class LaunchState:
 
     @property
     def name(self) -> str:
-        """Return the name of the launch's folder."""
+        """Return the name of the launch."""
         return self.planned.launch
 
     @property
@@ -264,7 +267,7 @@ class State:
             is_first = launch.status == "recorded" and not launch.is_repeat
             self._need(launch, event, block and is_first)
             launch.status, launch.cause, launch.is_repeat = "planned", event.cause, True
-            launch.position = launch.outcome = None
+            launch.position = launch.outcome = launch.place = None
 
     def _advance(
         self, launch: LaunchState, event: Intended | Submitted | Recorded | Lost | NotStarted | Gone
@@ -272,7 +275,7 @@ class State:
         if isinstance(event, Gone):
             self._need(launch, event, launch.status == "recorded")
             launch.status, launch.cause = "planned", event.cause
-            launch.position = launch.outcome = None
+            launch.position = launch.outcome = launch.place = None
             self.stopped_for = tuple(name for name in self.stopped_for if name != launch.name)
         elif isinstance(event, Intended):
             next_one = event.attempt == launch.attempts + 1
@@ -297,7 +300,7 @@ class State:
             known = before if event.attempt == 0 else launch.in_flight
             self._need(launch, event, known and self._is_last(launch, event))
             launch.status, launch.outcome = "recorded", event.outcome
-            launch.position, launch.cause = event.position, None
+            launch.position, launch.cause, launch.place = event.position, None, event.place
             launch.outside, launch.session = dict(event.outside), self.sessions
             if event.attempt:
                 self._count_alike(launch, event.cause)

@@ -40,13 +40,18 @@ def number(text: str, where: str) -> float:
 
 
 def read_hpl_output(path: Path) -> list[HplRun]:
-    """Return the systems that HPL solved.
+    """Return the systems that HPL solved, as `hpl_output` does; raises OSError, too."""
+    return hpl_output(path.read_text(errors="replace"), path)
+
+
+def hpl_output(text: str, path: Path) -> list[HplRun]:
+    """Return the systems that HPL solved by what it printed; `path` is where that is.
 
     The rate is printed in GFLOPS with four digits; the time with two decimals, so that a short
     run's time is coarser than its rate. Raises RecordError with file and line for output that is
     cut off, has no result, or whose residuals do not match its results.
     """
-    lines = path.read_text(errors="replace").splitlines()
+    lines = text.splitlines()
     runs: list[HplRun] = []
     counted: dict[str, int] = {}
     pending: tuple[str, ...] | None = None

@@ -29,6 +29,7 @@ from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
+from records.packs import Place
 from records.processes import boot_id
 from records.program_output import explain
 
@@ -125,6 +126,8 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
+    #: None of what is a folder of its own, from before there were packs.
+    place: Place | None = None
     #: How often came from outside what a block may be measured again for.
     outside: dict[Outside, Often] = {}
 
@@ -167,8 +170,7 @@ class NotStarted(Fact):
 class Gone(Fact):
     """A launch that was recorded is measured again.
 
-    It is no longer in the campaign's folder, or was moved aside: the campaign stopped because of
-    it.
+    It is no longer in the campaign, or no longer counts there: the campaign stopped for it.
     """
 
     kind: Literal["gone"] = "gone"

@@ -1,12 +1,11 @@
-"""One launch: its record, its folder, and what its program printed."""
+"""One launch: its record, and what its program printed."""
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,39 +25,38 @@ from records.base import (
     Count,
     Duration,
     ExitCode,
-    NotKept,
     Number,
     RecordError,
     RoundNumber,
 )
 from records.causes import one_line
-from records.digests import copied, refuse_changed
+from records.digests import LaunchFiles
 from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
-from records.files import aside_of, put_in_place, read_json, write_json
-from records.hpl import HplRun, read_hpl_output
+from records.files import json_of, read_text, write_json
+from records.hpl import HplRun, hpl_output
 from records.manifest import ImageName, PlainName, Sha256, Utc
 from records.nodes import possible
-from records.npb import NpbRun, read_npb_output
-from records.program_output import ProgramOutput, explain, read_program_output
+from records.npb import NpbRun, npb_output
+from records.program_output import ProgramOutput, explain, program_output
 from records.start_up import start_up_times
 
 #: What a launch printed, by its output_format.
 Output = ProgramOutput | list[HplRun] | NpbRun
-READERS: dict[str, Callable[[Path], Output]] = {
-    "wyeast-records-1": read_program_output, "wyeast-records-2": read_program_output,
-    "hpl": read_hpl_output, "npb": read_npb_output,
+READERS: dict[str, Callable[[str, Path], Output]] = {
+    "wyeast-records-1": program_output, "wyeast-records-2": program_output,
+    "hpl": hpl_output, "npb": npb_output,
 }  # fmt: skip
 LAUNCH_SCHEMA = "wyeast-launch-1"
-#: The file of a launch's folder that has its record.
+#: The file of a launch that has its record.
 RECORD = "launch.json"
 #: What a launch leaves in its stage folder, should it never get to be judged.
 ASKED = "launch_asked.json"
 #: What pydantic calls a key that a model does not have.
 UNKNOWN = "extra_forbidden"
-#: The name of a launch's folder: one that is not hidden, without slashes.
+#: The name of a launch, which may be a folder's: one that is not hidden, without slashes.
 LaunchName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_=-][A-Za-z0-9.=_+-]*$")]
-#: The name of a file of that folder.
+#: The name of a file of it.
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
 #: Between points in time of which one clock may have been set meanwhile.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
@@ -147,8 +145,10 @@ class LaunchRecord(AskedLaunch):
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None
-    #: Of each file of the launch's folder; none of campaigns from before they were taken.
+    #: Of each other file of the launch; none of campaigns from before they were taken.
     sha256: dict[FileName, Sha256] = {}
+    #: What the scheduler was told to call it, by which this attempt is told from all others.
+    job: Annotated[str, Field(pattern=r"^wy-[0-9a-f]{12}$")] | None = None
 
     @model_validator(mode="after")
     def begins_before_it_ends(self) -> Self:
@@ -221,13 +221,35 @@ def finished_launch(asked: AskedLaunch, **facts: Any) -> LaunchRecord:
 
 def read_record(file: Path, kind: type[Kind]) -> Kind:
     """Return the record of a launch that a file has; raise RecordError with file and line."""
+    return parsed_record(lambda: read_text(file), file, kind)
+
+
+def parsed_record(read: Callable[[], str], where: Path, kind: type[Kind]) -> Kind:
+    """Return the record that `read` gives the text of; raise RecordError with file and line."""
     try:
-        data = read_json(file)
+        data = json_of(read())
     except json.JSONDecodeError as error:
-        raise RecordError(f"{file}:{error.lineno}: not a JSON object ({error.msg})") from None
+        raise RecordError(f"{where}:{error.lineno}: not a JSON object ({error.msg})") from None
     except (OSError, ValueError) as error:
-        raise RecordError(f"{file}: cannot be read: {error}") from None
-    return record_of(kind, data, file)
+        raise RecordError(f"{where}: cannot be read: {error}") from None
+    return record_of(kind, data, where)
+
+
+def record_in(launch: LaunchFiles) -> LaunchRecord:
+    """Return the record of a launch that a campaign keeps; raise RecordError with its place."""
+    where = launch.where / RECORD
+    record = parsed_record(lambda: launch.read(RECORD).decode(), where, LaunchRecord)
+    if record.launch != launch.name:
+        raise RecordError(f"{where}: says that it is {record.launch}: copied or renamed")
+    return record
+
+
+def text_in(launch: LaunchFiles, name: str) -> str:
+    """Return the text of a file of a launch, whatever a program printed into it.
+
+    Raises OSError and RecordError.
+    """
+    return io.TextIOWrapper(io.BytesIO(launch.read(name)), "utf-8", errors="replace").read()
 
 
 def write_asked(file: Path, asked: AskedLaunch) -> None:
@@ -235,31 +257,19 @@ def write_asked(file: Path, asked: AskedLaunch) -> None:
     write_json(file, asked.facts)
 
 
-def read_records(campaign: Path) -> Iterator[LaunchRecord]:
-    """Yield the records of a campaign's launches that can be read, without their outputs."""
-    for file in sorted((campaign / "launches").glob(f"round*/{RECORD}")):
-        try:
-            yield read_record(file, LaunchRecord)
-        except RecordError:
-            # Whoever reads the campaign with its outputs says which and why.
-            continue
-
-
-def read_launch(folder: Path) -> tuple[LaunchRecord, Output | None]:
-    """Return a launch's record and output; raise RecordError with file and line."""
-    file = folder / RECORD
-    record = read_record(file, LaunchRecord)
-    if record.launch != folder.name:
-        raise RecordError(f"{file}: says that it is {record.launch}: copied or renamed")
-    refuse_changed(folder, record.sha256)
+def read_launch(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+    """Return a launch's record and output; raise RecordError with place and line, and OSError."""
+    record = record_in(launch)
+    launch.refuse_changed(record.sha256)
     if record.outcome != "sound":
         return record, None
-    output = READERS[record.output_format](folder / "stdout")
+    stdout = launch.where / "stdout"
+    output = READERS[record.output_format](text_in(launch, "stdout"), stdout)
     if record.experiment in read_by("start-up") and isinstance(output, ProgramOutput):
         try:
             start_up_times(output, record.started_s())
         except ValueError as error:
-            raise RecordError(f"{folder / 'stdout'}: {error}") from None
+            raise RecordError(f"{stdout}: {error}") from None
     return record, output
 
 
@@ -269,52 +279,6 @@ def round_prefix(round_number: int) -> str:
 
 
 def launch_name(round_number: int, cell: str, implementation: str) -> str:
-    """Return the folder name of a launch: the same cell, image and round give the same name."""
+    """Return the name of a launch: the same cell, image and round give the same name."""
     readable = re.sub(r"[^A-Za-z0-9.=_-]+", "_", f"{cell} {implementation}")
     return round_prefix(round_number) + readable
-
-
-def write_launch(campaign: Path, record: LaunchRecord, files: Mapping[str, Path]) -> Path:
-    """Add a finished launch; return its folder.
-
-    `files` maps the names in the folder to what the launch left behind; a file that the launch
-    never wrote becomes an empty one. The record gets the digest of each. Raises NotKept when the
-    disk is full, and CampaignError when the launch is already there (nothing that was measured is
-    overwritten).
-    """
-    target = campaign / "launches" / record.launch
-    aside = aside_of(target)
-    try:
-        # Not its parents: a campaign that was renamed would be begun anew under its old name.
-        aside.mkdir()
-        digests = {name: copied(source, aside / name) for name, source in files.items()}
-        # As whoever reads it will see it, names of files too.
-        kept = finished_launch(record, sha256=digests)
-        write_json(aside / RECORD, kept.facts)
-        if target.exists():
-            raise CampaignError(f"{target} exists already; a launch is never overwritten")
-        put_in_place(aside, target)
-    except OSError as error:
-        raise NotKept(
-            f"the launch {record.launch} could not be kept in {campaign}: {error.strerror}; "
-            f"make room and resume: make run RESUME={campaign.name}"
-        ) from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-    return target
-
-
-def finished_launches(campaign: Path) -> set[str]:
-    """Return the names of the launches that are whole in a campaign folder.
-
-    Raises CampaignError where that cannot be told: not as if all of them were gone.
-    """
-    folder = campaign / "launches"
-    try:
-        os.scandir(folder).close()
-    except OSError as error:
-        raise CampaignError(
-            f"{folder} cannot be read: {error.strerror}; put it back and resume, or measure a new "
-            "campaign"
-        ) from None
-    return {path.parent.name for path in (campaign / "launches").glob(f"round*/{RECORD}")}

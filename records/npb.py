@@ -231,12 +231,16 @@ def _wrong_values(lines: list[str]) -> tuple[str, ...]:
 
 
 def read_npb_output(path: Path) -> NpbRun:
-    """Return the benchmark in an output.
+    """Return the benchmark in an output, as `npb_output` does; of no file an empty one."""
+    return npb_output(path.read_text(errors="replace") if path.is_file() else "", path)
+
+
+def npb_output(whole: str, path: Path) -> NpbRun:
+    """Return the benchmark in an output; `path` is where that is.
 
     Raises RecordError with file and line for output that is cut off, has more than one summary
     (ranks that did not form one world), or contradicts itself or the class that it names.
     """
-    whole = path.read_text(errors="replace") if path.is_file() else ""
     lines = whole.splitlines()
     last = f"{path}:{max(len(lines), 1)}"
     starts = [number for number, line in enumerate(lines) if COMPLETED.match(line)]

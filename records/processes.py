@@ -27,11 +27,13 @@ class Process:
     session: int
     started: int
     works_for: str | None
-    name: str
 
 
-def processes() -> dict[int, Process]:
-    """Return our user's processes, without this one and those that have started it."""
+def processes(since: int = 0) -> dict[int, Process]:
+    """Return our user's processes, without this one and those that have started it.
+
+    Only those that have started `since` some tick: of others nothing more is read.
+    """
     found, parents = {}, {}
     for place in PROC.glob("[0-9]*"):
         # Another user's, or one that ended while we looked.
@@ -40,13 +42,12 @@ def processes() -> dict[int, Process]:
             stat = stat_of(pid)
             state, parent, _, session = stat[:4]
             parents[pid] = int(parent)
-            if state in "ZX" or place.stat().st_uid != os.geteuid():
+            if started(stat) < since or state in "ZX" or place.stat().st_uid != os.geteuid():
                 continue
             words = (place / "environ").read_bytes().split(b"\0")
             marks = [os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode())]
             works_for = marks[0].partition("=")[2] if marks else None
-            name = (place / "comm").read_text(errors="replace").strip()
-            found[pid] = Process(int(session), started(stat), works_for, name)
+            found[pid] = Process(int(session), started(stat), works_for)
     own = os.getpid()
     while own:
         found.pop(own, None)
@@ -54,13 +55,23 @@ def processes() -> dict[int, Process]:
     return found
 
 
-def running_for(campaign: Path, sessions: Collection[int] = ()) -> dict[int, Process]:
+def running_for(
+    campaign: Path, sessions: Collection[int] = (), since: int = 0
+) -> dict[int, Process]:
     """Return the processes that work for a campaign, or are of one of these sessions."""
     return {
         pid: one
-        for pid, one in processes().items()
+        for pid, one in processes(since).items()
         if one.works_for == str(campaign) or one.session in sessions
     }
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a process's program."""
+    try:
+        return (PROC / str(pid) / "comm").read_text(errors="replace").strip()
+    except OSError:
+        return "one that has ended"
 
 
 def end(ours: Collection[int]) -> None:
@@ -77,10 +88,13 @@ def end_what_is_left(campaign: Path, job: int) -> list[str]:
     `job` was its process, which led its session. What ends by itself in a moment is not left.
     """
     deadline = time.monotonic() + END_S
-    while left := running_for(campaign, [job]):
+    # Whatever a job has started is younger than what has started the job.
+    since = started(stat_of(os.getpid()))
+    while left := running_for(campaign, [job], since):
         if time.monotonic() > deadline:
+            names = sorted(map(name_of, left))
             end(left)
-            return sorted(one.name for one in left.values())
+            return names
         time.sleep(POLL_S)
     return []
 

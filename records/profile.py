@@ -5,7 +5,7 @@ A profile is a file of its own, `wyeast-profile-1`, beside the output of the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -199,14 +199,19 @@ class _ProfileReader:
 
 
 def read_profile(path: Path) -> Profile:
-    """Return a profile.
+    """Return the profile of a file, as `profile_of` does."""
+    return profile_of(lambda: path.read_text(errors="replace"), path)
+
+
+def profile_of(read: Callable[[], str], path: Path) -> Profile:
+    """Return the profile that `read` gives the text of; `path` is where that is.
 
     Raises RecordError with file and line for anything but one header, the records of every rank of
     the world, and one end record that counts them; also where there is no file, since a program
     that does not reach MPI_Finalize leaves none.
     """
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        lines = read().splitlines()
     except FileNotFoundError:
         raise RecordError(
             f"{path}: there is no profile: the program was not profiled, or it ended without "

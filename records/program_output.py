@@ -161,12 +161,17 @@ def explain(error: ValidationError) -> str:
 
 
 def read_program_output(path: Path) -> ProgramOutput:
-    """Return the records of a program's output.
+    """Return the records of a program's output, as `program_output` does; raises OSError, too."""
+    return program_output(path.read_text(errors="replace"), path)
+
+
+def program_output(text: str, path: Path) -> ProgramOutput:
+    """Return the records of what a program printed; `path` is where that is.
 
     Raises RecordError with file and line for anything but one header, results that are whole, and
     one end record that counts them.
     """
-    lines = path.read_text(errors="replace").splitlines()
+    lines = text.splitlines()
     header: Header | None = None
     end: End | None = None
     results: list[Any] = []

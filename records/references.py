@@ -19,7 +19,7 @@ from records.files import write_whole
 from records.program_output import explain
 
 ACCEPTED, PROPOSED = "references.calibrated.yaml", "references.proposed.yaml"
-#: What a check leaves in its launch's folder: what it reported and what that was held against.
+#: What a check reported of a launch and what that was held against, kept beside its output.
 METRICS_FILE, METRICS_SCHEMA = "metrics.json", "wyeast-metrics-1"
 HEAD = """\
 # By `make calibrate` and `make accept-references`, from campaigns of this site; hand-written ones

@@ -2,7 +2,7 @@
 
 Whoever holds the journal drives this: ReFrame's process while it measures, the campaign's before
 and after. What an earlier holder left in flight is settled first: a launch that is whole in the
-campaign's folder was judged, and is recorded; any other attempt is lost.
+pack of its round was judged, and is recorded; any other attempt is lost.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from records import launch as launches
-from records.base import CampaignError, RecordError
+from records import kept, packs
+from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
 from records.disturbance import Outside, why_again
+from records.files import flush_to_disk
 from records.fold import LaunchState, State, fold
 from records.journal import (
     FILE,
@@ -38,7 +39,9 @@ from records.journal import (
     open_journal,
     read_journal,
 )
+from records.launch import LaunchRecord, record_in
 from records.manifest import Design
+from records.packs import Place
 
 #: Hidden, so that it is no part of what is bundled.
 GIVEN_UP = ".given_up"
@@ -73,8 +76,11 @@ class Schedule:
 
         Raises OSError where it cannot be written.
         """
-        for one in [one for one in self.state.launches.values() if one.in_flight]:
+        in_flight = [one for one in self.state.launches.values() if one.in_flight]
+        for one in in_flight:
             self.lost(one.name, cause)
+        for number in sorted({one.round for one in in_flight}):
+            packs.cut(self.campaign / packs.FOLDER / packs.pack_name(number), self._places(number))
 
     def resume(self) -> list[str]:
         """Go on with the campaign: settle it, and try again what was given up or is gone.
@@ -95,11 +101,11 @@ class Schedule:
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
-        there, gone = launches.finished_launches(self.campaign), []
+        there, gone = kept.there(self.campaign, self.state), []
         for one in list(self.state.of(number)):
             if one.status == "recorded" and one.name not in there:
                 self._put_aside(one)
-                cause = "its folder, or its record, is no longer in the campaign"
+                cause = "what was kept of it, or its record, is no longer in the campaign"
                 self.add(Gone(launch=one.name, cause=cause))
                 gone.append(one.name)
         return gone
@@ -144,9 +150,9 @@ class Schedule:
         if new or number not in self.state.rounds:
             self.add(Planned(round=number, launches=new))
         for one in self.state.open(number) if self.state.is_converted else ():
-            record = self._whole(one) if one.attempts == 0 else None
-            if record:
-                self.add(recorded(record, 0), sync=False)
+            found = self._whole(one) if one.attempts == 0 else None
+            if found:
+                self.add(recorded(*found, 0), sync=False)
 
     def begin_session(self, number: int) -> None:
         """Say that this process measures a round."""
@@ -166,13 +172,43 @@ class Schedule:
         attempt = self.state.launches[name].attempts
         self.add(Submitted(launch=name, attempt=attempt, job=job), sync=False)
 
-    def recorded(self, record: launches.LaunchRecord) -> None:
-        """Say that a launch is in the campaign's folder.
+    def keep(self, record: LaunchRecord, files: Mapping[str, Path | bytes]) -> None:
+        """Put a launch that was judged into the pack of its round, and say that it is there.
 
-        The next one's intention takes this to the disk; without it the folder speaks for itself.
+        `files` maps the names of its files to what the launch left behind, or what they hold.
+        Raises NotKept where the disk does not take it, and OSError where it does not take the line
+        of the journal.
+        """
+        self.recorded(record, self.pack(record, files))
+
+    def pack(self, record: LaunchRecord, files: Mapping[str, Path | bytes]) -> Place:
+        """Put a launch that was judged into the pack of its round; it is there on return.
+
+        Raises NotKept where the disk does not take it.
+        """
+        name, pack = record.launch, packs.pack_name(record.round)
+        job = self.job_name(name, self.state.launches[name].attempts)
+        folder = self.campaign / packs.FOLDER
+        try:
+            segment = packs.segment_of(record, files, job)
+            if not folder.exists():
+                # Not its parents: a campaign that was renamed would be begun under its old name.
+                folder.mkdir()
+                flush_to_disk(self.campaign)
+            return packs.append(folder, pack, segment, self._places(record.round))
+        except OSError as error:
+            raise NotKept(
+                f"the launch {name} could not be kept in {self.campaign}: {error.strerror}; make "
+                f"room and resume: make run RESUME={self.campaign.name}"
+            ) from None
+
+    def recorded(self, record: LaunchRecord, place: Place) -> None:
+        """Say that a launch is in a pack.
+
+        The next one's intention takes this to the disk; without it the pack speaks for itself.
         """
         attempt = self.state.launches[record.launch].attempts
-        self.add(recorded(record, attempt), sync=False)
+        self.add(recorded(record, place, attempt), sync=False)
 
     def job_name(self, name: str, attempt: int) -> str:
         """Return what the scheduler is to call an attempt at a launch.
@@ -234,37 +270,50 @@ class Schedule:
         one = self.state.launches[name]
         if not one.in_flight:
             raise JournalError(f"{name} is {one.status}, so that no attempt at it can be lost")
-        record = self._whole(one)
-        if record:
-            self.add(recorded(record, one.attempts))
+        found = self._whole(one)
+        if found:
+            self.add(recorded(*found, one.attempts))
             return
         if one.status == "intended":
             self._mark(one)
         self._put_aside(one)
         self.add(Lost(launch=name, attempt=one.attempts, cause=one_line(cause)))
 
-    def _whole(self, one: LaunchState) -> launches.LaunchRecord | None:
-        """Return the record of a launch that is whole in the campaign's folder, if it is."""
-        folder = self.campaign / "launches" / one.name
+    def _whole(self, one: LaunchState) -> tuple[LaunchRecord, Place | None] | None:
+        """Return the record of a launch that is whole in the campaign, and its place, if it is.
+
+        It is that of its last attempt; what was measured without this journal is of none.
+        """
+        jobs = [self.job_name(one.name, one.attempts)] if one.attempts else []
+        file = self.campaign / packs.FOLDER / packs.pack_name(one.round)
+        found = packs.last_of(file, one.name, self._places(one.round), jobs)
+        if found:
+            return found
         try:
-            record = launches.read_record(folder / launches.RECORD, launches.LaunchRecord)
+            return record_in(kept.FolderLaunch(self.campaign / kept.FOLDERS / one.name)), None
         except RecordError:
             return None
-        return record if record.launch == one.name else None
+
+    def _places(self, number: int) -> list[Place]:
+        """Return where the launches of a round are in its pack."""
+        return [one.place for one in self.state.of(number) if one.place]
 
     def _put_aside(self, one: LaunchState) -> None:
-        """Make room for another attempt where something is in a launch's place, and keep that."""
-        folder = self.campaign / "launches" / one.name
+        """Make room for another attempt where a folder is in a launch's place, and keep that.
+
+        What is in a pack stays where it is, and no longer counts.
+        """
+        folder = self.campaign / kept.FOLDERS / one.name
         if os.path.lexists(folder):
             aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
             folder.rename(aside)
 
 
-def recorded(record: launches.LaunchRecord, attempt: int) -> Recorded:
-    """Return what the journal says of a launch that is in the campaign's folder."""
+def recorded(record: LaunchRecord, place: Place | None, attempt: int) -> Recorded:
+    """Return what the journal says of a launch that is in the campaign."""
     return Recorded(
         launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,
-        cause=record.sentence if record.outcome != "sound" else None,
+        cause=record.sentence if record.outcome != "sound" else None, place=place,
         outside=record.disturbance.from_outside() if record.disturbance else {},
     )  # fmt: skip
 

@@ -168,6 +168,16 @@ def measuring(said: str) -> list[list[str]]:
     return [words for words in commands if "--look" not in words]
 
 
+def test_what_has_no_default_for_a_target_is_passed_on_where_it_is_given() -> None:
+    """An audit is of all sites, and a campaign is driven by jobs, where nobody says otherwise."""
+    everything, one = make("-n", "audit").stdout, make("-n", "audit", "SITE=virtual").stdout
+    assert "-m analysis audit" in everything and "--site" not in everything
+    assert "--site='virtual'" in one
+    for words, driven in (([], []), (["DRIVER=job"], ["--driver=job"])):
+        [found] = measuring(make("-n", "run", "SITE=virtual", *words).stdout)
+        assert [word for word in found if word.startswith("--driver")] == driven
+
+
 HOSTILE = ["a'b", "a b  c", 'a"b', "a$b$(HOME)${HOME}$$", "$(shell touch RAN)", "`touch RAN`",
            "x; touch RAN", "$(touch RAN)", "a=b=c", "a\\", "\\'", "#a", "--resume", "%,(|", "é*?~",
            "'; touch RAN; '"]  # fmt: skip

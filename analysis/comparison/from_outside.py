@@ -34,7 +34,7 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
                 "blocks measured again",
                 f"{len(campaign.repeated)} block(s) were measured again, once, since a process was "
                 "stopped or a link lost its carrier: what they gave before is kept aside in "
-                "launches/.",
+                "the campaign.",
             )
         )
     if campaign.split:

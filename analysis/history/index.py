@@ -29,6 +29,7 @@ from records.base import CampaignError
 from records.campaign import Campaign, is_imported, read_campaign
 from records.experiments import DIGITS, compared, experiments
 from records.files import belongs_to_us, write_whole
+from records.kept import FOLDERS, pack_files
 from records.launch import Launch
 from records.manifest import Manifest, read_manifest
 from records.program_output import ProgramOutput
@@ -70,12 +71,13 @@ ROWS = pl.Schema({
 
 
 def stamp_of(folder: Path, digest: str | None = None) -> str:
-    """Return what changes when a campaign does: times of its manifest and list of launches.
+    """Return what changes when a campaign does: times of its manifest and of its launches.
 
     `digest` is that of the metrics, where the caller knows it.
     """
     parts = [str(VERSION), digest or metrics_digest()]
-    for path in (folder / "manifest.json", folder / "launches"):
+    places = [folder / FOLDERS, *pack_files(folder)]
+    for path in (folder / "manifest.json", *places):
         try:
             status = os.stat(path)
             parts.append(f"{status.st_mtime_ns}:{status.st_size}")

@@ -122,7 +122,9 @@ def rows_of(
     """Return the rows by number of ranks, grid, N and NB, as in the thesis.
 
     `dgemm` has the rate of one rank, all cores being busy, in FLOP/s by implementation and round.
+    It is the node's, so that where a campaign measured it by one implementation it is for all.
     """
+    of_node = next(iter((dgemm or {}).values()), {})
     measured: dict[tuple[Problem, str], Rounds] = defaultdict(dict)
     cells: dict[tuple[Problem, str], set[str]] = defaultdict(set)
     for one in solved:
@@ -133,7 +135,7 @@ def rows_of(
     for (problem, name), rounds in measured.items():
         one_process = Problem(1, 1, problem.n, problem.nb), name
         base = measured.get(one_process)
-        of_ranks = {r: problem.ranks * rate for r, rate in (dgemm or {}).get(name, {}).items()}
+        of_ranks = {r: problem.ranks * rate for r, rate in (dgemm or {}).get(name, of_node).items()}
         rows.append(
             ProblemRates(
                 problem, name, rounds,
@@ -339,7 +341,7 @@ def hpl_table(campaign: Campaign, hpl: Hpl) -> Table | None:
         "the rate over "
         "that of one process at the same N and NB, by rounds; efficiency: speedup over ranks. Of "
         "DGEMM: the rate over what as many ranks achieve in DGEMM when all cores of the node run "
-        "it at once, in the same rounds.",
+        "it at once, in the same rounds; where one image alone ran it, it stands for all.",
         *block_size_sentences(rows),
     ]
     if not dgemm:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from statistics import median
 from typing import Any
 
@@ -22,7 +21,8 @@ from analysis.tables.table import (
 )
 from records.base import RecordError
 from records.campaign import Campaign, LeftOut
-from records.profile import FILE, PREFIX, Profile, read_profile
+from records.launch import text_in
+from records.profile import FILE, PREFIX, Profile, profile_of
 
 SHARE = "of the sum of the ranks' wall time, over all launches"
 
@@ -152,9 +152,9 @@ def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut
         record = launch.record
         if not record.experiment.startswith(PREFIX):
             continue
-        path: Path = campaign.path / "launches" / record.launch / FILE
+        kept = campaign.kept[record.launch]
         try:
-            profile = read_profile(path)
+            profile = profile_of(partial(text_in, kept, FILE), kept.where / FILE)
         except RecordError as error:
             problems.append(LeftOut(record.launch, str(error)))
             continue

@@ -13,8 +13,9 @@ from inference.intervals import median
 from inference.prediction import FEWEST_LAUNCHES, limits_of
 from records.base import CampaignError
 from records.campaign import Campaign, is_imported, measured_on, read_campaign
+from records.digests import LaunchFiles
 from records.experiments import proving
-from records.files import read_json
+from records.files import json_of, read_json
 from records.launch import LaunchRecord
 from records.manifest import Manifest, read_manifest
 from records.proof import proof_of
@@ -104,10 +105,10 @@ def reported(folder: Path) -> dict[tuple[int, str], Metrics]:
     return found
 
 
-def read_metrics(path: Path) -> Metrics | None:
+def read_metrics(launch: LaunchFiles) -> Metrics | None:
     """Return what a launch's check reported, None if it left no file."""
     try:
-        data = read_json(path)
+        data = json_of(launch.read(METRICS_FILE).decode())
         if data["schema"] != METRICS_SCHEMA:
             raise ValueError(f"the schema is {data['schema']!r}")
         return {
@@ -116,6 +117,7 @@ def read_metrics(path: Path) -> Metrics | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        path = launch.where / METRICS_FILE
         raise CampaignError(f"{path} cannot be read: {error!r}") from None
 
 
@@ -130,7 +132,7 @@ def measured(campaign: Campaign) -> Iterator[CellLevels]:
         # only says whether anything else may be measured is held to none either.
         if record.oversubscribed or record.experiment in proving("image"):
             continue
-        metrics = read_metrics(path / "launches" / record.launch / METRICS_FILE)
+        metrics = read_metrics(campaign.kept[record.launch])
         if metrics is None:
             if reports is None:
                 reports = reported(path)

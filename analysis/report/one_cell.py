@@ -65,8 +65,9 @@ def launches_of(comparison: Comparison, cell: Cell) -> Table:
     )  # fmt: skip
     images = {name for name in cell.estimates if name in digests(campaign)}
     notes = [
-        f"Each in {campaign.path / 'launches'}: `stdout` has what it printed, `launch.json` how "
-        "it ran. For several message sizes the value is that of the largest.",
+        f"What one printed: python -m analysis raw {campaign.path.name} <launch>; how it ran: the "
+        "same with launch.json at the end. For several message sizes the value is that of the "
+        "largest.",
         *(f"{name}: sha256 {digests(campaign)[name]}" for name in sorted(images)),
         *(f"{one.record.launch}: {one.record.sentence}" for one in own if one.record.sentence),
     ]

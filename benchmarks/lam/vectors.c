@@ -1,11 +1,16 @@
 /* libwyeast_lam.so, which lam_ranks preloads: LAM 7.1.4 hands writev a part of length 0 whose address
  * nothing has set. The kernel refuses an address that no process can have (EFAULT), also of nothing, and
  * MPI_Init ends in `Bad address`: whenever such a number happens to be on the stack, as it is on some
- * processors after the loader has saved the vector registers there. */
+ * processors after the loader has saved the vector registers there. And its sockets take what comes from
+ * any network: where all ranks are on one node (LAM_RANKS_ON_ONE_NODE), loopback is enough. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 /* LAM has two parts: a header and a message. */
@@ -52,4 +57,24 @@ ssize_t readv(int file, const struct iovec *parts, int count)
     if (!real)
         real = next_named("readv");
     return with_addresses(real, file, parts, count);
+}
+
+int bind(int file, const struct sockaddr *address, socklen_t length)
+{
+    typedef int binding(int, const struct sockaddr *, socklen_t);
+    static binding *real;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "bind");
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
+    struct sockaddr_in own;
+    if (!getenv("LAM_RANKS_ON_ONE_NODE") || !address || length < sizeof own)
+        return real(file, address, length);
+    memcpy(&own, address, sizeof own);
+    if (own.sin_family != AF_INET || own.sin_addr.s_addr != htonl(INADDR_ANY))
+        return real(file, address, length);
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return real(file, (const struct sockaddr *)&own, sizeof own);
 }

@@ -16,6 +16,7 @@ CRATE = "ro-crate-metadata.json"
 FOLDERS = {
     "campaign/": "The campaign's folder: its manifest, raw output of every launch, tables, report",
     "campaign/launches/": "A folder for each launch: its record, standard output and error, script",
+    "campaign/packs/": "A tar for each round: of each launch its record, output, script",
     "campaign/nodes/": "The facts of each node that measured",
     "campaign/reframe/": "ReFrame's log and report of each round",
     "campaign/tables/": "Tables of launches, results and iterations (Parquet)",

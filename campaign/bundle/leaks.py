@@ -19,10 +19,12 @@ from pathlib import Path
 
 import polars as pl
 
+from records import packs
 from records.archive import Member
 from records.nodes import of_kernel
 
 PARQUET = ".parquet"
+PACKS = f"campaign/{packs.FOLDER}/"
 #: Nothing else looks like these.
 SECRETS = {
     "a private key": rb"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
@@ -108,6 +110,22 @@ def texts_of(name: str, content: bytes) -> bytes:
     return b"\n".join([content, *(unpacked(one[1]) for one in DOWNLOAD.finditer(content))])
 
 
+def files_of(members: Mapping[str, Member]) -> Iterator[tuple[str, bytes]]:
+    """Yield what the files of a bundle hold, by name, and of a pack each file that is in it.
+
+    Images are left out.
+    """
+    for name, member in sorted(members.items()):
+        if name.startswith(IMAGES):
+            continue
+        with member.open() as file:
+            if not name.startswith(PACKS):
+                yield name, file.read()
+                continue
+            for inner, content in packs.texts_of(file):
+                yield f"{name}/{inner}".rstrip("/"), content
+
+
 def unpacked(link: bytes) -> bytes:
     """Return what a link has that a page can be saved from; nothing for what is damaged."""
     try:
@@ -129,11 +147,8 @@ def scan(
     kinds += [(what, re.compile(one), False) for what, one in (people(folder) | HINTS).items()]
     found = {what: Finding(what, secret) for what, _, secret in kinds}
     found[KERNEL_LINE] = Finding(KERNEL_LINE, False)
-    for name, member in sorted(members.items()):
-        if name.startswith(IMAGES):
-            continue
-        with member.open() as file:
-            content = texts_of(name, file.read())
+    for name, held in files_of(members):
+        content = texts_of(name, held)
         for what, text, place in matches(content, kinds, not name.startswith(DEFINITIONS)):
             if kept and not found[what].is_secret and kept.fullmatch(text.decode(errors="replace")):
                 continue

@@ -13,7 +13,7 @@ from pathlib import Path
 from campaign.bundle import leaks
 from campaign.bundle.contents import gather
 from campaign.bundle.crate import DEVELOPERS
-from campaign.bundle.redaction import redacted
+from campaign.bundle.redaction import in_folders, redacted
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
 from records.acting_user import act_for, become, owner_of
@@ -101,7 +101,7 @@ def make(options: argparse.Namespace) -> int:
             "KEEP='<pattern>' says which of it may be seen, though no secret"
         )
     if found:
-        bundle.members = redacted(bundle.members, found)
+        bundle.members = redacted(in_folders(bundle.members, folder), found)
         bundle.describe(options.creator)
         if left := leaks.scan(bundle.members, folder, pattern_of(options.keep)):
             raise BundleError(f"it could not be replaced: {left[0].sentence}")

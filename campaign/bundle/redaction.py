@@ -2,7 +2,8 @@
 
 Digests that files have of each other are renewed with them: a launch's record has those of its
 files, and each line of a journal that of the line before. So a redacted campaign is as whole as
-another one, and its list (`redacted.json`) leads from each new digest to the old one.
+another one, and its list (`redacted.json`) leads from each new digest to the old one. Its launches
+are folders, as those of older campaigns: what a pack has of them could not be changed in its place.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from campaign.bundle.leaks import DEFINITIONS, IMAGES, Finding, replaced, stand_ins
+from campaign.bundle.leaks import DEFINITIONS, IMAGES, PACKS, Finding, replaced, stand_ins
 from records import files, journal
 from records.archive import BundleError, Member
+from records.kept import FOLDERS, kept_launches
 from records.manifest import FILE
 
 SCHEMA = "wyeast-redacted-1"
@@ -24,7 +26,28 @@ SCHEMA = "wyeast-redacted-1"
 LIST = "redacted.json"
 CAMPAIGN = "campaign/"
 BEFORE = re.compile(rb'"before": *"([0-9a-f]{64})"')
+#: Where a launch is in a pack, as the journal has it; in a text of it quotes would be escaped.
+PLACE = re.compile(rb'"place": *\{[^}]*\}')
 DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
+
+
+def in_folders(members: Mapping[str, Member], folder: Path) -> dict[str, Member]:
+    """Return the files of a campaign with its launches in folders and not in packs.
+
+    Those that count alone; the journal, if it is among the files, says so. `folder` is the
+    campaign's. Raises RecordError and OSError for what cannot be read.
+    """
+    found = {name: one for name, one in members.items() if not name.startswith(PACKS)}
+    for launch in kept_launches(folder):
+        for file in launch.names():
+            name = f"{CAMPAIGN}{FOLDERS}/{launch.name}/{file}"
+            if name not in found:
+                found[name] = Member(launch.read(file))
+    name = f"{CAMPAIGN}{journal.FILE}"
+    if name in found:
+        said = bytes_of(found[name])
+        found[name] = Member(chained(name, said, PLACE.sub(b'"place": null', said)))
+    return found
 
 
 def redacted(members: Mapping[str, Member], found: list[Finding]) -> dict[str, Member]:

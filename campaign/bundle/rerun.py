@@ -33,8 +33,8 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: What was measured; the rest of a campaign's folder is made from it again, and never brought in:
 #: a sender's report is a page with whatever script the sender put there.
 MEASURED = (
-    "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/nodes/",
-    "campaign/reframe/", f"campaign/{LIST}",
+    "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
+    "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
 #: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
 MOST_ROUNDS = 100

@@ -22,16 +22,17 @@ from typing import Any
 
 from campaign.bundle import leaks
 from campaign.bundle.contents import of_campaign
+from campaign.bundle.redaction import in_folders
 from containers.ending import exit_code
 from records import archive
 from records.acting_user import act_for, become, owner_of
 from records.archive import BundleError, Member, read_sums, sums_of
 from records.base import CampaignError
 from records.campaign import IMPORTED, find_campaign
-from records.digests import refuse_changed
 from records.experiments import experiments
 from records.files import json_of
-from records.launch import RECORD, LaunchRecord, read_record, record_of
+from records.kept import FOLDERS, kept_launches
+from records.launch import RECORD, LaunchRecord, record_in, record_of
 from records.manifest import FILE, Manifest, read_manifest
 from records.nodes import FOLDER as NODES
 from records.nodes import of_kernel
@@ -158,10 +159,9 @@ def without_names(texts: dict[str, str], paths: Mapping[str, str], hosts: Iterab
 
 def refuse_what_was_changed(source: Path, texts: Mapping[str, str]) -> None:
     """Raise RecordError if a file is not what its launch left behind."""
-    for name in texts:
-        if name.endswith(f"/{RECORD}"):
-            record = read_record(source / name, LaunchRecord)
-            refuse_changed((source / name).parent, record.sha256)
+    for launch in kept_launches(source):
+        if f"{FOLDERS}/{launch.name}/{RECORD}" in texts:
+            launch.refuse_changed(record_in(launch).sha256)
 
 
 def with_digests(texts: dict[str, str]) -> None:
@@ -198,7 +198,7 @@ def gather(source: Path, cells: str) -> dict[str, str]:
     manifest = read_manifest(source)
     if manifest.sample is not None:
         raise CampaignError(f"{source} is itself a sample; name the campaign it was taken from")
-    texts, kept, all_of_them = chosen(of_campaign(source), cells)
+    texts, kept, all_of_them = chosen(in_folders(of_campaign(source), source), cells)
     hosts = hosts_of(manifest, texts)
     refuse_what_was_changed(source, texts)
     # Of a site's data also patterns of its hosts.

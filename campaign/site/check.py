@@ -34,7 +34,7 @@ from records.base import CampaignError
 from records.causes import one_line
 from records.experiments import proving
 from records.files import only_owner_writes
-from records.launch import read_records
+from records.kept import read_records
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site

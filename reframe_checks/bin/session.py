@@ -26,6 +26,7 @@ from records.causes import of_command, one_line
 from records.experiments import experiments
 from records.fold import State
 from records.journal import Begun, NotStarted, PlannedLaunch
+from records.kept import has_launches
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
 from reframe_checks.bin.bounds import cut
@@ -67,7 +68,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
         self.unproven = unproven
 
     def on_task_success(self, task: Any) -> None:
-        """Note that what waits for this need not have it run again."""
+        """Note that what waits for this need not have it run again; keep what is not yet kept."""
+        self.keep_judged(task)
         self.proven.add(task.check.unique_name)
         self.unproven.pop(task.check.unique_name, None)
 
@@ -119,6 +121,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
 
     def tell_failure(self, task: Any) -> None:
         """Say that a launch failed before it was judged, or that an attempt was lost."""
+        if not is_of_the_disk(task.exc_info[1]):
+            self.keep_judged(task)
         if task.failed_stage in ("run_complete", "run_wait"):
             # It was ended, and has not ended.
             self.on_task_exit(task)
@@ -145,6 +149,15 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.keep_failed(task, said)
         else:
             self.schedule.add(NotStarted(launch=name, why="failed", cause=said))
+
+    def keep_judged(self, task: Any) -> None:
+        """Keep a launch that was judged sound and whose metrics nobody came to, or could not."""
+        name = self.name_of(task)
+        if name and task.check.is_sound:
+            try:
+                task.check.keep(self.schedule, "sound", None)
+            except (CampaignError, OSError) as error:
+                self.lose(name, str(error))
 
     def lose(self, name: str, said: str) -> NoReturn:
         """Say that an attempt was lost, unless it turns out to be recorded; end the session."""
@@ -177,10 +190,9 @@ class Told(TaskEventListener):  # type: ignore[misc]
             "job.sh": stage / "rfm_job.sh",
         }  # fmt: skip
         try:
-            launches.write_launch(self.schedule.campaign, record, kept)
+            self.schedule.keep(record, kept)
         except NotKept as error:
             self.lose(asked.launch, str(error))
-        self.schedule.recorded(record)
 
     def on_task_skip(self, task: Any) -> None:
         """Say that no attempt is made at a launch, and whether that may be otherwise another time.
@@ -348,8 +360,7 @@ class Rounds:
             with held(self.campaign) as schedule:
                 if schedule.state.campaign is None:
                     # ReFrame was told of the campaign by hand.
-                    (self.campaign / "launches").mkdir(exist_ok=True)
-                    converted = bool(launches.finished_launches(self.campaign))
+                    converted = has_launches(self.campaign)
                     schedule.add(Begun(campaign=self.campaign.name, converted=converted))
                 schedule.settle()
                 wanted = self.left_of(schedule, number)

@@ -48,7 +48,7 @@ def interface_of(implementation: str) -> str:
     return images.interface_of(ROOT, implementation)
 
 
-class Experiment(rfm.RunOnlyRegressionTest, RecordedCheck, Referenced):
+class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     """Ranks of one program of an image, started, judged and kept in the same way for all."""
 
     #: The image, verified once a session.

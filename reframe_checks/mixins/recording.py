@@ -4,7 +4,9 @@ import math
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import reframe as rfm
@@ -62,12 +64,15 @@ def complaint_in(path: Path, *programs: str) -> str:
 
 
 class RecordedCheck(rfm.RegressionTestPlugin):
-    """A check whose launch is judged by `examine` and written to the campaign.
+    """A check whose launch is judged by `examine` and kept in the campaign.
 
     The check defines `cell_parameters()` and `examine()`; the latter returns nothing for a sound
     launch, raises `Suspect` for an impossible number and `SanityError` or `RecordError` for a
     failed one.
     """
+
+    #: Whether the launch was judged, and nothing is wrong with it.
+    is_sound = False
 
     @run_before("run")
     def wait_as_long_as_the_site_says(self) -> None:
@@ -110,6 +115,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         # However the script ends: not every scheduler can be asked for its exit code.
         self.prerun_cmds[:0] = [f"trap 'echo $? >{EXIT_CODE}' EXIT", "trap 'exit 143' TERM"]
         launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
+        self.is_sound = False
         for schedule in self.schedules():
             name = self.launch_name()
             schedule.intend(name)
@@ -147,13 +153,29 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             outcome, sentence = "suspect", f"suspect: {suspicion}"
         except (RecordError, SanityError) as error:
             outcome, sentence = "failed", str(error)
-        for schedule in self.schedules():
-            if sentence:
-                self.refuse_full_disk()
-            self.keep(schedule, outcome, sentence)
         if sentence:
+            for schedule in self.schedules():
+                self.refuse_full_disk()
+                self.keep(schedule, outcome, sentence)
             raise SanityError(one_line(sentence))
+        self.is_sound = True
         return sn.assert_true(True)
+
+    @run_before("performance", always_last=True)
+    def keep_what_is_sound(self) -> None:
+        """Keep a launch that is sound, with what its check reports."""
+        if not self.is_sound:
+            return
+        more: dict[str, Path | bytes] = {}
+        try:
+            more = self.reports()
+        finally:
+            for schedule in self.schedules():
+                self.keep(schedule, "sound", None, more)
+
+    def reports(self) -> dict[str, Path | bytes]:
+        """Return what the check reports of a sound launch, as files that the campaign keeps."""
+        return {}
 
     def refuse_full_disk(self) -> None:
         """Raise where the stage folder did not take what the job wrote: that tells of no launch."""
@@ -236,7 +258,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return int((Path(self.stagedir) / EXIT_CODE).read_text())
         except (OSError, ValueError):
             # A scheduler that runs the script here knows how the script itself ended.
-            return self.job.exitcode
+            code: int | None = self.job.exitcode
+            return code
 
     def output_path(self, stream: str) -> Path:
         """Return where the launch's stdout or stderr is."""
@@ -332,8 +355,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             started_utc=folder.utc_now(),
         )
 
-    def keep(self, schedule: Schedule, outcome: str, sentence: str | None) -> None:
-        """Write the launch to the campaign folder, and the facts of a node that is new to it.
+    def keep(
+        self, schedule: Schedule, outcome: str, sentence: str | None,
+        more: Mapping[str, Path | bytes] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """Put the launch into the campaign, and the facts of a node that is new to it.
 
         Raises CampaignError where it cannot be kept, and OSError.
         """
@@ -355,11 +381,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             sentence=sentence,
         )
         stage = Path(self.stagedir)
-        files = {
+        files: dict[str, Path | bytes] = {
             "stdout": self.output_path("stdout"),
             "stderr": self.output_path("stderr"),
             "job.sh": stage / self.job.script_filename,
             **self.other_files(),
+            **more,
         }
-        launch.write_launch(campaign, record, files)
-        schedule.recorded(record)
+        schedule.keep(record, files)

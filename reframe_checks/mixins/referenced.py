@@ -1,18 +1,18 @@
 """A check whose metrics are held against calibrated references, before the hand-written ones."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_after, run_before
+from reframe.core.builtins import run_after
 from reframe.core.exceptions import SanityError
 from reframe.core.logging import getlogger
 
-from records import files, references
+from records import references
 from records.references import METRICS_FILE, METRICS_SCHEMA
-from reframe_checks.mixins.recording import CAMPAIGN
 
 SITES = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2])) / "site_configs"
 #: A reference as ReFrame has it: value, lower and upper threshold as shares, unit.
@@ -74,11 +74,10 @@ class Referenced(rfm.RegressionTestPlugin):
                 continue
         return found
 
-    @run_before("performance", always_last=True)
-    def hold_against_references(self) -> None:
-        """Set the bounds that are in effect, report what is stale or better, keep the findings."""
+    def reports(self) -> dict[str, Path | bytes]:
+        """Set the bounds in effect, report what is stale or better, return the findings."""
         if self.is_dry_run() or not self.is_calibrated:
-            return
+            return {}
         metrics, cell = self.reported(), self.calibrated()
         by_hand, partition = self.bounds_by_hand(), self.current_partition.fullname
         processor = self.node()["cpu_model"]
@@ -106,10 +105,14 @@ class Referenced(rfm.RegressionTestPlugin):
                 "finding": finding(value, in_effect, None if stale else of),
             }
         self.reference = bounds
-        self.say_and_keep(kept, stale)
+        self.say(kept, stale)
+        found = {"schema": METRICS_SCHEMA, "cell": self.cell(), "stale": stale,
+                 "implementation": self.implementation(), "metrics": kept}  # fmt: skip
+        text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+        return {METRICS_FILE: text.encode()}
 
-    def say_and_keep(self, kept: dict[str, dict[str, Any]], stale: str | None) -> None:
-        """Print what is stale and what is better; write all to the launch's folder."""
+    def say(self, kept: dict[str, dict[str, Any]], stale: str | None) -> None:
+        """Print what is stale and what is better."""
         again = f"calibrate again: make calibrate SITE={self.current_system.name}"
         about = f"{self.cell()}, {self.implementation()}"
         if stale:
@@ -117,16 +120,6 @@ class Referenced(rfm.RegressionTestPlugin):
         for name, one in kept.items():
             if one["finding"] and one["finding"].startswith("better"):
                 getlogger().warning(f"{about}: {name} is {one['finding']}: {again}?")
-        if not CAMPAIGN:
-            return
-        launch = Path(CAMPAIGN) / "launches" / self.launch_name()
-        # Nothing measured is overwritten: a launch keeps its first judgement.
-        if launch.is_dir() and not (launch / METRICS_FILE).exists():
-            files.write_json(
-                launch / METRICS_FILE,
-                {"schema": METRICS_SCHEMA, "cell": self.cell(), "stale": stale,
-                 "implementation": self.implementation(), "metrics": kept},
-            )  # fmt: skip
 
 
 def finding(

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.real
 PROGRAMS = {
     "pingpong": ["--sizes", "1024", "--iterations", "20"],
     "collective": ["--operation", "bcast", "--sizes", "8", "--iterations", "20"],
+    "neighbours": ["--sizes", "8", "--iterations", "20"],
     "pairs": ["--sizes", "8", "--iterations", "20"],
     "some_to_some": ["--iterations", "5"],
     "halo": ["--extent", "4", "--iterations", "5"],

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from campaign import measuring, rounds
-from records import launch as launches
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
@@ -162,10 +161,10 @@ def measure(root: Path, number: int) -> int:
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)
             (root / "stdout").write_text(PRINTED.format(rate=rate))
-            launches.write_launch(campaign, record, {"stdout": root / "stdout"})
+            place = schedule.pack(record, {"stdout": root / "stdout"})
             if done == play.get("killed before it tells of"):
                 os.kill(os.getpid(), signal.SIGKILL)
-            schedule.recorded(record)
+            schedule.recorded(record, place)
             word = "      OK" if record.outcome == "sound" else "    FAIL"
             print(f"[ {word} ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
     return 0

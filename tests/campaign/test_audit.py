@@ -12,10 +12,14 @@ from campaign import __main__ as campaigns
 from campaign import measuring, retention
 from records import proof, schedule
 from records.journal import FILE, NOTHING, Entry, Resumed
+from records.kept import kept_launches
 from records.proof import clock_steps, proof_in
 from records.references import ACCEPTED
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import Synthetic, Truth
+from tests.folders import as_older
+from tests.packed import change as change_bytes
+from tests.packed import take_out
 
 
 def said(*words: object) -> tuple[int, str, str]:
@@ -50,27 +54,28 @@ def take_back_journal(path: Path) -> None:
     (path / FILE).write_text("".join(lines[:second]))
 
 
-def a_launch(path: Path) -> Path:
-    return sorted((path / "launches").glob("round*"))[0]
+def a_launch(path: Path) -> str:
+    return kept_launches(path)[0].name
 
 
 def delete_a_launch(path: Path) -> None:
-    shutil.rmtree(a_launch(path))
+    take_out(path, a_launch(path))
 
 
 def change_a_digit(path: Path) -> None:
-    file = a_launch(path) / "stdout"
-    file.write_text(file.read_text().replace("0.01", "0.02", 1))
+    change_bytes(path, a_launch(path), "stdout", b"0.01", b"0.02")
 
 
 def forget_digests(path: Path) -> None:
-    file = a_launch(path) / "launch.json"
+    as_older(path)
+    file = path / "launches" / a_launch(path) / "launch.json"
     facts = json.loads(file.read_text())
     del facts["sha256"]
     file.write_text(json.dumps(facts))
 
 
 def overlap(path: Path) -> None:
+    as_older(path)
     for folder in (path / "launches").glob("round001_*"):
         file = folder / "launch.json"
         position = json.loads(file.read_text())["position"]

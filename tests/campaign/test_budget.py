@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from argparse import Namespace
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +19,12 @@ from campaign import estimate, measuring, nightly, request, rounds
 from campaign.decisions import why_ended
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
+from records import campaign as records_campaign
 from records import schedule
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond, left_out
 from records.campaign import read_campaign, unmeasured
+from records.digests import LaunchFiles
 from records.fold import State, fold
 from records.journal import (
     Begun,
@@ -40,6 +43,7 @@ from records.journal import (
     WaveRound,
     read_journal,
 )
+from records.launch import LaunchRecord, Output
 from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -94,6 +98,18 @@ def blocks(state: State) -> dict[str, int]:
     return {cell: cells.count(cell) // 2 for cell in DIFFERENCE}
 
 
+def test_a_block_that_was_disturbed_is_measured_again_within_its_wave(played: Path) -> None:
+    # The session that measures more rounds is told of the same one once more.
+    path = new(played, "1000s", {"stopped": 1})
+    assert measure(path)
+    state = state_of(path)
+    again = [one for one in state.of(None) if one.is_repeat]
+    assert [one.attempts for one in again] == [2, 2] and {one.round for one in again} == {1}
+    assert blocks(state) == {CLEAR: 3, OPEN: LAST}
+    assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
+    assert read_campaign(path).repeated == {(1, again[0].planned.cell)}
+
+
 def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,8 +120,9 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     assert state.ended and (state.ended.why, state.ended.open_series) == ("hopeless", 1)
     assert manifest.finished_utc and manifest.rounds == LAST and not manifest.tested_once
     assert "no time that is left would decide one" in capsys.readouterr().out
-    assert not unmeasured(path, manifest)
-    comparison = compare(read_campaign(path))
+    campaign = read_campaign(path)
+    assert not unmeasured(path, manifest, state_of(path), set(campaign.kept))
+    comparison = compare(campaign)
     verdicts = {cell.name: cell.verdicts["beta-1.0"] for cell in comparison.cells}
     over = [group.verdicts["beta-1.0"] for group in comparison.groups]
     assert over and all(isinstance(one.ratio, AnytimeRatio) for one in (*verdicts.values(), *over))
@@ -127,6 +144,25 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
         measuring.old_campaign(asked("--resume", path.name))
 
 
+def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: Counter[str] = Counter()
+    real = records_campaign.read_launch
+
+    def counted(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+        read[launch.name] += 1
+        return real(launch)
+
+    monkeypatch.setattr(records_campaign, "read_launch", counted)
+    path = new(played, "1000s")
+    measure(path)
+    state = state_of(path)
+    chosen = [wave for wave in state.waves if wave.why == "chosen"]
+    assert len(chosen) > 1 and set(read) == set(state.launches)
+    assert set(read.values()) == {1}
+
+
 @pytest.mark.parametrize("start", [0, 2, 4])
 def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     played: Path, start: int, monkeypatch: pytest.MonkeyPatch
@@ -143,7 +179,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
             measure(path)
     cut = state_of(path)
     assert cut.ended and cut.ended.why == "interrupted"
-    [left_out] = [one for one in unmeasured(path, read_manifest(path)) if "budget" in one.sentence]
+    [left_out] = [one for one in read_campaign(path).problems if "budget" in one.sentence]
     assert "RESUME measures what is still open" in left_out.sentence
     assert any(one.in_flight for one in cut.of(None))
     assert all(one.agrees for one in replays(path))
@@ -379,7 +415,7 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     assert (after.rounds, after.tested_once) == (before.rounds, before.tested_once)
     ended = state_of(again).ended
     assert ended and ended.why == "repeated"
-    assert not [one for one in unmeasured(again, after) if BEYOND in one.sentence]
+    assert not [one for one in unmeasured(again, after) if "no room" in one.sentence]
     with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
         replays(again)
     (path / "journal.jsonl").unlink()
@@ -415,7 +451,7 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     assert state.ended and state.ended.why == "budget" and manifest.finished_utc
     assert all(one.agrees for one in replays(path))
     [sentence] = [one.sentence for one in unmeasured(path, manifest)]
-    assert sentence == f"1 cell(s) are not measured, since {BEYOND}: {OPEN}"
+    assert sentence == f"the budget had no room for 1 cell(s): {OPEN}"
     # A part of a round tells nothing of a whole one.
     assert estimate.last_round_like(played, estimate.Work.of(manifest)) is None
 

@@ -15,9 +15,10 @@ import pytest
 
 from containers import images
 from records import files, schedule
-from records import launch as records_launch
 from records.campaign import read_campaign
 from records.fold import State
+from records.kept import kept_launches
+from tests.packed import bytes_of_records, take_out
 
 pytestmark = [pytest.mark.real, pytest.mark.serial]
 PROJECT = Path(__file__).resolve().parents[2]
@@ -111,11 +112,15 @@ def assert_whole(path: Path, out: str) -> None:
         locked = images.load_lock(PROJECT)["images"][image]["sha256"]
         assert manifest["images"][image]["sha256"] == locked
         assert manifest["images"][image]["manifest"]["implementation"] == image
+    kept = {one.name: one for one in kept_launches(path)}
+    assert sorted(one.name for one in (path / "packs").iterdir()) == [
+        "round001.tar", "round002.tar",
+    ]  # fmt: skip
     for launch in campaign.launches:
         record = launch.record
         assert launch.output is not None and record.wall_s is not None and record.wall_s > 0
         metrics = set() if record.experiment == "Preflight" else {"metrics.json"}
-        assert {p.name for p in (path / "launches" / record.launch).iterdir()} == {
+        assert set(kept[record.launch].names()) == {
             "launch.json", "stdout", "stderr", "job.sh", *metrics,
         }  # fmt: skip
     # Each rank bound to a core of its own, in every image alike.
@@ -153,7 +158,7 @@ def refuse_another_image(path: Path, name: str) -> None:
 
 def launches_in(path: Path) -> int:
     """Return how many launches a campaign has, also when its folder has just been made."""
-    return len(list(path.glob("launches/round*/launch.json")))
+    return len(kept_launches(path))
 
 
 def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
@@ -168,8 +173,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     [path] = campaigns(name)
-    kept = {name: (path / "launches" / name / "launch.json").read_bytes()
-            for name in records_launch.finished_launches(path)}  # fmt: skip
+    kept = bytes_of_records(path)
     assert 4 <= len(kept) < 2 * WHOLE_ROUND
     campaign = read_campaign(path)
     assert len(campaign.launches) == len(kept) and campaign.manifest["finished_utc"] is None
@@ -186,8 +190,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     assert_whole(path, out)
     again = read_campaign(path)
     assert len(again.launches) == 2 * WHOLE_ROUND and not again.problems
-    for launch, content in kept.items():
-        assert (path / "launches" / launch / "launch.json").read_bytes() == content
+    assert kept.items() <= bytes_of_records(path).items()
     assert again.manifest["finished_utc"] and len(again.manifest["commands"]) == 2
 
     refused = start("--resume", path.name, name=name)
@@ -292,7 +295,7 @@ def test_a_reframe_that_dies_and_a_folder_that_goes_cost_nothing(name: str) -> N
         int(pid) for pid, words in working_for(path) if "reframe_checks.bin.guards" in words
     )
     os.kill(reframe, signal.SIGKILL)
-    shutil.rmtree(next(path.glob("launches/round001_*")))
+    (path / "packs" / "round001.tar").unlink()
     out = finished(process)
     assert "ReFrame was ended by SIGKILL with" in out and "it is started again for them" in out
     assert_whole(path, out)
@@ -301,17 +304,16 @@ def test_a_reframe_that_dies_and_a_folder_that_goes_cost_nothing(name: str) -> N
                  if launch.record.round == 1]  # fmt: skip
     assert len(set(positions)) == WHOLE_ROUND
 
-    gone = next(path.glob("launches/round002_*range=short*"))
-    others = {one.parent.name: one.read_bytes() for one in path.glob("launches/*/launch.json")
-              if one.parent != gone}  # fmt: skip
-    shutil.rmtree(gone)
+    others = bytes_of_records(path)
+    gone = next(name for name in others if name.startswith("round002") and "range=short" in name)
+    del others[gone]
+    take_out(path, gone)
     said = {one.where: one.sentence for one in read_campaign(path).problems}
-    assert list(said) == [gone.name] and said[gone.name].startswith("missing: ")
+    assert list(said) == [gone] and said[gone].startswith("missing: ")
     out = finished(start("--resume", path.name, name=name))
     assert "round 2/2  3/3" in out and "round 1/2" not in out, out
     assert_whole(path, out)
-    assert all((path / "launches" / one / "launch.json").read_bytes() == content
-               for one, content in others.items())  # fmt: skip
+    assert others.items() <= bytes_of_records(path).items()
 
 
 def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(

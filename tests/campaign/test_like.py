@@ -9,8 +9,9 @@ import pytest
 
 from campaign import measuring, request
 from containers import selection
-from records import files, launch
+from records import files
 from records.base import CampaignError
+from tests.folders import write_launch
 from tests.whole_records import launch as whole_launch
 from tests.whole_records import manifest_facts
 
@@ -136,7 +137,7 @@ def test_only_the_owner_writes_whatever_the_users_habit(tmp_path: Path) -> None:
         place = tmp_path / "runs" / "c"
         (place / "launches").mkdir(parents=True)
         (tmp_path / "out").write_text("x")
-        launch.write_launch(place, whole_launch("round001_a"), {"stdout": tmp_path / "out"})
+        write_launch(place, whole_launch("round001_a"), {"stdout": tmp_path / "out"})
         for path in (place, *place.rglob("*")):
             assert path.stat().st_mode & 0o022 == 0, path
         os.umask(0o077)

@@ -23,6 +23,8 @@ from records.journal import FILE, JournalError
 from records.manifest import read_manifest
 from records.processes import named
 from tests.campaign.played_reframe import planned
+from tests.folders import unpacked
+from tests.packed import all_in, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
 ALL = 8
@@ -109,8 +111,10 @@ def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
     again = [one for one in state.of(None) if one.is_repeat]
     assert len(again) == 2 and len({one.planned.cell for one in again}) == 1
     assert {one.attempts for one in again} == {2}
-    kept = sorted(one.name for one in path.glob("launches/.*.attempt1"))
-    assert kept == sorted(f".{one.name}.attempt1" for one in again)
+    kept = [name for file in sorted((path / "packs").iterdir()) for name in all_in(file)]
+    assert sorted(name for name in set(kept) if kept.count(name) == 2) == sorted(
+        one.name for one in again
+    )
 
 
 def test_a_launch_that_failed_before_a_resume_is_not_forgotten(root: Path) -> None:
@@ -169,8 +173,8 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     assert resume(path)
     assert_whole(path)
     assert {one.record.outcome for one in read_campaign(path).launches} == {"sound"}
-    kept = {one.parent.name for one in (path / "launches").glob(".*.attempt1/launch.json")}
-    assert kept == {f".{name}.attempt1" for name in before}, "what had failed is kept aside"
+    kept = all_in(path / "packs" / "round001.tar")
+    assert sorted(kept) == sorted([*before, *before]), "what had failed is kept"
     said = "4 launch(es) for which the campaign had stopped are measured again"
     assert said in capsys.readouterr().out
     state = schedule.state_of(path)
@@ -231,29 +235,41 @@ def test_launches_that_are_deleted_are_noticed_and_measured_again(
         held.add(measuring.Reported())
     with pytest.raises(CampaignError, match="is finished; there is nothing left to resume"):
         resume(path)
-    shutil.rmtree(path / "launches" / "round001_a_beta-1.0")
-    (path / "launches" / "round002_b_alpha-1.0" / "launch.json").unlink()
-    said = {one.where: one.sentence for one in read_campaign(path).problems}
-    assert said["round001_a_beta-1.0"] == "missing: it was measured, and its folder is gone"
-    assert "launch.json: cannot be read" in said["round002_b_alpha-1.0"]
-    folder = (path / "launches").rename(path / "elsewhere")
-    with pytest.raises(CampaignError, match=r"launches cannot be read: No such.*put it back"):
+    take_out(path, "round001_a_beta-1.0")
+    (path / "packs" / "round002.tar").unlink()
+    campaign = read_campaign(path)
+    assert len(campaign.launches) == 3, "those behind the one that was taken out are found"
+    said = {one.where: one.sentence for one in campaign.problems}
+    gone = "missing: it was measured, and it is no longer in round001.tar"
+    assert said["round001_a_beta-1.0"] == gone and len(said) == 5
+    folder = (path / "packs").rename(path / "elsewhere")
+    with pytest.raises(CampaignError, match=r"packs cannot be read: No such.*put it back"):
         resume(path)
-    folder.rename(path / "launches")
+    folder.rename(path / "packs")
     assert resume(path)
-    sentence = "2 launch(es) that were recorded are no longer in the campaign and are measured "
+    sentence = "5 launch(es) that were recorded are no longer in the campaign and are measured "
     assert f"{sentence}again: round001_" in capsys.readouterr().out
     assert_whole(path)
     assert len((root / "starts").read_text()) == 4
 
 
-def test_a_campaign_from_before_there_were_journals_is_gone_on_with(root: Path) -> None:
+@pytest.mark.parametrize("in_folders", [True, False], ids=["older", "without its journal"])
+def test_a_campaign_from_before_there_were_journals_is_gone_on_with(
+    root: Path, in_folders: bool
+) -> None:
     path = new(root)
     assert measure(path)
     (path / FILE).unlink()
     # Its first round was believed done, though a launch of it had been lost.
-    shutil.rmtree(path / "launches" / "round001_b_beta-1.0")
-    assert not read_campaign(path).problems
+    lost = "round001_b_beta-1.0"
+    if in_folders:
+        unpacked(path, path / "launches")
+        shutil.rmtree(path / "packs")
+        shutil.rmtree(path / "launches" / lost)
+    else:
+        take_out(path, lost)
+    campaign = read_campaign(path)
+    assert not campaign.problems and len(campaign.launches) == ALL - 1
     manifest = read_manifest(path)
     first = [one.facts for one in manifest.rounds_done][:1]
     kept = manifest.changed(finished_utc=None, rounds_done=first)
@@ -281,7 +297,8 @@ def test_a_round_that_the_journal_does_not_know_is_not_done(root: Path) -> None:
     assert_whole(path)
     assert len((root / "starts").read_text()) == 3
     # What stood in the launches' places is kept, though no journal knows it.
-    assert len(list((path / "launches").glob(".round002_*.attempt0/launch.json"))) == 4
+    names = all_in(path / "packs" / "round002.tar")
+    assert len(names) == 8 and len(set(names)) == 4
 
 
 def copied_in(path: Path, root: Path) -> str:

@@ -1,12 +1,12 @@
 """A real campaign in a checkout whose path has a space, a letter beyond ASCII and more."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.packed import records_in
 from tests.unmeasured import unmeasured
 
 pytestmark = [pytest.mark.real, pytest.mark.serial]
@@ -45,7 +45,7 @@ def test_a_campaign_is_measured_in_a_path_with_spaces(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     [campaign] = (root / "runs").iterdir()
-    launches = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
+    launches = list(records_in(campaign).values())
     assert {(launch["experiment"], launch["outcome"]) for launch in launches} == {
         ("Preflight", "sound"), ("EchoTest", "sound"),
     }  # fmt: skip

@@ -18,6 +18,7 @@ import pytest
 from cluster import accounts, box
 from containers import images
 from containers.apptainer import apptainer_command
+from tests.packed import records_in
 from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -80,8 +81,9 @@ class Campaign:
     def launches(self, experiment: str = "") -> list[Launch]:
         """Return what it has kept, in the order of measuring."""
         records = [
-            json.loads(path.read_text())
-            for path in self.folder().glob(f"launches/round*_{experiment}*/launch.json")
+            record
+            for name, record in records_in(self.folder()).items()
+            if name.partition("_")[2].startswith(experiment)
         ]
         records.sort(key=lambda record: record["ended_utc"])
         return [Launch(r["outcome"], r["sentence"] or "", r["launch"]) for r in records]

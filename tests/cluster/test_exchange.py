@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import PROJECT, Cluster
+from tests.packed import records_in
 
 pytestmark = pytest.mark.cluster
 NAME = f"test-exchange-{os.getpid()}"
@@ -40,7 +41,7 @@ def manifest_of(campaign: Path) -> dict[str, Any]:
 
 def cells(campaign: Path) -> list[str]:
     """Return ReFrame's names of the launches, in the order of measuring."""
-    records = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
+    records = records_in(campaign).values()
     return [one["reframe"]["name"] for one in sorted(records, key=lambda one: one["ended_utc"])]
 
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.cluster.conftest import PROJECT, Campaign, Cluster, Launch, wait_for
+from tests.packed import records_in, text_of
 
 pytestmark = pytest.mark.cluster
 SITE = yaml.safe_load((PROJECT / "site_configs" / "virtual" / "site.yaml").read_text())
@@ -43,7 +44,7 @@ def reframe(implementation: str, *options: str) -> tuple[int, str]:
 
 def median_bandwidths(folder: Path, launch: str) -> dict[int, float]:
     """Return the median bandwidths in B/s of a campaign's launch, by message size."""
-    lines = (folder / "launches" / launch / "stdout").read_text().splitlines()
+    lines = text_of(folder, launch).splitlines()
     records = [json.loads(line) for line in lines]
     return {
         record["message_bytes"]: 2 * record["message_bytes"] / record["time_s"]["median"]
@@ -83,11 +84,8 @@ class Shared:
         return launches
 
     def records(self, launch: Launch) -> list[dict[str, Any]]:
-        lines = (self.folder(launch) / "stdout").read_text().splitlines()
+        lines = text_of(self.campaign.folder(), launch.name).splitlines()
         return [json.loads(line) for line in lines]
-
-    def folder(self, launch: Launch) -> Path:
-        return self.campaign.folder() / "launches" / launch.name
 
     def passed(self, experiment: str) -> bool:
         """Return whether ReFrame says that all checks of an experiment passed."""
@@ -138,7 +136,7 @@ def test_start_up_tells_the_daemons_share(shared: Shared) -> None:
     assert shared.passed("StartUp"), shared.campaign.text
     assert {launch.name.rpartition("_")[2] for launch in launches} == set(STARTED)
     for launch in launches:
-        times = json.loads((shared.folder(launch) / "launch.json").read_text())["times_s"]
+        times = records_in(shared.campaign.folder())[launch.name]["times_s"]
         assert times["container"] > 0
         assert ("daemons" in times) == ("lam" in launch.name), launch.name
 
@@ -172,7 +170,7 @@ def test_communication_over_the_link(cluster: Cluster) -> None:
     halo = campaign.launches("HaloExchange")
     assert len(halo) == 2
     for launch in halo:
-        lines = (campaign.folder() / "launches" / launch.name / "stdout").read_text().splitlines()
+        lines = text_of(campaign.folder(), launch.name).splitlines()
         methods = {record.get("method") for record in map(json.loads, lines)} - {None}
         lacks = {"neighbourhood", "put"} if BY_DAEMONS in launch.name else set()
         wanted = {"sendrecv", "isend-irecv", "persistent", "neighbourhood", "put"}

@@ -9,9 +9,11 @@ import pytest
 from cluster import box
 from containers import images, trust
 from containers.sources import sha256_of
+from records.kept import kept_launches
 from tests.cluster.conftest import PROJECT, Checkout
 from tests.containers import travelling
 from tests.containers.travelling import PASSWORD, run
+from tests.packed import records_in
 
 pytestmark = pytest.mark.cluster
 NAME = "mpich-5.0.2"
@@ -82,7 +84,7 @@ def test_an_image_signed_here_runs_there_if_the_senders_key_is_trusted(
         done = checkout.run(command)
         said = done.stdout + done.stderr
         assert done.returncode != 0 and "none of the keys" in said, said
-    assert not list(checkout.root.glob("runs/*/launches/*"))
+    assert not any(map(kept_launches, checkout.root.glob("runs/*")))
 
     [key] = (sender / trust.FOLDER).glob("*.asc")
     checkout.give(key, f"{trust.FOLDER}/{key.name}")
@@ -94,6 +96,6 @@ def test_an_image_signed_here_runs_there_if_the_senders_key_is_trusted(
     [campaign] = (checkout.root / "runs").glob("*-virtual-check-site")
     image = json.loads((campaign / "manifest.json").read_text())["images"][NAME]
     assert image["sha256"] == signed and image["signature"] == f"signed by {key.stem}"
-    [launch] = [json.loads(path.read_text()) for path in campaign.glob("launches/*/launch.json")]
+    [launch] = records_in(campaign).values()
     assert launch["experiment"] == "Preflight" and launch["image_sha256"] == signed
     assert launch["outcome"] == "sound" and launch["nodes"] > 1

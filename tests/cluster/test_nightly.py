@@ -17,6 +17,8 @@ import pytest
 
 from tests.cluster.conftest import PROJECT, Cluster, wait_for
 from tests.cluster.test_experiments import median_bandwidths
+from tests.folders import unpacked
+from tests.packed import records_in
 
 pytestmark = [pytest.mark.cluster, pytest.mark.measures]
 NAME = "test-nightly"
@@ -104,8 +106,8 @@ def measure(cluster: Cluster) -> Path:
 
 def level(night: Path) -> float:
     """Return the bandwidth of the longest messages of a night, in B/s."""
-    [launch] = (night / "launches").glob("*PointToPoint*")
-    bandwidths = median_bandwidths(night, launch.name)
+    [launch] = [name for name in records_in(night) if "PointToPoint" in name]
+    bandwidths = median_bandwidths(night, launch)
     return bandwidths[max(bandwidths)]
 
 
@@ -136,7 +138,10 @@ def another_night(night: Path, days: int, off: float) -> None:
     created = datetime.strptime(stamp, "%Y%m%dT%H%M%S%z") - timedelta(days=days)
     copy = night.with_name(f"{created:%Y%m%dT%H%M%SZ}-{name}")
     # Its tables are made of what it measured, as those of any other.
-    shutil.copytree(night, copy, ignore=shutil.ignore_patterns("tables", "report.html"))
+    # Of a time before there were packs, so that it can be changed.
+    left_out = ("tables", "report.html", "packs", "journal.jsonl")
+    shutil.copytree(night, copy, ignore=shutil.ignore_patterns(*left_out))
+    unpacked(night, copy / "launches")
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest |= {"campaign": copy.name, "created_utc": created.isoformat()}
     (copy / "manifest.json").write_text(json.dumps(manifest))

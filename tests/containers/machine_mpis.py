@@ -11,6 +11,7 @@ from typing import Any
 from containers import bill_of_materials, images, packing, sources, staging
 from containers.table import load_table
 from records.files import write_whole
+from tests.packed import records_in, text_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = f"test-{os.getpid()}"
@@ -59,9 +60,8 @@ def measure(*options: str) -> list[dict[str, Any]]:
         [campaign] = (PROJECT / "runs").glob(f"*-local-{NAME}")
         bound = json.loads((campaign / "manifest.json").read_text()).get("host_mpi")
         kept = []
-        for path in sorted(campaign.glob("launches/*/launch.json")):
-            header = json.loads((path.parent / "stdout").read_text().splitlines()[0])
-            launch = json.loads(path.read_text())
+        for name, launch in records_in(campaign).items():
+            header = json.loads(text_of(campaign, name).splitlines()[0])
             kept.append({**launch, "library": header["library"], "bound": bound})
         return kept
     finally:

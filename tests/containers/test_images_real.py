@@ -111,6 +111,7 @@ def test_two_ranks_form_one_world_in_shared_memory_and_in_silence(
 BAD_ARGUMENTS = [
     ("pingpong", 2, ["--sizes", "99999999999999999999"]),
     ("collective", 2, ["--sizes", "-8"]),
+    ("neighbours", 2, ["--graph", "star"]),
     ("pairs", 2, ["--pairs", "2"]),
     ("pairs", 3, []),
     ("some_to_some", 2, ["--gossip"]),

@@ -1,6 +1,7 @@
 """LAM's and PVM's launchers in their images: daemons of their own, which end with the launch."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -38,6 +39,25 @@ def test_lam_begins_whatever_is_on_the_stack(lam: Path) -> None:
         for _ in range(3):
             done = inside(lam, "lam_ranks", "--pinned", "-n", "2", *program)
             assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["tcp", "lamd", "usysv"])
+def test_lam_hears_no_network_where_all_ranks_are_on_one_node(lam: Path, module: str) -> None:
+    """Its daemons and ranks took what came to any address of the machine."""
+    # In a network of its own there are no sockets but those of this launch.
+    look = "cat /proc/net/tcp /proc/net/udp >&2; exec startup"
+    words = [apptainer_command(), "exec", *exec_options(), "--env", f"LAM_MPI_SSI_rpi={module}",
+             lam, "lam_ranks", "-n", "2", "sh", "-c", look]  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c",
+         'ip link set lo up && exec "$@"', "sh", *map(str, words)],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # Local address and state: LISTEN, and what a datagram's socket without a peer is in.
+    line = r"(?m)^ *\d+: ([0-9A-F]{8}):\w{4} \w{8}:0000 (?:0A|07) "
+    seen = re.findall(line, done.stderr)
+    assert seen and set(seen) == {"0100007F"}, done.stderr
 
 
 def processes_with(marker: str) -> list[int]:

@@ -19,7 +19,8 @@ from containers.spack import tool as spack
 from records import acting_user
 from records.base import CampaignError, RecordError
 from records.files import write_whole
-from records.launch import LaunchRecord, read_record, read_records
+from records.kept import read_records
+from records.launch import LaunchRecord, read_record
 from records.manifest import read_manifest
 from tests.analysis.support.synthetic import Synthetic, Truth
 from tests.other_user import OTHER, SECRET, give, in_child, needs_root, open_folder, secret

@@ -17,7 +17,7 @@ from records.causes import (
     of_signal,
     one_line,
 )
-from records.launch import write_launch
+from tests.folders import write_launch
 from tests.whole_records import launch, put_manifest
 
 
@@ -40,7 +40,6 @@ def test_a_line_of_five_megabytes_is_not_a_sentence_of_them(tmp_path: Path) -> N
     began = time.process_time()
     long = "x" * 5_000_000
     put_manifest(tmp_path)
-    (tmp_path / "launches").mkdir()
     record = launch(outcome="failed", sentence=f"dgemm ended with exit code 1: {long}")
     kept = write_launch(tmp_path, record, {}) / "launch.json"
     assert time.process_time() - began < 5

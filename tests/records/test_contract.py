@@ -21,13 +21,14 @@ from records.launch import (
     finished_launch,
     read_record,
     write_asked,
-    write_launch,
 )
 from records.manifest import Manifest, manifest_of, read_manifest, write_manifest
+from tests.folders import write_launch
 from tests.whole_records import asked_facts, launch_facts, manifest_facts
 
 PROJECT = Path(__file__).resolve().parents[2]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+PARAMETER = st.integers(0, 2**53) | st.floats(0, 1e18)
 NOT_NEGATIVE = st.floats(min_value=0, max_value=1e300)
 #: What is harmless to show, as readers make of everything else.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8).map(harmless_strings)
@@ -79,7 +80,7 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
 def launches(draw: st.DrawFn) -> dict[str, Any]:
     return launch_facts(
         round=draw(st.integers(1, 999)), position=draw(st.integers(1, 10**8) | st.none()),
-        parameters=draw(st.dictionaries(st.sampled_from("ab"), TEXT | st.integers() | FINITE)),
+        parameters=draw(st.dictionaries(st.sampled_from("ab"), TEXT | PARAMETER)),
         cell=draw(TEXT), image_sha256=draw(DIGEST), ranks=draw(st.integers(9, 10**8)),
         nodes=draw(st.integers(1, 9)), wall_s=draw(st.floats(0, 1e9) | st.none()),
         command=draw(TEXT), times_s=draw(st.dictionaries(TEXT, st.floats(-1e9, 1e9))),
@@ -109,7 +110,6 @@ def test_a_record_is_read_as_it_was_written(
     others = {key: facts[key] for key in facts if key not in asked_facts()}
     record = finished_launch(asked, **others)
     campaign = tmp_path_factory.mktemp("c")
-    (campaign / "launches").mkdir()
     file = write_launch(campaign, record, {}) / "launch.json"
     assert json.loads(file.read_text()) == facts | {"sha256": {}}
     assert read_record(file, LaunchRecord) == finished_launch(record, sha256={})
@@ -320,7 +320,6 @@ def damaged(text: str) -> dict[str, Callable[[Path], object]]:
 @pytest.mark.parametrize("damage", damaged(""))
 def test_a_damaged_launch_costs_itself_alone(tmp_path: Path, damage: str) -> None:
     (tmp_path / "manifest.json").write_text(json.dumps(manifest_facts()))
-    (tmp_path / "launches").mkdir()
     for name in ("round001_a", "round001_b"):
         facts = launch_facts(name, cell=name, outcome="failed", sentence="it hung")
         write_launch(tmp_path, LaunchRecord.model_validate(facts), {})

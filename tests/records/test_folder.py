@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -9,47 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import files
+from records import files, schedule
 from records import launch as records_launch
-from records.base import CampaignError
+from records.base import NotKept
+from records.journal import PlannedLaunch
+from records.kept import kept_launches
 from tests.whole_records import launch
-
-
-def campaign_at(path: Path) -> Path:
-    (path / "launches").mkdir(parents=True)
-    return path
-
-
-def test_launch_is_whole_when_it_has_its_name(tmp_path: Path) -> None:
-    campaign = campaign_at(tmp_path / "c")
-    stdout = tmp_path / "rfm_job.out"
-    stdout.write_text("{}\n")
-    written = records_launch.write_launch(
-        campaign, launch(), {"stdout": stdout, "stderr": tmp_path / "never-written"}
-    )
-    assert (written / "stdout").read_text() == "{}\n"
-    assert (written / "stderr").read_text() == ""
-    assert (
-        json.loads((written / "launch.json").read_text())["schema"] == records_launch.LAUNCH_SCHEMA
-    )
-    assert records_launch.finished_launches(campaign) == {"round001_cell"}
-
-
-def test_launch_is_never_overwritten(tmp_path: Path) -> None:
-    campaign = campaign_at(tmp_path)
-    records_launch.write_launch(campaign, launch(position=1), {})
-    with pytest.raises(CampaignError, match="never overwritten"):
-        records_launch.write_launch(campaign, launch(position=2), {})
-    kept = json.loads((campaign / "launches/round001_cell/launch.json").read_text())
-    assert kept["position"] == 1
-    assert [path.name for path in (campaign / "launches").iterdir()] == ["round001_cell"]
-
-
-def test_half_written_launch_is_not_a_launch(tmp_path: Path) -> None:
-    campaign = campaign_at(tmp_path)
-    (campaign / "launches" / ".round001_cell.123").mkdir()
-    (campaign / "launches" / "round001_other").mkdir()
-    assert records_launch.finished_launches(campaign) == set()
 
 
 @pytest.mark.real
@@ -59,16 +25,24 @@ def test_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "none", str(disk)], check=True)
     try:
-        campaign = campaign_at(disk / "campaign")
-        small, large = tmp_path / "small", tmp_path / "large"
-        small.write_bytes(b"x")
-        large.write_bytes(b"x" * 200_000)
-        records_launch.write_launch(campaign, launch("round001_a"), {"stdout": small})
-        with pytest.raises(CampaignError, match="No space left on device; make room and resume"):
-            records_launch.write_launch(campaign, launch("round001_b"), {"stdout": large})
-        assert records_launch.finished_launches(campaign) == {"round001_a"}
-        # What was written aside is gone, so there is room again for the rest.
-        records_launch.write_launch(campaign, launch("round001_c"), {"stdout": small})
+        campaign = disk / "campaign"
+        campaign.mkdir()
+        schedule.begin(campaign)
+        names = [f"round001_{letter}" for letter in "abc"]
+        small, large = b"x", random.Random(1).randbytes(200_000)
+        with schedule.held(campaign) as book:
+            book.plan(1, [PlannedLaunch(launch=name, cell="x", implementation="alpha-1.0")
+                          for name in names])  # fmt: skip
+            for name in names[:2]:
+                book.intend(name)
+            book.keep(launch(names[0]), {"stdout": small})
+            with pytest.raises(NotKept, match="No space left on device; make room and resume"):
+                book.keep(launch(names[1]), {"stdout": large})
+            book.lost(names[1], "the disk is full")
+            # What was written of it is gone, so there is room again for the rest.
+            book.intend(names[2])
+            book.keep(launch(names[2]), {"stdout": small})
+        assert [one.name for one in kept_launches(campaign)] == [names[0], names[2]]
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

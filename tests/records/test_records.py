@@ -174,6 +174,10 @@ def test_hpl_that_is_not_whole_is_refused(tmp_path: Path, text: str, sentence: s
     assert sentence in str(error.value)
 
 
+#: What not every program counts.
+NOT_EVERYWHERE = {"end": {"stopped", "carriers"}}
+
+
 def test_format_is_documented() -> None:
     """The schema in benchmarks/ and the reader know the same keys."""
     project = Path(__file__).resolve().parents[2]
@@ -188,4 +192,5 @@ def test_format_is_documented() -> None:
     assert len(OPERATIONS) > 17 and all(re.fullmatch(pattern, name) for name in OPERATIONS)
     for name, model in models.items():
         keys = {field.alias or key for key, field in model.model_fields.items()}
-        assert keys == set(schema[name]["properties"]) == set(schema[name]["required"]), name
+        assert keys == set(schema[name]["properties"]), name
+        assert keys - NOT_EVERYWHERE.get(name, set()) == set(schema[name]["required"]), name

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from records import launch as launches
 from records import schedule
 from records.base import CampaignError, NotKept
 from records.fold import MOST_ALIKE, MOST_LOSSES, LaunchState, State, fold
@@ -34,10 +33,16 @@ from records.journal import (
     open_journal,
     read_journal,
 )
+from records.kept import kept_launches, pack_files
+from records.launch import LAUNCH_SCHEMA, RECORD, LaunchRecord, record_in
+from records.packs import Place
 from records.schedule import Schedule
+from tests.folders import write_launch
+from tests.packed import all_in, pack_of, take_out
 from tests.whole_records import launch as whole_launch
 
 ROUNDS = (1, 2)
+PRINTED = 200 * b"what a program prints takes less room when it is compressed\n"
 
 
 def planned(number: int, count: int = 3) -> list[PlannedLaunch]:
@@ -51,11 +56,28 @@ def planned(number: int, count: int = 3) -> list[PlannedLaunch]:
     ]
 
 
-def write(campaign: Path, name: str, position: int, outcome: str = "sound") -> None:
-    """Put a launch into a campaign's folder, as a check does."""
+def pack(
+    book: Schedule, name: str, position: int, outcome: str = "sound"
+) -> tuple[LaunchRecord, Place]:
+    """Put a launch into its pack, as a check does; return what is recorded of it."""
     number = int(name[5:8])
     record = whole_launch(name, round=number, position=position, outcome=outcome)
-    launches.write_launch(campaign, record, {})
+    return record, book.pack(record, {"stdout": PRINTED, "stderr": b""})
+
+
+@contextmanager
+def no_disk() -> Iterator[None]:
+    """Have nothing more get to the disk."""
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    real = os.fsync
+    os.fsync = fail  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.fsync = real
 
 
 @contextmanager
@@ -81,11 +103,12 @@ class Campaigns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.campaign = Path(tempfile.mkdtemp()) / "c"
-        (self.campaign / "launches").mkdir(parents=True)
+        (self.campaign / "packs").mkdir(parents=True)
         self.holder: object = None
         self.book: Schedule | None = None
-        #: What each launch was written as, by the checks.
-        self.measured: dict[str, list[int]] = {}
+        #: The launch that was judged, and its place in the order, while nobody was told.
+        self.untold: tuple[str, int] | None = None
+        self.is_torn = False
         self.in_flight: str | None = None
         self.number = 1
 
@@ -111,6 +134,11 @@ class Campaigns(RuleBasedStateMachine):
             self.book.settle()
             self.book.find_gone(number)
         assert not any(one.in_flight for one in self.book.state.launches.values())
+        if self.untold:
+            name, position = self.untold
+            one = self.book.state.launches[name]
+            assert (one.status, one.position) == ("recorded", position), "nothing judged is lost"
+        self.untold, self.is_torn = None, False
         self.book.plan(number, planned(number))
         self.book.begin_session(number)
 
@@ -166,18 +194,38 @@ class Campaigns(RuleBasedStateMachine):
         assert self.book and self.in_flight
         name = self.in_flight
         position = self.book.state.next_position(self.number)
-        write(self.campaign, name, position, outcome)
-        self.measured.setdefault(name, []).append(position)
+        record, place = pack(self.book, name, position, outcome)
         if not told:
             self.kill()
+            self.untold = name, position
             return
-        record = launches.read_record(
-            self.campaign / "launches" / name / launches.RECORD, launches.LaunchRecord
-        )
-        self.book.recorded(record)
+        self.book.recorded(record, place)
         with pytest.raises(JournalError, match="which is recorded"):
-            self.book.recorded(record)
+            self.book.recorded(record, place)
         self.in_flight = None
+
+    @precondition(lambda self: self.in_flight is not None)
+    @rule(part=st.floats(0, 1, exclude_max=True))
+    def tear(self, part: float) -> None:
+        """Kill the session while it writes the launch: any part of it is there."""
+        assert self.book and self.in_flight
+        place = pack(self.book, self.in_flight, 1)[1]
+        self.kill()
+        file = self.campaign / "packs" / place.pack
+        os.truncate(file, place.offset + int(part * place.length))
+        self.is_torn = True
+
+    @precondition(lambda self: self.in_flight is not None)
+    @rule()
+    def fill_the_disk_for_a_launch(self) -> None:
+        """Have no room for what a launch gave: it is lost, and nothing of it is there."""
+        assert self.book and self.in_flight
+        file = pack_of(self.campaign, self.in_flight)
+        before = all_in(file) if file.exists() else []
+        with no_disk(), pytest.raises(NotKept, match=r"could not be kept in .*: Input/output"):
+            pack(self.book, self.in_flight, 1)
+        assert all_in(file) == before
+        self.lose()
 
     @precondition(lambda self: self.in_flight is not None)
     @rule()
@@ -213,18 +261,20 @@ class Campaigns(RuleBasedStateMachine):
         assert self.book.journal.path.read_bytes() == before
         assert self.book.state.sessions == state.sessions - bool(self.in_flight or not left)
 
-    @precondition(lambda self: self.book is None)
+    @precondition(lambda self: self.book is None and not self.is_torn)
     @rule(pick=st.integers(0, 20), whole=st.booleans())
     def delete(self, pick: int, whole: bool) -> None:
-        """Delete a launch's folder, or its record alone."""
-        found = sorted(launches.finished_launches(self.campaign))
+        """Delete a pack, or take a launch out of it, so that what stands behind it moves."""
+        found = sorted({name for file in pack_files(self.campaign) for name in all_in(file)})
         if found:
-            folder = self.campaign / "launches" / found[pick % len(found)]
+            name = found[pick % len(found)]
             if whole:
-                shutil.rmtree(folder)
+                pack_of(self.campaign, name).unlink()
             else:
-                (folder / launches.RECORD).unlink()
-            del self.measured[folder.name]
+                take_out(self.campaign, name)
+            untold = self.untold[0] if self.untold else ""
+            if untold == name or (whole and untold[:8] == name[:8]):
+                self.untold = None
 
     @invariant()
     def replay_agrees(self) -> None:
@@ -243,6 +293,7 @@ class Campaigns(RuleBasedStateMachine):
         content = read_journal(self.campaign)
         if content is None or self.book is None:
             return
+        kept = {one.name: one for one in kept_launches(self.campaign)}
         for one in self.book.state.launches.values():
             assert check(one)
             # No job of an attempt that was lost without an answer starts anything any more.
@@ -252,9 +303,11 @@ class Campaigns(RuleBasedStateMachine):
                 for number in range(1, one.attempts + 1)
                 if number not in one.unanswered
             )
-            there = (self.campaign / "launches" / one.name / launches.RECORD).is_file()
-            if one.round == self.number:
-                assert (one.status == "recorded") == there
+            if one.round == self.number and one.status == "recorded":
+                # As whoever reads it does, to the byte, by what is on the disk.
+                assert record_in(kept[one.name]).position == one.position
+                kept[one.name].refuse_changed({})
+                assert kept[one.name].read("stdout") == PRINTED
         for number in ROUNDS:
             positions = [one.position for one in self.book.state.of(number) if one.position]
             assert len(set(positions)) == len(positions)
@@ -293,7 +346,7 @@ TestCampaigns.settings = settings(
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """Return a campaign that has just begun."""
-    (tmp_path / "c" / "launches").mkdir(parents=True)
+    (tmp_path / "c").mkdir()
     schedule.begin(tmp_path / "c")
     return tmp_path / "c"
 
@@ -311,12 +364,9 @@ def measured_with_a_loss(campaign: Path) -> State:
                 if name == "first" and number == 2:
                     book.lost(one.name, "Input/output error")
                     break
-                write(campaign, one.name, book.state.next_position(1))
-                book.recorded(launches.read_record(
-                    campaign / "launches" / one.name / launches.RECORD, launches.LaunchRecord
-                ))  # fmt: skip
+                book.recorded(*pack(book, one.name, book.state.next_position(1)))
         if name == "first":
-            shutil.rmtree(campaign / "launches" / planned(1)[0].launch)
+            take_out(campaign, planned(1)[0].launch)
     state = schedule.state_of(campaign)
     assert state
     return state
@@ -393,7 +443,7 @@ def test_two_losses_give_a_launch_up_until_a_resume(campaign: Path) -> None:
 def test_launches_from_before_there_was_a_journal_are_taken_in(tmp_path: Path) -> None:
     old = tmp_path / "old"
     (old / "launches").mkdir(parents=True)
-    write(old, planned(1)[1].launch, 4)
+    write_launch(old, whole_launch(planned(1)[1].launch, position=4), {})
     schedule.begin(old, is_converted=True)
     with schedule.held(old) as book:
         book.resume()
@@ -411,7 +461,7 @@ def test_what_is_recorded_cannot_be_lost_and_stays_where_it_is(campaign: Path) -
         with pytest.raises(JournalError, match="is recorded, so that no attempt at it can be lost"):
             book.lost(name, "No space left on device")
         assert book.state.launches[name].outcome == "sound"
-    assert (campaign / "launches" / name / launches.RECORD).is_file()
+    assert name in {one.name for one in kept_launches(campaign)}
     assert (campaign / FILE).read_bytes() == before
 
 
@@ -431,6 +481,8 @@ def test_equal_causes_in_a_row_are_counted_across_implementations_and_sessions(
     campaign: Path,
 ) -> None:
     launches_ = [one.launch for one in planned(1, 20)]
+    # As of a campaign from before there were packs.
+    (campaign / "launches").mkdir()
     with schedule.held(campaign) as book:
         book.plan(1, planned(1, 20))
         fail(book, launches_[0], "exit code 1")
@@ -472,21 +524,20 @@ def test_a_disturbed_block_is_measured_again_once_whole_and_what_it_gave_is_kept
                 book.intend(one.name)
                 more = {"disturbance": STOPPED} if "_1_alpha" in one.name else {}
                 record = whole_launch(one.name, position=book.state.next_position(1), **more)
-                launches.write_launch(campaign, record, {})
-                book.recorded(record)
+                book.keep(record, {})
             again[turn] = book.repeat_blocks(1, {"stopped": 0})
             left = [one.name for one in book.state.left()]
         if turn == 1:
             assert left == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
-            for name in left:
-                aside = campaign / "launches" / f".{name}.attempt1"
-                assert launches.read_record(aside / launches.RECORD, launches.LaunchRecord)
-                assert not (campaign / "launches" / name).exists()
+            there = {one.name for one in kept_launches(campaign)}
+            assert not there & set(left), "what the block gave no longer counts"
     assert len(again[1]) == 1 and "was stopped and went on again during" in again[1][0]
     assert again[2] == [] and not left, "once, whatever comes then"
     state = schedule.state_of(campaign)
     assert state and not state.split(), "it was measured again as a whole"
     assert {one.attempts for one in state.blocks(1)[1, "Dgemm n=1"]} == {2}
+    kept = all_in(campaign / "packs" / "round001.tar")
+    assert len(kept) == 8 and kept[-2:] == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
 
 
 def test_what_was_not_declared_beforehand_is_not_measured_again(campaign: Path) -> None:
@@ -495,8 +546,7 @@ def test_what_was_not_declared_beforehand_is_not_measured_again(campaign: Path) 
         name = book.state.open(1)[0].name
         book.intend(name)
         record = whole_launch(name, disturbance=STOPPED)
-        launches.write_launch(campaign, record, {})
-        book.recorded(record)
+        book.keep(record, {})
         assert book.repeat_blocks(1, {}) == []
         assert book.repeat_blocks(1, {"stopped": 0}) == [], "the rest of its block is not measured"
 
@@ -507,19 +557,18 @@ def test_a_kill_while_a_block_is_put_aside_loses_nothing(campaign: Path) -> None
         for one in book.state.open(1):
             book.intend(one.name)
             record = whole_launch(one.name, disturbance=STOPPED)
-            launches.write_launch(campaign, record, {})
-            book.recorded(record)
+            book.keep(record, {})
         names = tuple(one.name for one in book.state.of(1))
         book.add(Repeated(round=1, cell="Dgemm n=0", launches=names, cause="stopped"))
     with schedule.held(campaign) as book:
         for name in names:
             book.intend(name)
             record = whole_launch(name)
-            launches.write_launch(campaign, record, {})
-            book.recorded(record)
+            book.keep(record, {})
         assert not book.state.left()
-    kept = {path.name for path in (campaign / "launches").iterdir()}
-    assert kept == {*names, *(f".{name}.attempt1" for name in names)}
+    assert all_in(campaign / "packs" / "round001.tar") == [*names, *names]
+    records = {one.name: record_in(one).disturbance for one in kept_launches(campaign)}
+    assert records == dict.fromkeys(names)
 
 
 def test_a_block_that_a_kill_has_cut_is_marked(campaign: Path) -> None:
@@ -530,8 +579,7 @@ def test_a_block_that_a_kill_has_cut_is_marked(campaign: Path) -> None:
             for one in book.state.open(1)[: count - book.state.recorded()]:
                 book.intend(one.name)
                 record = whole_launch(one.name)
-                launches.write_launch(campaign, record, {})
-                book.recorded(record)
+                book.keep(record, {})
     state = schedule.state_of(campaign)
     assert state and state.split() == {(1, "Dgemm n=1")}
 
@@ -552,8 +600,8 @@ def test_a_damaged_launch_is_put_aside_and_measured_again(campaign: Path) -> Non
     with schedule.held(campaign) as book:
         book.plan(1, planned(1))
         book.intend(name)
-    folder.mkdir()
-    (folder / launches.RECORD).write_text(json.dumps({"schema": launches.LAUNCH_SCHEMA}))
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_text(json.dumps({"schema": LAUNCH_SCHEMA}))
     with schedule.held(campaign) as book:
         book.settle()
         assert not folder.exists() and (folder.parent / f".{name}.attempt1").is_dir()
@@ -566,23 +614,26 @@ def test_a_whole_launch_that_the_journal_did_not_take_is_recorded_and_not_lost(
     campaign: Path,
 ) -> None:
     name = planned(1)[0].launch
-    folder = campaign / "launches" / name
     with schedule.held(campaign) as book:
         book.plan(1, planned(1))
         book.intend(name)
-        write(campaign, name, 1)
+        pack(book, name, 1)
         with no_room(), pytest.raises(OSError, match="No space"):
             book.lost(name, "No space left on device")
-        assert folder.is_dir() and book.state.launches[name].in_flight
+        assert book.state.launches[name].in_flight
         book.lost(name, "No space left on device")
-        assert folder.is_dir() and book.state.launches[name].outcome == "sound"
+        assert book.state.launches[name].outcome == "sound"
+        assert [one.name for one in kept_launches(campaign)] == [name]
 
 
 def test_a_campaign_that_was_renamed_is_not_made_again(campaign: Path) -> None:
-    away = campaign.rename(campaign.with_name("elsewhere"))
+    with schedule.held(campaign) as book:
+        book.plan(1, planned(1))
+        book.intend(planned(1)[0].launch)
+        away = campaign.rename(campaign.with_name("elsewhere"))
+        with pytest.raises(NotKept, match="could not be kept"):
+            pack(book, planned(1)[0].launch, 1)
     sentence = "is no longer there: renamed or removed; nothing is written"
     with pytest.raises(JournalError, match=sentence), open_journal(campaign):
         pass
-    with pytest.raises(NotKept, match="could not be kept"):
-        write(campaign, planned(1)[0].launch, 1)
     assert not campaign.exists() and (away / FILE).is_file()

@@ -11,8 +11,10 @@ import pytest
 from records import instants
 from records.base import CampaignError, RecordError
 from records.campaign import measured_on, read_campaign
-from records.launch import LaunchRecord, read_launch, record_of, write_launch
+from records.kept import FolderLaunch
+from records.launch import LaunchRecord, read_launch, record_of
 from records.manifest import manifest_of
+from tests.folders import write_launch
 from tests.reframe_checks.conftest import PREFLIGHT
 from tests.whole_records import launch, launch_facts, manifest, manifest_facts, put_manifest
 
@@ -22,7 +24,6 @@ def campaign(tmp_path: Path) -> Path:
     """Return a campaign of one launch, written as checks write it."""
     folder = tmp_path / "20260101T000000Z-local-quick"
     put_manifest(folder)
-    (folder / "launches").mkdir()
     stage = tmp_path / "stage"
     stage.mkdir()
     (stage / "out").write_text(PREFLIGHT)
@@ -174,7 +175,7 @@ def test_the_machine_is_asked_for_its_clocks(tmp_path: Path) -> None:
 
 
 def test_a_whole_launch_is_read(campaign: Path) -> None:
-    record, output = read_launch(campaign / "launches/round001_cell")
+    record, output = read_launch(FolderLaunch(campaign / "launches/round001_cell"))
     assert record.outcome == "sound" and output is not None
 
 

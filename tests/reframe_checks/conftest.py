@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from reframe_checks.bin.telling import TOLD
+from tests.packed import records_in
 from tests.sif_files import said, write_sif
 from tests.unmeasured import unmeasured
 
@@ -192,7 +193,7 @@ class StandIn:
     ) -> Outcome:  # fmt: skip
         """Run the checks whose names match `only`, and then other rounds of them."""
         campaign = self.root / "runs" / "campaign"
-        (campaign / "launches").mkdir(parents=True, exist_ok=True)
+        campaign.mkdir(parents=True, exist_ok=True)
         environment = {
             **unmeasured(),
             "PATH": f"{self.root}/bin:{os.environ['PATH']}",
@@ -226,12 +227,11 @@ class StandIn:
         )  # fmt: skip
         for descriptor in told:
             os.close(descriptor)
-        kept = sorted((campaign / "launches").glob("*/launch.json"))
         return Outcome(
             done.returncode,
             done.stdout + done.stderr,
-            [record for path in kept
-             if (record := json.loads(path.read_text()))["experiment"] != "Preflight"],
+            [record for record in records_in(campaign).values()
+             if record["experiment"] != "Preflight"],
         )  # fmt: skip
 
     def play(

@@ -1,5 +1,6 @@
 """Profiles that are not of the launch, lose messages or have impossible times are refused."""
 
+from tests import packed
 from tests.analysis.models.test_profile import between, calls, of_rank, text_of
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.test_no_vacuous_pass import hpl
@@ -37,10 +38,10 @@ def test_sound_profile_is_kept_beside_the_output(stand_in: StandIn) -> None:
     launch = profiled(stand_in, GOOD, hpl())
     assert launch["outcome"] == "sound" and launch["program"] == "xhpl"
     assert launch["cell"] == "ProfileLinpack grid=1x2 n=2000 nb=192"
-    folder = stand_in.root / "runs/campaign/launches" / str(launch["launch"])
-    assert (folder / "profile.jsonl").read_text() == GOOD
+    campaign, name = stand_in.root / "runs/campaign", str(launch["launch"])
+    assert packed.text_of(campaign, name, "profile.jsonl") == GOOD
     # The ranks have the library, and the launcher does not.
-    assert "-n 2 profiled --output profile.jsonl xhpl" in (folder / "job.sh").read_text()
+    assert "-n 2 profiled --output profile.jsonl xhpl" in packed.text_of(campaign, name, "job.sh")
 
 
 WRONG = [

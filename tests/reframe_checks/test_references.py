@@ -11,7 +11,8 @@ from campaign import provenance
 from campaign.reference_findings import findings
 from containers import images
 from records import references
-from records.references import CellReference, MetricReference
+from records.kept import kept_launches
+from records.references import METRICS_FILE, CellReference, MetricReference
 from tests.reframe_checks.conftest import IMPLEMENTATION, Outcome, StandIn, pingpong
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -52,8 +53,9 @@ def accept(stand_in: StandIn, site: Path, **changed: Any) -> None:
 
 def kept(stand_in: StandIn) -> dict[str, Any]:
     """Return what the launch's check left of its metrics."""
-    [path] = (stand_in.root / "runs/campaign/launches").glob("*/metrics.json")
-    found: dict[str, Any] = json.loads(path.read_text())
+    launches = kept_launches(stand_in.root / "runs/campaign")
+    [one] = [one for one in launches if METRICS_FILE in one.names()]
+    found: dict[str, Any] = json.loads(one.read(METRICS_FILE))
     return found
 
 

@@ -1,6 +1,5 @@
 """What ReFrame itself tells the journal of a round: plan, attempts, and what became of each."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,10 +10,11 @@ from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
 from records.fold import State
 from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
-from records.launch import LaunchRecord, read_record
+from records.kept import read_records
 from records.manifest import Design
 from records.processes import MARK, known, processes
 from reframe_checks.bin.telling import ONCE, UNTIL
+from tests.packed import bytes_of_records, records_in, take_out, text_of
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.whole_records import manifest
 
@@ -44,27 +44,29 @@ def test_all_is_planned_in_its_order_before_anything_starts(stand_in: StandIn) -
     assert [one.position for one in recorded] == [1, 2, 3, 4]
     assert sorted(one.outcome for one in recorded) == ["failed", "failed", "sound", "sound"]
     assert {one.implementation for one in planned.launches} == {IMPLEMENTATION}
-    folders = {path.parent.name for path in campaign_of(stand_in).glob("launches/*/launch.json")}
-    assert folders == {one.launch for one in planned.launches}
+    assert set(records_in(campaign_of(stand_in))) == {one.launch for one in planned.launches}
 
 
 def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: StandIn) -> None:
     stand_in.run(only=RANGES)
-    lost = next(campaign_of(stand_in).glob("launches/*range=short*"))
-    proof = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
-    shutil.rmtree(lost)
+    before = bytes_of_records(campaign_of(stand_in))
+    lost = next(name for name in before if "range=short" in name)
+    take_out(campaign_of(stand_in), lost)
     with schedule.held(campaign_of(stand_in)) as held:
         held.resume()
     again = stand_in.run(only=RANGES)
     assert again.code == 0 and "Ran 3/3 test case(s)" in again.text, again.text
     state = state_of(stand_in)
-    assert not state.left() and state.launches[lost.name].attempts == 2
+    assert not state.left() and state.launches[lost].attempts == 2
     positions = [one.position for one in state.of(1)]
-    assert len(set(positions)) == 4 and state.launches[lost.name].position == max(
+    assert len(set(positions)) == 4 and state.launches[lost].position == max(
         position or 0 for position in positions
     )
-    kept = next(campaign_of(stand_in).glob("launches/*Preflight*/launch.json")).read_bytes()
-    assert kept == proof, "the proof that was done again is no launch of the campaign"
+    after = bytes_of_records(campaign_of(stand_in))
+    assert set(after) == set(before)
+    assert all(after[name] == before[name] for name in before if name != lost), (
+        "the proof that was done again is no launch of the campaign"
+    )
 
 
 def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
@@ -112,8 +114,7 @@ def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn
     [launch] = outcome.launches
     assert launch["outcome"] == "failed"
     assert "it printed more than 0 MB on " in str(launch["sentence"]), launch["sentence"]
-    [kept] = campaign_of(stand_in).glob("launches/*PointToPoint*/stdout")
-    assert kept.stat().st_size == 1000
+    assert len(text_of(campaign_of(stand_in), str(launch["launch"]))) == 1000
 
 
 def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
@@ -145,7 +146,7 @@ def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
 def test_a_launch_that_the_disk_does_not_take_is_lost_and_not_failed(stand_in: StandIn) -> None:
     campaign = campaign_of(stand_in)
     campaign.mkdir(parents=True)
-    real = campaign / "launches"
+    real = campaign / "packs"
     real.mkdir()
     # The folder goes when the program runs, so that what it gave cannot be written.
     script = stand_in.root / "bin" / "apptainer"
@@ -213,7 +214,7 @@ def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts
     )
     outcome = stand_in.run(*options)
     assert outcome.code != 0 and "is lost: run: spawned process" in outcome.text, outcome.text
-    assert not list(campaign_of(stand_in).glob("launches/*"))
+    assert not records_in(campaign_of(stand_in))
     [one] = [one for one in state_of(stand_in).of(1) if one.attempts]
     assert (one.status, one.losses, one.unanswered) == ("planned", 1, (1,))
     with schedule.held(campaign_of(stand_in)) as held:
@@ -318,14 +319,12 @@ def test_a_launch_that_cannot_be_started_is_kept_as_failed(stand_in: StandIn) ->
     assert stand_in.run().code != 0
     state = state_of(stand_in)
     assert sorted(one.status for one in state.of(1)) == ["failed", "recorded"]
-    said = [
-        one.sentence
-        for one in unmeasured(campaign_of(stand_in), manifest(rounds=1, campaign="campaign"))
-    ]
+    campaign = campaign_of(stand_in)
+    asked = manifest(rounds=1, campaign="campaign")
+    said = [one.sentence for one in unmeasured(campaign, asked, state, records_in(campaign))]
     [waits] = [one for one in said if one.startswith("failed: it was never started: it waits for ")]
     assert "org.wyeast.mpiexec.pinned" in waits
-    [kept] = campaign_of(stand_in).glob("launches/*/launch.json")
-    record = read_record(kept, LaunchRecord)
+    [record] = read_records(campaign)
     assert record.outcome == "failed" and "org.wyeast.mpiexec.pinned" in str(record.sentence)
 
 
@@ -335,7 +334,7 @@ CELL = "PointToPoint pair=Send/Recv message_range=short"
 def decide(stand_in: StandIn, *waves: tuple[WaveRound, ...], budget_s: float = 1e6) -> Path:
     """Make a campaign with a budget that has decided waves; return its folder."""
     campaign = campaign_of(stand_in)
-    (campaign / "launches").mkdir(parents=True)
+    campaign.mkdir(parents=True)
     design = Design(
         budget_s=budget_s, seed=1, looks=[3], shares=[1.0], margins={}, begin=2, fewest=2,
         wave_s=1.0,
@@ -364,7 +363,7 @@ def test_a_proof_that_failed_is_tried_again_in_the_next_round_of_a_session(
     assert [one.outcome for one in state.of(1)] == ["failed", None], done.text
     assert [(one.planned.cell, one.outcome) for one in state.of(2)] == [(CELL, "sound")], done.text
     # The proof that was tried again is no launch of the campaign.
-    assert len(list(campaign.glob("launches/*Preflight*"))) == 1
+    assert sum("Preflight" in name for name in records_in(campaign)) == 1
     assert done.text.count("RUN      ] Preflight") == 2
 
 
@@ -386,9 +385,10 @@ def test_rounds_of_one_session_are_those_of_sessions_of_their_own(stand_in: Stan
         cells = [cell for cell, _ in drawn]
         assert all(one == two for one, two in zip(cells[::2], cells[1::2], strict=True))
     assert done.text.count("round 1 is over") == 1 and "round 3 is over" in done.text
-    records = {read_record(path, LaunchRecord).round
-               for path in campaign.glob("launches/*/launch.json")}  # fmt: skip
-    assert records == {1, 2, 3}
+    assert {record.round for record in read_records(campaign)} == {1, 2, 3}
+    assert sorted(path.name for path in (campaign / "packs").iterdir()) == [
+        f"round00{number}.tar" for number in (1, 2, 3)
+    ]
     outputs = list((stand_in.root / "reframe").rglob("*_retry*"))
     assert not outputs
 

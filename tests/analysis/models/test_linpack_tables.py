@@ -19,6 +19,7 @@ from analysis.models.linpack import (
     of_the_thesis,
     operations,
     rows_of,
+    solved_in,
 )
 from analysis.models.node_rates import (
     cycles_table,
@@ -186,6 +187,9 @@ def test_tables_of_a_campaign(campaign: Campaign) -> None:
     assert dgemm_in(campaign)["beta-2.0"] == pytest.approx(dict.fromkeys((1, 2, 3), 40e9))
     table = hpl_table(campaign, hpl_in(campaign))
     assert table is not None and len(table.rows) == 4
+    # What one image ran in one round is the node's rate for all.
+    once = rows_of(solved_in(campaign), {"alpha-1.0": {1: 40e9}})[-1].of_dgemm
+    assert once and once.pairs == 1 and once.ratio == pytest.approx(0.75, rel=0.05)
     row = dict(zip(named(table), table.words(table.rows[-1]), strict=True))
     assert (row["grid"], row["N"], row["implementation"]) == ("1x2", "4000", "beta-2.0")
     assert float(row["of DGEMM"]) == pytest.approx(0.75, rel=0.05)

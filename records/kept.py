@@ -1,0 +1,234 @@
+"""What a campaign keeps of its launches: their files, wherever they are.
+
+They are in the campaign's packs (`records.packs`); those of older campaigns, and of samples, are
+folders of `launches/`. Whoever reads a launch does it by what is here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from records import digests, packs
+from records.acting_user import opened
+from records.base import CampaignError, RecordError
+from records.fold import LaunchState, State, fold
+from records.journal import JournalError, read_journal
+from records.launch import RECORD, LaunchRecord, record_in
+from records.packs import Place
+
+#: The folder of older campaigns that has one for each launch.
+FOLDERS = "launches"
+
+
+class FolderLaunch:
+    """A launch that is a folder of its own."""
+
+    #: Nobody has said what it was as a whole.
+    sha256 = None
+
+    def __init__(self, folder: Path) -> None:
+        self.name, self.where = folder.name, folder
+
+    def read(self, name: str) -> bytes:
+        """Return what a file of it holds; raises OSError."""
+        with opened(self.where / name) as file:
+            return file.read()
+
+    def names(self) -> list[str]:
+        """Return the names of its files, in order."""
+        return sorted(path.name for path in self.where.iterdir() if path.is_file())
+
+    def refuse_changed(self, known: Mapping[str, str]) -> None:
+        """Raise RecordError unless its files are what the launch left behind."""
+        digests.refuse_changed(self, known)
+
+
+class PackedLaunch:
+    """A launch in a pack; `sha256` is of its bytes there, None where no journal says it."""
+
+    def __init__(self, pack: Path, segment: packs.Segment, sha256: str | None) -> None:
+        self.pack, self.segment, self.sha256 = pack, segment, sha256
+        self.name = segment.launch
+        #: As if the pack were a folder, which it is to those who unpack it.
+        self.where = pack / segment.launch
+
+    def read(self, name: str) -> bytes:
+        """Return what a file of it holds, as the launch left it; raises OSError and RecordError."""
+        with opened(self.pack) as pack:
+            try:
+                return packs.content_of(pack, self.segment, name)
+            except RecordError as error:
+                raise RecordError(f"{self.where / name}: {error}") from None
+
+    def names(self) -> list[str]:
+        """Return the names of its files, in order."""
+        return sorted(name.removesuffix(packs.GZ) for name in self.segment.contents)
+
+    def refuse_changed(self, known: Mapping[str, str]) -> None:
+        """Raise RecordError unless its files are what the launch left behind."""
+        if self.sha256:
+            offset = self.segment.offset
+            with opened(self.pack) as pack:
+                if packs.digest_of(pack, offset, self.segment.end - offset) == self.sha256:
+                    return
+        # Which of them it is; they alone can tell where no journal does.
+        digests.refuse_changed(self, known)
+        if self.sha256:
+            raise RecordError(
+                f"{self.where}: was changed after the launch: its bytes in the pack do not have "
+                f"the sha256 of the journal, {self.sha256[:12]}…"
+            )
+
+
+Kept = FolderLaunch | PackedLaunch
+
+
+def pack_files(campaign: Path) -> list[Path]:
+    """Return a campaign's packs, in the order of its rounds."""
+    return sorted((campaign / packs.FOLDER).glob("round*.tar"))
+
+
+def has_launches(campaign: Path) -> bool:
+    """Return whether a campaign has anything of a launch, wherever that is."""
+    folder = next((campaign / FOLDERS).glob(f"[!.]*/{RECORD}"), None)
+    return folder is not None or any(map(has_any, pack_files(campaign)))
+
+
+def has_any(path: Path) -> bool:
+    """Return whether a pack has anything of a launch that can be read."""
+    try:
+        with opened(path) as pack:
+            return next(packs.segments_of(pack), None) is not None
+    except OSError:
+        return False
+
+
+def kept_launches(campaign: Path) -> list[Kept]:
+    """Return the launches of a campaign as far as they are there, in the order of their names."""
+    try:
+        content = read_journal(campaign)
+        return kept_by(campaign, fold(content.events) if content else None)
+    except JournalError:
+        return kept_by(campaign, None)
+
+
+def kept_by(campaign: Path, state: State | None) -> list[Kept]:
+    """Return the launches of a campaign as far as they are there, in the order of their names.
+
+    What counts in a pack is what the journal amounts to; of what it never planned, what stands
+    last.
+    """
+    places = placed(state.of(None)) if state else {}
+    found: list[Kept] = []
+    for path in pack_files(campaign):
+        try:
+            found += found_in(path, places.get(path.name, ()))
+            known = state.launches if state else {}
+            found += [one for one in last_in(path) if one.name not in known]
+        except OSError:
+            # Whoever reads the journal beside it says what is missing.
+            continue
+    # One in flight when an older campaign was killed is hidden: never whole, never counted.
+    folders = (campaign / FOLDERS).glob("*")
+    found += [FolderLaunch(path) for path in folders if not path.name.startswith(".")]
+    return sorted(found, key=lambda one: one.name)
+
+
+def placed(launches: Iterable[LaunchState]) -> dict[str, list[LaunchState]]:
+    """Return what of these is in packs, by pack."""
+    found: dict[str, list[LaunchState]] = defaultdict(list)
+    for one in launches:
+        if one.place:
+            found[one.place.pack].append(one)
+    return found
+
+
+def found_in(path: Path, launches: Iterable[LaunchState]) -> list[PackedLaunch]:
+    """Return what of these a pack has, where it was put or, if others were taken out, elsewhere.
+
+    Raises OSError where it cannot be read.
+    """
+    found = []
+    elsewhere: dict[str, packs.Segment] | None = None
+    with opened(path) as pack:
+        size = pack.seek(0, 2)
+        for one in launches:
+            place: Place | None = one.place
+            assert place
+            segment = packs.segment_at(pack, place.offset)
+            if not segment or segment.launch != one.name or place.end > size:
+                if elsewhere is None:
+                    elsewhere = {
+                        packs.digest_of(pack, other.offset, other.end - other.offset): other
+                        for other in packs.reachable(pack, ())
+                    }
+                segment = elsewhere.get(place.sha256)
+            if segment:
+                found.append(PackedLaunch(path, segment, place.sha256))
+    return found
+
+
+def last_in(path: Path) -> list[PackedLaunch]:
+    """Return what a pack has last of each launch, without one that is cut off at its end.
+
+    Raises OSError where it cannot be read.
+    """
+    with opened(path) as pack:
+        segments = list(packs.segments_of(pack))
+        if segments and not packs.whole(pack, segments[-1]):
+            segments.pop()
+    last = {segment.launch: segment for segment in segments}
+    return [PackedLaunch(path, segment, None) for segment in last.values()]
+
+
+def read_records(campaign: Path) -> Iterator[LaunchRecord]:
+    """Yield the records of a campaign's launches that can be read, without their outputs."""
+    for one in kept_launches(campaign):
+        try:
+            yield record_in(one)
+        except (RecordError, OSError):
+            # Whoever reads the campaign with its outputs says which and why.
+            continue
+
+
+def there(campaign: Path, state: State) -> set[str]:
+    """Return the names of the launches that are recorded and are in a campaign.
+
+    Raises CampaignError where that cannot be told: not as if all of them were gone.
+    """
+    recorded = [one for one in state.of(None) if one.status == "recorded"]
+    names: set[str] = set()
+    if any(one.place is None for one in recorded):
+        folder = campaign / FOLDERS
+        refuse_unreadable(folder)
+        whole = {path.parent.name for path in folder.glob(f"[!.]*/{RECORD}")}
+        names |= {one.name for one in recorded if one.place is None and one.name in whole}
+    if places := placed(recorded):
+        refuse_unreadable(campaign / packs.FOLDER)
+        for name, launches in places.items():
+            try:
+                found = found_in(campaign / packs.FOLDER / name, launches)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise unreadable(campaign / packs.FOLDER / name, error) from None
+            names |= {one.name for one in found}
+    return names
+
+
+def refuse_unreadable(folder: Path) -> None:
+    """Raise CampaignError where nobody can say what is in a folder."""
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:
+        raise unreadable(folder, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> CampaignError:
+    """Return what is said where it cannot be told what a campaign has."""
+    return CampaignError(
+        f"{path} cannot be read: {error.strerror}; put it back and resume, or measure a new "
+        "campaign"
+    )
