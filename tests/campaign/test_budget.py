@@ -340,7 +340,9 @@ def test_time_between_sessions_is_not_spent(played: Path) -> None:
     assert waves.spent_s([*entries[:-1], booted]) <= whole
 
 
-@pytest.mark.parametrize("words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan"])
+@pytest.mark.parametrize(
+    "words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan", "999999h"]
+)
 def test_what_is_no_time_is_refused(words: str) -> None:
     with pytest.raises(CampaignError, match=f"^BUDGET={words}: a budget is a time"):
         asked(f"--budget={words}")
@@ -357,6 +359,9 @@ def test_what_has_its_own_rounds_takes_no_budget(other: str) -> None:
 def test_times_and_the_command_that_repeats_them() -> None:
     assert [asked(f"--budget={words}").budget for words in ("900s", "15m", "0.25h")] == [900.0] * 3
     assert command_of(asked("--budget=15m")) == "make run SITE=local TIER=quick BUDGET=900s"
+    for words in ("300h", "277.9h", "0.001s", "1234567.891s"):
+        given = command_of(asked(f"--budget={words}")).split("BUDGET=")[1]
+        assert asked(f"--budget={given}").budget == pytest.approx(asked(f"--budget={words}").budget)
 
 
 def settled(root: Path, *words: str) -> tuple[int, float | None]:
