@@ -35,6 +35,7 @@ from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
 from records.files import json_of, read_text, write_json
 from records.hpl import HplRun, hpl_output
+from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
 from records.nodes import possible
 from records.npb import NpbRun, npb_output
@@ -140,6 +141,8 @@ class LaunchRecord(AskedLaunch):
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
     #: What came from outside while it ran; None where nobody looked.
     disturbance: Disturbance | None = None
+    #: Which file its image was, as the first node saw it before and after; None where it did not.
+    image_file: ImageFile | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None

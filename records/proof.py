@@ -35,8 +35,6 @@ CLOCK_S = 1.0
 NODES_S = 2.0
 #: Schedulers that are asked for the jobs of a dead campaign before anything is measured again.
 ASKED = ("local", "slurm", "squeue")
-#: The part of a launch's record that says which file its image was before it and after it.
-IMAGE_FILE = "image_file"
 LAUNCH = re.compile(r"round[0-9]+_")
 
 
@@ -245,7 +243,7 @@ def _of_records(records: list[LaunchRecord]) -> Iterator[Doubt]:
             "no digests",
             f"{bare} {of} have no digests, so a changed file of theirs would not be noticed",
         )
-    if unnoted := sum(not one.facts.get(IMAGE_FILE) for one in records):
+    if unnoted := sum(one.outcome == "sound" and one.image_file is None for one in records):
         yield Doubt(
             "image not noted",
             f"{unnoted} {of} do not say which file their image was before and after they ran, so "

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from analysis.commands.campaigns import CampaignArgument, fail, folder_of
+from records.causes import harmless
 
 app = typer.Typer()
 
@@ -33,4 +34,9 @@ def raw(
         content = known[launch].read(file)
     except (OSError, RecordError) as error:
         fail(f"{known[launch].where}: {error}")
-    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.write(for_terminal(content) if sys.stdout.isatty() else content)
+
+
+def for_terminal(content: bytes) -> bytes:
+    """Return what a file has without what would change a terminal; other outputs have it whole."""
+    return harmless(content.decode(errors="replace")).encode()

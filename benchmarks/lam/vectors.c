@@ -59,9 +59,11 @@ ssize_t readv(int file, const struct iovec *parts, int count)
     return with_addresses(real, file, parts, count);
 }
 
-int bind(int file, const struct sockaddr *address, socklen_t length)
+/* glibc takes every kind of address by a union of pointers, where it has GNU's extensions. */
+int bind(int file, __CONST_SOCKADDR_ARG given, socklen_t length)
 {
     typedef int binding(int, const struct sockaddr *, socklen_t);
+    const struct sockaddr *address = given.__sockaddr__;
     static binding *real;
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "bind");

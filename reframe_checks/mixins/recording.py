@@ -19,10 +19,13 @@ from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
 from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
+from records.image_file import COMMAND as FILE_OF
+from records.image_file import image_file
 from records.launch import AskedLaunch
 from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
+from reframe_checks.mixins.job_script import quoted
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -36,6 +39,8 @@ left_running = 0
 ENDED = "launch_ended"
 #: What a job's script saw of the node's processes and links before and after, and its own stops.
 BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
+#: Which file the image was before and after.
+IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
 #: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
@@ -83,9 +88,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
+        file_of_image = f"{FILE_OF} {quoted(self.image.path)}"
         # Before the launch's time begins, and after it ended.
         self.prerun_cmds += [
             f"{nodes.COMMAND} >{NODE}",
+            f"{file_of_image} >{IMAGE_BEFORE} 2>/dev/null",
             f"trap 'echo >>{STOPS}' CONT",
             f"{disturbance.COMMAND} >{BEFORE}",
             f"{instants.COMMAND} >{STARTED}",
@@ -94,6 +101,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             "launch_exit_code=$?",
             f"{instants.COMMAND} >{ENDED}",
             f"{disturbance.COMMAND} >{AFTER}",
+            f"{file_of_image} >{IMAGE_AFTER} 2>/dev/null",
             "exit $launch_exit_code",
         ]
 
@@ -193,6 +201,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         end = of_scheduler(said)
         if code == 0 and not end:
             self.refuse_another_image()
+            self.refuse_replaced_file()
             self.refuse_set_clock()
             self.examine()
             return
@@ -226,6 +235,15 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def refuse_another_image(self) -> None:
         """Raise where the launch may have run another image than the one that was admitted."""
+
+    def refuse_replaced_file(self) -> None:
+        """Raise where another file was in the image's place after the launch than before it."""
+        before, after = map(image_file, map(self.noted, (IMAGE_BEFORE, IMAGE_AFTER)))
+        if before != after:
+            raise SanityError(
+                "it is not certain which image ran: its file was replaced or changed during the "
+                "launch; start a new campaign"
+            )
 
     def refuse_set_clock(self) -> None:
         """Raise Suspect where the node's clock was set: a library may take its times from it."""
@@ -376,6 +394,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
+            image_file=file.model_dump() if (file := image_file(self.noted(IMAGE_AFTER))) else None,
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

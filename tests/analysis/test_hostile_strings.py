@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import app
+from analysis.commands.raw import for_terminal
 from records.sample import sample_folder
-from tests.analysis.support.hostile import hostile
+from tests.analysis.support.hostile import EVIL, hostile
 from tests.analysis.support.in_process import analysis
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ WALK: dict[str, list[list[str]]] = {
     "cycles": [["A"]], "profile": [["A"]], "report": [["A", "--output", "R/report.html"]],
     "answer": [["A"]], "winners": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
     "plan": [["A"]], "spread": [["A"]], "timed": [["A"]], "audit": [["--runs", "R"]],
-    "replay": [["A"]],
+    "replay": [["A"]], "raw": [["A", "round001_Stream_ranks=2_mpich-5.0.2", "launch.json"]],
     "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]], "history": [["--runs", "R"]],
     "regress": [["B", "--runs", "R"]], "night": [["B", "--runs", "R"]],
     "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
@@ -82,3 +83,10 @@ def test_nothing_that_is_printed_or_written_is_hostile(place: Callable[[str], st
     assert {"report.html", "study.html", "night.md"} <= {path.name for path in written}
     for path in written:
         harmless(path.read_text())
+
+
+def test_a_file_is_shown_to_a_terminal_without_what_would_change_it() -> None:
+    content = f"a\tb\n{EVIL}\nü".encode() + b"\xff\x9b"
+    text = for_terminal(content).decode()
+    harmless(text.replace("make x", ""))
+    assert text.startswith("a\tb\n") and "gnp" in text and "ü" in text

@@ -158,6 +158,7 @@ def measure(root: Path, number: int) -> int:
                 sentence="it is made up" if play.get("outcome") else None,
                 output_format="hpl",
                 disturbance=STOPPED if done == play.get("stopped") else None,
+                **({"image_file": None} if "image not noted" in play else {}),
             )  # fmt: skip
             rate = rate_of(one.planned.cell, one.planned.implementation, number)
             (root / "stdout").write_text(PRINTED.format(rate=rate))

@@ -10,7 +10,7 @@ import yaml
 
 from campaign import __main__ as campaigns
 from campaign import measuring, retention
-from records import proof, schedule
+from records import schedule
 from records.journal import FILE, NOTHING, Entry, Resumed
 from records.kept import kept_launches
 from records.proof import clock_steps, proof_in
@@ -125,9 +125,8 @@ FAULTS: dict[str, list[Callable[[Path], None]]] = {
 
 
 def test_each_way_to_lose_or_mix_launches_is_told(
-    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(proof, "IMAGE_FILE", "image_sha256")
     options = campaigns.arguments(["--rounds", "2"])
     campaign, manifest = measuring.new_campaign(options)
     assert measuring.measure(campaign, manifest)
@@ -155,6 +154,7 @@ def test_each_way_to_lose_or_mix_launches_is_told(
 
 
 def test_a_launch_that_does_not_say_which_file_its_image_was_is_unproven(played: Path) -> None:
+    (played / "plays.json").write_text(json.dumps([{"image not noted": True}]))
     campaign, manifest = measuring.new_campaign(campaigns.arguments(["--rounds", "1"]))
     measuring.measure(campaign, manifest)
     assert proof_in(campaign).words == "unproven: image not noted"

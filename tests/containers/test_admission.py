@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from containers.locking import BuildError
 from containers.sharing import registry
 from containers.sharing.registry import Registry
 from containers.table import load_table
+from tests.containers import own_machine
 from tests.other_user import needs_root
 from tests.sif_files import said, write_sif
 
@@ -60,11 +60,7 @@ def place(root: Path, lacking: str = "", **more: Any) -> Path:
 
 
 def run(root: Path, module: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", f"containers.{module}", *words],
-        env={**os.environ, "WYEAST_ROOT": str(root), "PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
+    return own_machine.run(root, f"containers.{module}", *words)
 
 
 def test_what_was_built_here_runs(checkout: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from containers.commands import StepError
 from containers.locking import only_build
 from containers.table import load_table
 from records.sample import sample_folder
+from tests.containers import own_machine
 from tests.sif_files import said, write_sif
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -50,11 +50,7 @@ def is_current(root: Path, name: str = NAME) -> bool:
 
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "containers.build", *arguments],
-        env={**os.environ, "WYEAST_ROOT": str(root), "PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True,
-    )  # fmt: skip
+    return own_machine.run(root, "containers.build", *arguments)
 
 
 def test_nothing_to_do_touches_nothing(checkout: Path) -> None:

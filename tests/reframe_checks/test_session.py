@@ -84,6 +84,26 @@ def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: Sta
     assert one.outside["stopped"] == 1
 
 
+def test_which_file_the_image_was_is_on_record(stand_in: StandIn) -> None:
+    [launch] = stand_in.run().launches
+    found = launch["image_file"]
+    file = (stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif").stat()
+    assert isinstance(found, dict)
+    assert (found["inode"], found["bytes"]) == (file.st_ino, file.st_size)
+
+
+def test_an_image_that_another_file_replaces_during_the_launch_fails_it(stand_in: StandIn) -> None:
+    """Also where the other file has the same bytes, so that no digest tells."""
+    script = stand_in.root / "bin" / "apptainer"
+    image = stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
+    first, rest = script.read_text().split("\n", 1)
+    replace = f"cp {image} {image}.new; mv {image}.new {image}"
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {replace} ;; esac\n{rest}')
+    [launch] = stand_in.run().launches
+    assert launch["outcome"] == "failed"
+    assert "its file was replaced or changed during the launch" in str(launch["sentence"])
+
+
 def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     stand_in: StandIn,
 ) -> None:

@@ -189,7 +189,7 @@ def test_tables_of_a_campaign(campaign: Campaign) -> None:
     assert table is not None and len(table.rows) == 4
     # What one image ran in one round is the node's rate for all.
     once = rows_of(solved_in(campaign), {"alpha-1.0": {1: 40e9}})[-1].of_dgemm
-    assert once and once.pairs == 1 and once.ratio == pytest.approx(0.75, rel=0.05)
+    assert once and once.pairs == 1 and once.value == pytest.approx(0.75, rel=0.05)
     row = dict(zip(named(table), table.words(table.rows[-1]), strict=True))
     assert (row["grid"], row["N"], row["implementation"]) == ("1x2", "4000", "beta-2.0")
     assert float(row["of DGEMM"]) == pytest.approx(0.75, rel=0.05)

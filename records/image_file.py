@@ -1,0 +1,38 @@
+"""Which file the image of a launch was, as the launch's first node sees it.
+
+An image is read whole, for its digest, once a session; whether another file took its place since
+is told by what the file system says of it just before and just after the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+#: Prints device, inode, bytes and the time of the last change of the file that is named after it.
+COMMAND = "stat -L -c '%d %i %s %.9Z' --"
+Whole = Annotated[int, Field(ge=0, lt=2**64)]
+
+
+class ImageFile(BaseModel):
+    """A file by its place on its file system, its size, and when it was changed last (UTC, s)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    device: Whole
+    inode: Whole
+    bytes: Whole
+    changed_utc_s: Annotated[float, Field(ge=0, le=1e11)]
+
+
+def image_file(lines: Sequence[str]) -> ImageFile | None:
+    """Return the file that COMMAND told of; None if it told of none."""
+    try:
+        device, inode, size, changed = lines[0].split()
+        return ImageFile(
+            device=int(device), inode=int(inode), bytes=int(size), changed_utc_s=float(changed)
+        )
+    except (IndexError, ValueError, ValidationError):
+        return None
