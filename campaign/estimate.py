@@ -56,8 +56,8 @@ def last_round_like(
             state = state_of(path.parent) if other.design else None
         except (OSError, CampaignError):
             continue
-        if state and left_out(state):
-            # What its rounds took is that of a part.
+        if state and (left_out(state) or state.cells_of(1) is not None):
+            # What its rounds took is that of a part; also where that of another one is repeated.
             continue
         took = [one.wall_s for one in other.rounds_done if one.round <= other.rounds_of_all]
         if took and other.campaign != besides and Work.of(other) == wanted:

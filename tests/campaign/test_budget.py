@@ -423,6 +423,22 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     assert not [one for one in read_campaign(again).problems if "no room" in one.sentence]
     with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
         replays(again)
+    # Of a part of the cells, a round says nothing of one of all; and the rounds are of their own.
+    work = estimate.Work.of(after)
+    is_part = budget == "0.001s"
+    assert (estimate.last_round_like(played, work, besides=path.name) is None) is is_part
+    took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
+    assert measuring.expected(options).endswith(f"of {path.name}, which took {took}")
+    # What was refused or not by the manifest's number of rounds has no more of them.
+    measuring.write_manifest(path, before.changed(rounds=before.rounds + 1))
+    assert measuring.waves_to_repeat(path.name)
+    with schedule.held(path) as held:
+        held.add(Resumed())
+        held.add(Wave(number=len(held.state.waves) + 1, why="uniform", scores=(), predicted_s=None,
+                      spent_s=0.0, rounds=tuple(WaveRound(round=before.rounds + more, cells=None)
+                                                for more in (1, 2))))  # fmt: skip
+    with pytest.raises(CampaignError, match="more rounds in its journal than in its manifest"):
+        measuring.new_campaign(options)
     (path / "journal.jsonl").unlink()
     with pytest.raises(CampaignError, match="has no journal of what it decided"):
         measuring.new_campaign(options)
