@@ -13,7 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
+from analysis.history.lost_cells import lost_cells
 from analysis.precision import waves
+from analysis.report.ending import ending
+from analysis.report.first_screen import warnings
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, nightly, request, rounds
 from campaign.decisions import why_ended
@@ -474,6 +477,17 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     missing = unmeasured(path, manifest, state_of(path), set(read_campaign(path).kept))
     [sentence] = [one.sentence for one in missing]
     assert sentence == f"the budget had no room for 1 cell(s): {OPEN}"
+    assert "1 cell(s), the least important ones, were left out" in capsys.readouterr().out
+    # The answer is of a part, and says so where it is read; who misses a cell learns why.
+    comparison = compare(read_campaign(path))
+    said = (
+        "The budget had no room for 1 cell, the least important ones: nothing here is about them."
+    )
+    assert said in " ".join(ending(comparison)).replace("     ", " ")
+    assert said in [one.sentence for one in warnings(comparison)]
+    had = [(f"{cell} of a series", cell.split()[0], "alpha-1.0") for cell in (CLEAR, OPEN)]
+    lost = [one.sentence for one in lost_cells(had, set(), manifest, comparison.campaign)]
+    assert ["(its budget had no room for it)" in one for one in lost] == [False, True]
     # A part of a round tells nothing of a whole one.
     assert estimate.last_round_like(played, estimate.Work.of(manifest)) is None
 
