@@ -119,7 +119,11 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
     seconds, name = found
     blocks = int(budget_s / seconds)
     if blocks >= FEWEST:
-        what = f"enough for {BEGIN} rounds of everything, and then for what is still open"
+        what = f"enough for {BEGIN} rounds of everything, and " + (
+            "one implementation is measured no further"
+            if len(wanted.images) == 1
+            else "then for what is still open"
+        )
     elif blocks >= BEGIN:
         what = (
             f"enough for {blocks} round(s) of everything with one test at the end, and for no "

@@ -462,6 +462,16 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     wanted = estimate.Work.of(manifest)
     assert "4 round(s) of everything with one test" in estimate.enough_for(played, wanted, 199.0)
     assert "then for what is still open" in estimate.enough_for(played, wanted, 200.0)
+    alone = manifest.changed(images={name: dict(one.facts) for name, one in
+                                     [*manifest.images.items()][:1]})  # fmt: skip
+    measuring.write_manifest(path, alone.changed(
+        rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
+    said = estimate.enough_for(played, estimate.Work.of(alone), 200.0)
+    assert (
+        "enough for 3 rounds of everything, and one implementation is measured no further" in said
+    )
+    measuring.write_manifest(path, manifest.changed(
+        rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
     assert "known after the first" in estimate.enough_for(played, wanted, 200.0, besides=path.name)
 
 
