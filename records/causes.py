@@ -48,7 +48,9 @@ USUAL = {
     15: ", as whoever cancels a job does",
 }
 #: How Slurm says that memory ran out, and that it ended a job or somebody did.
-OUT_OF_MEMORY = re.compile(r"\boom[_-]kill|\bOOM Killed|Out Of Memory", re.IGNORECASE)
+OUT_OF_MEMORY = re.compile(
+    r"\boom[_-]kill|\bOOM Killed|^srun: error: .*: Out Of Memory$", re.MULTILINE
+)
 ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
 CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
 BY_SOMEBODY = "it was cancelled by somebody"

@@ -90,7 +90,7 @@ def why_again(counts: Mapping[Outside, int], beyond: Mapping[Outside, int]) -> s
 
 
 @dataclass(frozen=True)
-class Process:
+class SeenProcess:
     """A process as COMMAND saw it; times in ticks, `waited_for` of children that have ended."""
 
     pid: int
@@ -108,11 +108,11 @@ class Look:
 
     script: int
     uptime_s: float
-    processes: Mapping[int, Process]
+    processes: Mapping[int, SeenProcess]
     carriers: Mapping[str, int]
 
 
-def process_of(line: str) -> Process | None:
+def process_of(line: str) -> SeenProcess | None:
     """Return the process of a line of /proc/PID/stat (proc(5)); None for what is none."""
     head, closed, rest = line.rpartition(")")
     pid, opened, name = head.partition(" (")
@@ -121,7 +121,7 @@ def process_of(line: str) -> Process | None:
         return None
     try:
         own, waited_for = (int(fields[i]) + int(fields[i + 1]) for i in (11, 13))
-        return Process(
+        return SeenProcess(
             int(pid), int(fields[19]), int(fields[1]), one_line(name, 16),
             bool(int(fields[6]) & KERNEL_THREAD), own, waited_for,
         )  # fmt: skip
@@ -153,7 +153,7 @@ def used_by_others(before: Look, after: Look, is_local: bool) -> Iterator[tuple[
         while pid in look.processes:
             ours.add(pid)
             pid = look.processes[pid].parent
-    ended: dict[int, list[Process]] = defaultdict(list)
+    ended: dict[int, list[SeenProcess]] = defaultdict(list)
     for one in before.processes.values():
         if not is_same(one, after):
             ended[one.parent].append(one)
@@ -171,13 +171,13 @@ def used_by_others(before: Look, after: Look, is_local: bool) -> Iterator[tuple[
             yield one.name, ticks
 
 
-def is_same(one: Process, later: Look) -> bool:
+def is_same(one: SeenProcess, later: Look) -> bool:
     """Return whether a process is there later, and not another one of its number."""
     found = later.processes.get(one.pid)
     return found is not None and found.started == one.started
 
 
-def all_of(parent: int, ended: Mapping[int, Sequence[Process]]) -> int:
+def all_of(parent: int, ended: Mapping[int, Sequence[SeenProcess]]) -> int:
     """Return what the children of a process that have ended, and theirs, had used before."""
     left, ticks = [parent], 0
     while left:

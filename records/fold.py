@@ -33,7 +33,7 @@ from records.journal import (
     Wave,
 )
 from records.manifest import Design
-from records.packs import Place
+from records.packs import PackPlace
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
 MOST_LOSSES = 2
@@ -61,7 +61,7 @@ class LaunchState:
     position: int | None = None
     outcome: Literal["sound", "suspect", "failed"] | None = None
     #: Where it is, of what is recorded; None of what is a folder of its own.
-    place: Place | None = None
+    place: PackPlace | None = None
     #: Why the last attempt was lost, or none was made.
     cause: str | None = None
     #: What came from outside while it ran; whether it is of a block that is measured again for it.

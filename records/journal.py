@@ -29,7 +29,7 @@ from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.locks import LockHeld, exclusive
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
-from records.packs import Place
+from records.packs import PackPlace
 from records.processes import boot_id
 from records.program_output import explain
 
@@ -127,7 +127,7 @@ class Recorded(Fact):
     #: Why it is not sound.
     cause: str | None = None
     #: None of what is a folder of its own, from before there were packs.
-    place: Place | None = None
+    place: PackPlace | None = None
     #: How often came from outside what a block may be measured again for.
     outside: dict[Outside, Often] = {}
 

@@ -16,7 +16,7 @@ from records.base import CampaignError, RecordError
 from records.fold import LaunchState, State, fold
 from records.journal import JournalError, read_journal
 from records.launch import RECORD, LaunchRecord, record_in
-from records.packs import Place
+from records.packs import PackPlace
 
 #: The folder of older campaigns that has one for each launch.
 FOLDERS = "launches"
@@ -48,7 +48,7 @@ class FolderLaunch:
 class PackedLaunch:
     """A launch in a pack; `sha256` is of its bytes there, None where no journal says it."""
 
-    def __init__(self, pack: Path, segment: packs.Segment, sha256: str | None) -> None:
+    def __init__(self, pack: Path, segment: packs.PackSegment, sha256: str | None) -> None:
         self.pack, self.segment, self.sha256 = pack, segment, sha256
         self.name = segment.launch
         #: As if the pack were a folder, which it is to those who unpack it.
@@ -151,11 +151,11 @@ def found_in(path: Path, launches: Iterable[LaunchState]) -> list[PackedLaunch]:
     Raises OSError where it cannot be read.
     """
     found = []
-    elsewhere: dict[str, packs.Segment] | None = None
+    elsewhere: dict[str, packs.PackSegment] | None = None
     with opened(path) as pack:
         size = pack.seek(0, 2)
         for one in launches:
-            place: Place | None = one.place
+            place: PackPlace | None = one.place
             assert place
             segment = packs.segment_at(pack, place.offset)
             if not segment or segment.launch != one.name or place.end > size:

@@ -43,7 +43,7 @@ MOST_BYTES = 2**30
 LONGEST_NAME = 2**12
 
 
-class Place(BaseModel):
+class PackPlace(BaseModel):
     """Where a launch is in a campaign's packs; the digest is of the pack's bytes there."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -60,7 +60,7 @@ class Place(BaseModel):
 
 
 @dataclass(frozen=True)
-class Content:
+class PackedFile:
     """A file in a pack: where its header begins, where what it holds, how long that is."""
 
     begin: int
@@ -74,12 +74,12 @@ class Content:
 
 
 @dataclass
-class Segment:
+class PackSegment:
     """What a pack has of a launch, whole or not: its files by the names that they have there."""
 
     launch: str
     offset: int
-    contents: dict[str, Content] = field(default_factory=dict)
+    contents: dict[str, PackedFile] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -136,7 +136,7 @@ def segment_of(record: LaunchRecord, sources: Mapping[str, Path | bytes], job: s
     return b"".join(parts)
 
 
-def members_of(pack: IO[bytes], start: int = 0) -> Iterator[tuple[str, Content]]:
+def members_of(pack: IO[bytes], start: int = 0) -> Iterator[tuple[str, PackedFile]]:
     """Yield the files of a pack from a place on, by name, up to where it is torn or damaged."""
     size = pack.seek(0, os.SEEK_END)
     begin = at = start
@@ -147,7 +147,7 @@ def members_of(pack: IO[bytes], start: int = 0) -> Iterator[tuple[str, Content]]
             info = tarfile.TarInfo.frombuf(pack.read(BLOCK), "utf-8", "surrogateescape")
         except tarfile.HeaderError:
             return
-        found = Content(begin, at + BLOCK, info.size)
+        found = PackedFile(begin, at + BLOCK, info.size)
         if info.size < 0 or found.end > size:
             return
         at = found.end
@@ -178,28 +178,28 @@ def texts_of(pack: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     yield "", pack.read()
 
 
-def segments_of(pack: IO[bytes], start: int = 0) -> Iterator[Segment]:
+def segments_of(pack: IO[bytes], start: int = 0) -> Iterator[PackSegment]:
     """Yield what a pack has of launches from a place on, whole or not."""
-    segment: Segment | None = None
+    segment: PackSegment | None = None
     for name, content in members_of(pack, start):
         launch, _, file = name.partition("/")
         if file == RECORD or (segment and launch != segment.launch):
             if segment:
                 yield segment
-            segment = Segment(launch, content.begin) if file == RECORD else None
+            segment = PackSegment(launch, content.begin) if file == RECORD else None
         if segment:
             segment.contents[file] = content
     if segment:
         yield segment
 
 
-def segment_at(pack: IO[bytes], start: int) -> Segment | None:
+def segment_at(pack: IO[bytes], start: int) -> PackSegment | None:
     """Return the launch that begins at a place of a pack, if one does."""
     segment = next(segments_of(pack, start), None)
     return segment if segment and segment.offset == start else None
 
 
-def content_of(pack: IO[bytes], segment: Segment, name: str) -> bytes:
+def content_of(pack: IO[bytes], segment: PackSegment, name: str) -> bytes:
     """Return a file of a launch as the launch left it.
 
     Raises FileNotFoundError where the segment has none, and RecordError where it cannot be
@@ -229,7 +229,7 @@ def digest_of(pack: IO[bytes], offset: int, length: int) -> str:
     return hashlib.sha256(pack.read(length)).hexdigest()
 
 
-def whole(pack: IO[bytes], segment: Segment) -> LaunchRecord | None:
+def whole(pack: IO[bytes], segment: PackSegment) -> LaunchRecord | None:
     """Return the record of a segment, if all that it has digests of is there."""
     try:
         text = content_of(pack, segment, RECORD).decode()
@@ -242,12 +242,12 @@ def whole(pack: IO[bytes], segment: Segment) -> LaunchRecord | None:
     return record if record.launch == segment.launch else None
 
 
-def reachable(pack: IO[bytes], places: Iterable[Place]) -> list[Segment]:
+def reachable(pack: IO[bytes], places: Iterable[PackPlace]) -> list[PackSegment]:
     """Return what a pack has of launches, in order, also after what is damaged in it.
 
     `places` are those that the journal has.
     """
-    found: dict[int, Segment] = {}
+    found: dict[int, PackSegment] = {}
     for start in sorted({0, *(place.offset for place in places)}):
         for segment in segments_of(pack, start):
             if segment.offset in found:
@@ -256,7 +256,7 @@ def reachable(pack: IO[bytes], places: Iterable[Place]) -> list[Segment]:
     return [found[offset] for offset in sorted(found)]
 
 
-def end_of(pack: IO[bytes], places: Collection[Place]) -> int:
+def end_of(pack: IO[bytes], places: Collection[PackPlace]) -> int:
     """Return where a pack goes on: after its last launch, unless a kill has cut that one."""
     size = pack.seek(0, os.SEEK_END)
     if not size:
@@ -276,7 +276,7 @@ def end_of(pack: IO[bytes], places: Collection[Place]) -> int:
     return max((segment.end for segment in found), default=0)
 
 
-def append(folder: Path, name: str, segment: bytes, places: Collection[Place]) -> Place:
+def append(folder: Path, name: str, segment: bytes, places: Collection[PackPlace]) -> PackPlace:
     """Add a launch to a pack of a folder, made where there is none; it is there on return.
 
     `places` are those of the pack that the journal has. What a kill has cut at its end is cut off
@@ -302,12 +302,12 @@ def append(folder: Path, name: str, segment: bytes, places: Collection[Place]) -
             raise
     if is_new:
         files.flush_to_disk(folder)
-    return Place(
+    return PackPlace(
         pack=name, offset=end, length=len(segment), sha256=hashlib.sha256(segment).hexdigest()
     )
 
 
-def cut(path: Path, places: Collection[Place]) -> None:
+def cut(path: Path, places: Collection[PackPlace]) -> None:
     """Cut off what stands after the last whole launch of a pack, if it is there; raises OSError."""
     if not path.exists():
         return
@@ -319,8 +319,8 @@ def cut(path: Path, places: Collection[Place]) -> None:
 
 
 def last_of(
-    path: Path, launch: str, places: Collection[Place], jobs: Collection[str]
-) -> tuple[LaunchRecord, Place] | None:
+    path: Path, launch: str, places: Collection[PackPlace], jobs: Collection[str]
+) -> tuple[LaunchRecord, PackPlace] | None:
     """Return what a pack has last of a launch, if it is whole and the journal does not have it.
 
     With `jobs` only what is of one of these. Raises OSError where the pack cannot be read.
@@ -338,5 +338,7 @@ def last_of(
             if record and (not jobs or record.job in jobs):
                 offset, length = segment.offset, segment.end - segment.offset
                 sha256 = digest_of(pack, offset, length)
-                return record, Place(pack=path.name, offset=offset, length=length, sha256=sha256)
+                return record, PackPlace(
+                    pack=path.name, offset=offset, length=length, sha256=sha256
+                )
     return None

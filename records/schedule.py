@@ -41,7 +41,7 @@ from records.journal import (
 )
 from records.launch import LaunchRecord, record_in
 from records.manifest import Design
-from records.packs import Place
+from records.packs import PackPlace
 
 #: Hidden, so that it is no part of what is bundled.
 GIVEN_UP = ".given_up"
@@ -181,7 +181,7 @@ class Schedule:
         """
         self.recorded(record, self.pack(record, files))
 
-    def pack(self, record: LaunchRecord, files: Mapping[str, Path | bytes]) -> Place:
+    def pack(self, record: LaunchRecord, files: Mapping[str, Path | bytes]) -> PackPlace:
         """Put a launch that was judged into the pack of its round; it is there on return.
 
         Raises NotKept where the disk does not take it.
@@ -202,7 +202,7 @@ class Schedule:
                 f"room and resume: make run RESUME={self.campaign.name}"
             ) from None
 
-    def recorded(self, record: LaunchRecord, place: Place) -> None:
+    def recorded(self, record: LaunchRecord, place: PackPlace) -> None:
         """Say that a launch is in a pack.
 
         The next one's intention takes this to the disk; without it the pack speaks for itself.
@@ -279,7 +279,7 @@ class Schedule:
         self._put_aside(one)
         self.add(Lost(launch=name, attempt=one.attempts, cause=one_line(cause)))
 
-    def _whole(self, one: LaunchState) -> tuple[LaunchRecord, Place | None] | None:
+    def _whole(self, one: LaunchState) -> tuple[LaunchRecord, PackPlace | None] | None:
         """Return the record of a launch that is whole in the campaign, and its place, if it is.
 
         It is that of its last attempt; what was measured without this journal is of none.
@@ -294,7 +294,7 @@ class Schedule:
         except RecordError:
             return None
 
-    def _places(self, number: int) -> list[Place]:
+    def _places(self, number: int) -> list[PackPlace]:
         """Return where the launches of a round are in its pack."""
         return [one.place for one in self.state.of(number) if one.place]
 
@@ -309,7 +309,7 @@ class Schedule:
             folder.rename(aside)
 
 
-def recorded(record: LaunchRecord, place: Place | None, attempt: int) -> Recorded:
+def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Recorded:
     """Return what the journal says of a launch that is in the campaign."""
     return Recorded(
         launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,

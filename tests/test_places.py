@@ -25,7 +25,7 @@ DOTTED = re.compile(rf"`((?:{'|'.join(ROOMS)})(?:\.[a-z_][a-z_0-9]*)+)(?:\.[A-Z]
 TEST = re.compile(r"\b(tests/[\w/]+\.py)::(\w+)")
 #: What a site, a build or a user makes, and pages show as an example.
 MADE = re.compile(
-    r"site_configs/(mycluster|mine|yours|SITE|NAME)\b|references\.proposed|images\.lock$|/tmp/|^campaign/launches|^literature/smith2030/"
+    r"site_configs/(mycluster|mine|yours|SITE|NAME)\b|references\.proposed|images\.lock$|/tmp/|^campaign/(?:launches|packs)|^literature/smith2030/"
     r"|^(benchmarks|reframe_checks)/ring_shift\b"
     r"|containers/trust/good\.asc"
 )

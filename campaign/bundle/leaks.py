@@ -72,7 +72,7 @@ IMAGES, DEFINITIONS = "images/", "definitions/"
 
 
 @dataclass
-class Finding:
+class Leak:
     """Something that was found: what it is, the texts of it, and where."""
 
     what: str
@@ -143,7 +143,7 @@ def unpacked(link: bytes) -> bytes:
 
 def scan(
     members: Mapping[str, Member], folder: Path, kept: re.Pattern[str] | None = None
-) -> list[Finding]:
+) -> list[Leak]:
     """Return what was found, secrets first.
 
     `folder` is the campaign's, whose owner's name is looked for; what `kept` matches whole is meant
@@ -151,8 +151,8 @@ def scan(
     """
     kinds = [(what, re.compile(one), True) for what, one in SECRETS.items()]
     kinds += [(what, re.compile(one), False) for what, one in (people(folder) | HINTS).items()]
-    found = {what: Finding(what, secret) for what, _, secret in kinds}
-    found[KERNEL_LINE] = Finding(KERNEL_LINE, False)
+    found = {what: Leak(what, secret) for what, _, secret in kinds}
+    found[KERNEL_LINE] = Leak(KERNEL_LINE, False)
     for name, held in files_of(members):
         content = texts_of(name, held)
         for what, text, place in matches(content, kinds, not name.startswith(DEFINITIONS)):
@@ -184,7 +184,7 @@ def for_all(told: bytes) -> bytes:
     return b'"' + (of_kernel(told[1:-1].decode(errors="replace")) or "").encode() + b'"'
 
 
-def stand_ins(found: Iterable[Finding]) -> dict[bytes, bytes]:
+def stand_ins(found: Iterable[Leak]) -> dict[bytes, bytes]:
     """Return what stands for each text that was found: the same for the same text.
 
     A path stays a path, a value of JSON one, and a kernel's command line what of it is for all.

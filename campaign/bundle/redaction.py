@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from campaign.bundle.leaks import DEFINITIONS, IMAGES, PACKS, Finding, replaced, stand_ins
+from campaign.bundle.leaks import DEFINITIONS, IMAGES, PACKS, Leak, replaced, stand_ins
 from records import files, journal
 from records.archive import BundleError, Member
 from records.kept import FOLDERS, kept_launches
@@ -50,7 +50,7 @@ def in_folders(members: Mapping[str, Member], folder: Path) -> dict[str, Member]
     return found
 
 
-def redacted(members: Mapping[str, Member], found: list[Finding]) -> dict[str, Member]:
+def redacted(members: Mapping[str, Member], found: list[Leak]) -> dict[str, Member]:
     """Return the files of a campaign with other texts in the place of what was found.
 
     Raises BundleError for a secret in a definition: changed, it would not be what was measured by.
@@ -77,7 +77,7 @@ def redacted(members: Mapping[str, Member], found: list[Finding]) -> dict[str, M
     }  # fmt: skip
 
 
-def refuse_secret_definitions(found: list[Finding]) -> None:
+def refuse_secret_definitions(found: list[Leak]) -> None:
     """Raise BundleError for a secret in what others are to read as it was."""
     of_definitions = [
         place

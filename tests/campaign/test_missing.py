@@ -15,11 +15,13 @@ import pytest
 
 from campaign import __main__ as campaigns
 from campaign import leftovers, measuring, missing, provenance, rounds
+from containers import selection
 from containers.images import SCHEMA
 from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
+from records.locks import exclusive
 from records.manifest import read_manifest
 from records.processes import named
 from tests.campaign.played_reframe import planned
@@ -488,7 +490,10 @@ def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machi
     try:
         while not processes.running_for(live):
             time.sleep(0.02)
-        with rounds.only_campaign(root, "other"), rounds.only_campaign(root, "local"):
+        with (
+            rounds.only_campaign(root, "local"),
+            exclusive(selection.campaign_lock(root, "other"), "a campaign"),
+        ):
             rounds.end_leftovers_of_the_dead(root, "local")
             assert sleeping.poll() is None
         with rounds.only_campaign(root, "local"):

@@ -123,6 +123,8 @@ def test_an_image_that_the_site_refuses_does_not_stop_the_others(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "containers").mkdir()
+    for name in ("alpha-1.0", "beta-2.0"):
+        (root / f"{name}.sif").touch(0o644)
     site = root / "site_configs" / "local" / "site.yaml"
     monkeypatch.setattr(images, "verified", lambda root, name: (root / f"{name}.sif", ()))
     monkeypatch.setattr(trust, "vouched", lambda root, name: True)

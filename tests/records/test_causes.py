@@ -103,6 +103,10 @@ def test_what_ended_by_itself_was_ended_by_no_signal() -> None:
          "memory ran out on the node, and the kernel ended a process of it"),
         # As srun does by itself once a rank has failed.
         ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", None),
+        ("srun: error: n1: task 0: Out Of Memory",
+         "memory ran out on the node, and the kernel ended a process of it"),
+        # A program says so of itself, and ends by itself.
+        ("xhpl: out of memory", None),
         ("", None),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from records.campaign import read_campaign
 from records.journal import PlannedLaunch
 from records.kept import PackedLaunch, kept_launches, read_records
 from records.launch import RECORD, record_in
-from records.packs import MOST_BYTES, Segment, content_of, segment_of, segments_of, whole
+from records.packs import MOST_BYTES, PackSegment, content_of, segment_of, segments_of, whole
 from records.schedule import Schedule
 from tests.packed import all_in, change, take_out
 from tests.whole_records import launch, put_manifest
@@ -208,7 +208,7 @@ def test_what_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(packs, "MOST_BYTES", 1000)
     with pytest.raises(RecordError, match="too large"):
         content_of(pack, segment, "stdout")
-    assert MOST_BYTES > 1000 and isinstance(segment, Segment)
+    assert MOST_BYTES > 1000 and isinstance(segment, PackSegment)
     again = io.BytesIO(segment_of(launch(), {"stdout": LONG}, "wy-0123456789ab"))
     with tarfile.open(fileobj=again) as archive:
         assert archive.getnames()[1] == "round001_cell/stdout", "so large a file stays as it is"

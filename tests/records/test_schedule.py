@@ -35,7 +35,7 @@ from records.journal import (
 )
 from records.kept import kept_launches, pack_files
 from records.launch import LAUNCH_SCHEMA, RECORD, LaunchRecord, record_in
-from records.packs import Place
+from records.packs import PackPlace
 from records.schedule import Schedule
 from tests.folders import write_launch
 from tests.packed import all_in, pack_of, take_out
@@ -58,7 +58,7 @@ def planned(number: int, count: int = 3) -> list[PlannedLaunch]:
 
 def pack(
     book: Schedule, name: str, position: int, outcome: str = "sound"
-) -> tuple[LaunchRecord, Place]:
+) -> tuple[LaunchRecord, PackPlace]:
     """Put a launch into its pack, as a check does; return what is recorded of it."""
     number = int(name[5:8])
     record = whole_launch(name, round=number, position=position, outcome=outcome)
