@@ -60,7 +60,8 @@ def last_round_like(
             # What its rounds took is that of a part; also where that of another one is repeated.
             continue
         took = [one.wall_s for one in other.rounds_done if one.round <= other.rounds_of_all]
-        if took and other.campaign != besides and Work.of(other) == wanted:
+        # Nobody knows how long rounds took that a kill left without an entry, and that all failed.
+        if sum(took) and other.campaign != besides and Work.of(other) == wanted:
             return sum(took) / len(took), other.campaign
     return None
 

@@ -19,6 +19,7 @@ from records import nodes
 from records.acting_user import git
 from records.base import CampaignError
 from records.manifest import Manifest
+from records.references import PROPOSED
 from site_configs.machine import Machine, pmi_types
 
 # Everything that decides what is measured and that is not inside an image.
@@ -35,6 +36,9 @@ INPUTS = (
 OF_IMAGES = "containers/"
 #: What of a machine's software is asked again before each session.
 INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
+#: What lies beside them and decides nothing: proposed references, which ask to be accepted, and
+#: what editors and half-written files leave behind.
+NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
 #: So many changes are named.
 MOST_NAMED = 5
 #: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
@@ -61,7 +65,10 @@ def input_digests(root: Path, site: str) -> dict[str, str]:
     # A site with a cluster in a box is what that cluster is made by.
     boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
     patterns = (*INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()))
-    paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+    paths = {
+        path for pattern in patterns for path in root.glob(pattern)
+        if path.is_file() and not NO_INPUTS.fullmatch(path.name)
+    }  # fmt: skip
     return {str(path.relative_to(root)): sha256_of(path) for path in sorted(paths)}
 
 
@@ -146,7 +153,9 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     found = []
     now, before = input_digests(root, manifest.site), manifest.inputs
     for name in sorted(now.keys() | before.keys()):
-        if now.get(name) != before.get(name) and not name.startswith(OF_IMAGES):
+        if name.startswith(OF_IMAGES) or NO_INPUTS.fullmatch(Path(name).name):
+            continue
+        if now.get(name) != before.get(name):
             how = "is gone" if name not in now else "is new" if name not in before else "changed"
             found.append(f"{name} {how}")
     locked = images.load_lock(root)["images"]
@@ -156,8 +165,8 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
             found.append(f"the image {name} was replaced")
     installed, known = software(root, manifest.site_data or {}), manifest.software
     for name in INSTALLED:
-        # What does not answer now is no other version.
-        if name in known and installed.get(name) not in (None, known[name]):
+        # What does not answer now, or did not then, is no other version.
+        if known.get(name) is not None and installed.get(name) not in (None, known[name]):
             found.append(f"{name} was {known[name]} and is {installed.get(name)}")
     return found
 

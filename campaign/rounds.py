@@ -124,6 +124,13 @@ def run_round(
     code = vain = 0
     # Of a round that is settled only the entry may be missing, and ReFrame has nothing to do.
     is_settled = state is not None and state.is_settled(number)
+    if is_settled:
+        # A kill may have come between a round's last launch and what is to be measured again.
+        with schedule.held(campaign) as held:
+            for sentence in held.repeat_blocks(number, manifest.repeat_beyond):
+                progress.say(sentence)
+            state = held.state
+            is_settled = state.is_settled(number)
     while not is_settled:
         if is_over():
             raise TimeIsOver(f"round {number} goes on in the next job")

@@ -193,12 +193,12 @@ def read_records(campaign: Path) -> Iterator[LaunchRecord]:
             continue
 
 
-def there(campaign: Path, state: State) -> set[str]:
-    """Return the names of the launches that are recorded and are in a campaign.
+def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
+    """Return the names of the launches, of a round or of all, that are recorded and are there.
 
     Raises CampaignError where that cannot be told: not as if all of them were gone.
     """
-    recorded = [one for one in state.of(None) if one.status == "recorded"]
+    recorded = [one for one in state.of(number) if one.status == "recorded"]
     names: set[str] = set()
     if any(one.place is None for one in recorded):
         folder = campaign / FOLDERS

@@ -101,7 +101,7 @@ class Schedule:
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
-        there, gone = kept.there(self.campaign, self.state), []
+        there, gone = kept.there(self.campaign, self.state, number), []
         for one in list(self.state.of(number)):
             if one.status == "recorded" and one.name not in there:
                 self._put_aside(one)

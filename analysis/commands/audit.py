@@ -80,6 +80,7 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
     from analysis.history.index import campaign_folders
     from records.base import CampaignError
     from records.campaign import find_campaign
+    from records.sample import NAME
 
     try:
         if campaign:
@@ -88,7 +89,8 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
             plain = "/" not in campaign and not campaign.startswith(".") and named.is_dir()
             folders = [named if plain else find_campaign(runs.parent, campaign)]
         else:
-            folders = list(campaign_folders(runs))
+            # The sample came with the checkout, and nothing of this machine rests on it.
+            folders = [folder for folder in campaign_folders(runs) if folder.name != NAME]
     except CampaignError as error:
         fail(str(error), BAD_REQUEST)
     except OSError as error:

@@ -101,7 +101,7 @@ def make(options: argparse.Namespace) -> int:
             "KEEP='<pattern>' says which of it may be seen, though no secret"
         )
     if found:
-        bundle.members = redacted(in_folders(bundle.members, folder), found)
+        bundle.members = redacted(in_folders(bundle.members, folder), found, bundle.members)
         bundle.describe(options.creator)
         if left := leaks.scan(bundle.members, folder, pattern_of(options.keep)):
             raise BundleError(f"it could not be replaced: {left[0].sentence}")

@@ -50,9 +50,12 @@ def in_folders(members: Mapping[str, Member], folder: Path) -> dict[str, Member]
     return found
 
 
-def redacted(members: Mapping[str, Member], found: list[Leak]) -> dict[str, Member]:
+def redacted(
+    members: Mapping[str, Member], found: list[Leak], before: Mapping[str, Member]
+) -> dict[str, Member]:
     """Return the files of a campaign with other texts in the place of what was found.
 
+    `before` are its files as the campaign has them, with its launches in packs.
     Raises BundleError for a secret in a definition: changed, it would not be what was measured by.
     """
     refuse_secret_definitions(found)
@@ -64,10 +67,13 @@ def redacted(members: Mapping[str, Member], found: list[Leak]) -> dict[str, Memb
     said = json.loads(first[f"{CAMPAIGN}{FILE}"])
     first[f"{CAMPAIGN}{FILE}"] = as_json({**said, "redacted": f"replaced in it: {what}"})
     changed = with_digests(contents, first)
+    # A journal was changed before, too, where launches were taken out of packs.
+    was = {name: before[name].digest() if name in before else digest(contents[name])
+           for name in changed}  # fmt: skip
     listed = {
-        name.removeprefix(CAMPAIGN): {"was": digest(contents[name]), "is": digest(content)}
+        name.removeprefix(CAMPAIGN): {"was": was[name], "is": digest(content)}
         for name, content in sorted(changed.items())
-        if content != contents[name]
+        if digest(content) != was[name]
     }
     changed[f"{CAMPAIGN}{LIST}"] = as_json({"schema": SCHEMA, "files": listed})
     return {

@@ -107,7 +107,7 @@ def test_a_redacted_campaign_is_whole_and_has_its_launches_in_folders(
 ) -> None:
     members = contents.of_campaign(packed)
     known = leaks.Finding("a made-up word", False, {b"/checkout"}, ["campaign/x:1"])
-    for name, member in redacted(in_folders(members, packed), [known]).items():
+    for name, member in redacted(in_folders(members, packed), [known], members).items():
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         with member.open() as file:

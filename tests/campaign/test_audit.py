@@ -222,6 +222,9 @@ def test_references_and_histories_that_rest_on_unproven_campaigns_are_told(
     assert said("audit", *where, "--site", "elsewhere")[0] == 2
     _, out, _ = said("audit", *where, "--campaign", names[1])
     assert names[0] not in out and "References that rest" not in out
+    # The sample is nobody's campaign here.
+    shutil.copytree(unproven / names[1], unproven / "sample")
+    assert "sample is" not in said("audit", *where)[1]
 
 
 def test_history_and_regress_show_what_is_unproven(unproven: Path) -> None:

@@ -34,6 +34,7 @@ def test_the_last_campaign_alike_tells(tmp_path: Path) -> None:
         images={"mpich-5.0.2": {"sha256": "1" * 64}},
     )
     write(tmp_path, "20260106T000000Z-local-quick", [])
+    write(tmp_path, "20260106T000001Z-local-quick", [0.0])
     more = {name: "0" * 64 for name in ("reframe_checks/linpack.py", "reframe_checks/pairs.py")}
     write(tmp_path, "20260106T120000Z-local-quick", [9.0], inputs=more)
     (tmp_path / "runs" / "20260107T000000Z-local-quick").mkdir()

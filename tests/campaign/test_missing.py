@@ -24,6 +24,7 @@ from records.journal import FILE, JournalError
 from records.locks import exclusive
 from records.manifest import read_manifest
 from records.processes import named
+from records.references import PROPOSED
 from tests.campaign.played_reframe import planned
 from tests.folders import unpacked
 from tests.packed import all_in, take_out
@@ -117,6 +118,26 @@ def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
     assert sorted(name for name in set(kept) if kept.count(name) == 2) == sorted(
         one.name for one in again
     )
+
+
+def test_a_kill_before_a_block_is_measured_again_forgets_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(root, {"stopped": 1})
+
+    def die(*_: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(schedule.Schedule, "repeat_blocks", die)
+        with pytest.raises(KeyboardInterrupt):
+            measure(path)
+    state = schedule.state_of(path)
+    assert state and state.is_settled(1) and not any(one.is_repeat for one in state.of(1))
+    assert resume(path)
+    assert_whole(path)
+    state = schedule.state_of(path)
+    assert state and sum(one.is_repeat for one in state.of(1)) == 2
 
 
 def test_a_launch_that_failed_before_a_resume_is_not_forgotten(root: Path) -> None:
@@ -405,6 +426,26 @@ def test_another_image_and_a_command_that_does_not_answer_change_nothing(
     assert provenance.changes(root, manifest) == []
     monkeypatch.setattr(provenance, "software", lambda *_: {"apptainer": "1.4.0"})
     assert provenance.changes(root, manifest) == ["apptainer was 1.3.2 and is 1.4.0"]
+    # It did not answer when the campaign began.
+    unknown = manifest.changed(software={"apptainer": None})
+    assert provenance.changes(root, unknown) == []
+
+
+@pytest.mark.parametrize("name", [PROPOSED, ".site.yaml.swp", "site.yaml~", f".{PROPOSED}.12"])
+def test_what_lies_beside_the_inputs_is_none_of_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As of a calibration, or an editor that looks at the site's file, while a campaign goes on."""
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    path = new(root)
+    beside = root / "site_configs" / "local" / name
+    beside.write_text("{}\n")
+    assert name not in str(provenance.input_digests(root, "local"))
+    assert measure(path)
+    # An older manifest may name it.
+    manifest = read_manifest(path)
+    known = {**manifest.inputs, f"site_configs/local/{name}": "2" * 64}
+    assert provenance.changes(root, manifest.changed(inputs=known)) == []
 
 
 def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_measured(

@@ -23,6 +23,7 @@ from records.launch import (
     write_asked,
 )
 from records.manifest import Manifest, manifest_of, read_manifest, write_manifest
+from records.sample import sample_folder
 from tests.folders import write_launch
 from tests.whole_records import asked_facts, launch_facts, manifest_facts
 
@@ -299,7 +300,7 @@ def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
 
 
 def test_the_sample_is_read_as_its_files_are() -> None:
-    campaign = read_campaign(PROJECT / "runs" / "sample")
+    campaign = read_campaign(sample_folder(PROJECT))
     assert isinstance(campaign.manifest, Manifest) and not campaign.problems
     assert campaign.manifest.facts == files.read_json(campaign.path / "manifest.json")
     for launch in campaign.launches:

@@ -113,6 +113,15 @@ def test_what_is_taken_out_of_a_pack_is_gone_and_the_rest_is_found(campaign: Pat
     assert len(read_campaign(campaign).launches) == 3 and not told(campaign)
 
 
+def test_what_is_gone_of_one_round_is_looked_for_in_its_pack_alone(campaign: Path) -> None:
+    with schedule.held(campaign) as book:
+        book.plan(2, [PlannedLaunch(launch="round002_a", cell="x", implementation="alpha-1.0")])
+        (campaign / "packs" / "round001.tar").unlink()
+        # Else each round would cost as much as all before it.
+        assert book.find_gone(2) == []
+        assert book.find_gone() == NAMES
+
+
 def test_what_comes_behind_damage_is_neither_lost_nor_written_over(campaign: Path) -> None:
     # The header of the second launch's record, so that no tar reads on from there.
     change(campaign, NAMES[1], RECORD, f"{NAMES[1]}/{RECORD}".encode(), b"?" * 22)

@@ -18,6 +18,7 @@ from records.journal import FILE as JOURNAL
 from records.journal import Begun, Lost, content_of, open_journal
 from records.manifest import read_manifest
 from tests.campaign.bundle.conftest import NAME, Checkout
+from tests.packed import in_packs
 
 #: None of them was ever given out.
 TOKENS = [
@@ -173,6 +174,23 @@ def test_a_redacted_campaign_is_whole_and_says_that_it_is_redacted(
     assert f"{len(listed)} of its files were redacted before it was sent" in capsys.readouterr().out
 
 
+def test_a_redacted_campaign_with_packs_lists_what_its_journal_was(
+    here: Checkout, tmp_path: Path
+) -> None:
+    folder = private(here)
+    in_packs(folder.rename(tmp_path / "away"), folder)
+    journal = (folder / JOURNAL).read_bytes()
+    assert b"alice" not in journal and make.main([NAME, "--redact"]) == 0
+    name, sums = unpack(here.root / ".wyeast" / "bundles" / f"{NAME}.tar.gz", tmp_path)
+    campaign = tmp_path / name / "campaign"
+    assert len(read_campaign(campaign).sound()) == len(read_campaign(folder).sound()) > 0
+    listed = json.loads((campaign / LIST).read_text())["files"]
+    # What it said of packs is changed, though nothing of it tells of people.
+    assert listed["journal.jsonl"] == {
+        "was": hashlib.sha256(journal).hexdigest(), "is": sums["campaign/journal.jsonl"],
+    }  # fmt: skip
+
+
 def test_a_list_of_other_files_is_refused(here: Checkout, tmp_path: Path) -> None:
     folder = private(here)
     (folder / LIST).write_text(json.dumps({"files": {"manifest.json": {"is": "0" * 64}}}))
@@ -185,4 +203,4 @@ def test_a_secret_in_a_definition_cannot_be_replaced(tmp_path: Path) -> None:
     """It would not be the definition any more that was measured by."""
     members = {"definitions/site_configs/a": Member(TOKENS[1].encode())}
     with pytest.raises(BundleError, match="a secret is in definitions/site_configs/a:1"):
-        redacted(members, leaks.scan(members, tmp_path))
+        redacted(members, leaks.scan(members, tmp_path), members)
