@@ -17,10 +17,12 @@ def say_decision(
     used = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
     if design.repeats:
         used = f"that took {decision.spent_s:.0f} s"
+    others = left_out(state)
     if isinstance(decision, Ended):
         progress.say(f"{why_ended(decision, state, images)}; {used}")
+        if others and decision.why != "repeated":
+            progress.say(f"{len(others)} cell(s), the least important ones, were left out")
         return
-    others = left_out(state)
     cells = {cell for one in decision.rounds for cell in one.cells or ()}
     if others and decision.number == 2:
         share = (len(cells) + len(others)) / len(cells)

@@ -56,8 +56,8 @@ def last_round_like(
             state = state_of(path.parent) if other.design else None
         except (OSError, CampaignError):
             continue
-        if state and left_out(state):
-            # What its rounds took is that of a part.
+        if state and (left_out(state) or state.cells_of(1) is not None):
+            # What its rounds took is that of a part; also where that of another one is repeated.
             continue
         took = [one.wall_s for one in other.rounds_done if one.round <= other.rounds_of_all]
         # Nobody knows how long rounds took that a kill left without an entry, and that all failed.
@@ -120,7 +120,11 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
     seconds, name = found
     blocks = int(budget_s / seconds)
     if blocks >= FEWEST:
-        what = f"enough for {BEGIN} rounds of everything, and then for what is still open"
+        what = f"enough for {BEGIN} rounds of everything, and " + (
+            "one implementation is measured no further"
+            if len(wanted.images) == 1
+            else "then for what is still open"
+        )
     elif blocks >= BEGIN:
         what = (
             f"enough for {blocks} round(s) of everything with one test at the end, and for no "

@@ -101,6 +101,10 @@ def with_names(options: argparse.Namespace) -> argparse.Namespace:
 def expected(options: argparse.Namespace) -> str:
     """Return a sentence on how long a new campaign will take, or what its budget is enough for."""
     wanted = alike(options)
+    if options.like and (before := read_manifest(options.like)).design:
+        # Most of its rounds may have had a part of the cells.
+        took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
+        return f"it will have the rounds and cells of {before.campaign}, which took {took}"
     if options.budget:
         return estimate.enough_for(ROOT, wanted, options.budget) + estimate.expected_share(
             ROOT, wanted, options.budget
@@ -198,7 +202,11 @@ def waves_to_repeat(name: str) -> tuple[Wave, ...]:
             f"{name} measured by a budget and has no journal of what it decided, so that it cannot "
             "be repeated; measure one of your own: make run"
         )
-    return schedule_of(state)
+    waves = schedule_of(state)
+    # Whoever was asked whether it may be so many was told the manifest's number.
+    if max(one.round for wave in waves for one in wave.rounds) > read_manifest(name).rounds:
+        raise CampaignError(f"{name} has more rounds in its journal than in its manifest")
+    return waves
 
 
 def read_manifest(name: str) -> Manifest:

@@ -195,14 +195,19 @@ def command_line(words: list[str], given: dict[str, Any]) -> str:
     return " ".join([*words, *named])
 
 
+def time_in_words(seconds: float) -> str:
+    """Return a time as `budget` reads it, to the millisecond."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+
+
 def command_of(options: argparse.Namespace) -> str:
     """Return the command that repeats this campaign, as a person would type it in a shell."""
     # What `make run` has no words for.
     own = {"--name": options.name, "--time-limit": options.time_limit, "--seed": options.seed}
     given = {"SITE": options.site, "TIER": options.tier,
              "ROUNDS": None if options.budget else options.rounds,
-             "BUDGET": options.budget and f"{options.budget:g}s", "HOST_MPI": options.host_mpi,
-             "RAW_BY_RANK": int(options.raw_by_rank) or None,
+             "BUDGET": options.budget and time_in_words(options.budget),
+             "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
              "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
     if options.resume:
         return command_line(["make", "run"], {"SITE": options.site,

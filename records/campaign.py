@@ -55,6 +55,8 @@ class Campaign:
     manifest: Manifest
     launches: list[Launch] = field(default_factory=list)
     problems: list[LeftOut] = field(default_factory=list)
+    #: The compared cells for which its budget had no room.
+    no_room: list[str] = field(default_factory=list)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
     #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
@@ -195,6 +197,7 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
         unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
     else:
         unknown = []
+    campaign.no_room = left_out(state) if state else []
     found = kept_by(path, state)
     campaign.kept = {one.name: one for one in reversed(found)}
     for one in found:

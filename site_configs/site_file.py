@@ -57,6 +57,10 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+#: The longest time that can be given for a campaign, in seconds: some thirty years.
+MOST_S = 1e9
+
+
 def _text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -94,10 +98,10 @@ def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> K
 
 
 def seconds_of(words: str) -> float | None:
-    """Return a time above 0 that is given in s, m or h, in seconds; None for all else."""
-    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh])", words)
+    """Return a time of at most MOST_S that is given in s, m or h, in seconds; None for all else."""
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])", words)
     seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
-    return seconds if seconds > 0 else None
+    return seconds if 0 < seconds <= MOST_S else None
 
 
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.

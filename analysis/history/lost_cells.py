@@ -88,6 +88,8 @@ def lost_cells(
         )  # fmt: skip
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
+            if any(f"{cell} ".startswith(f"{of} ") for of in after.no_room):
+                reason = "its budget had no room for it"
             sentence += f" ({reason})" if reason else ""
             found.append(UntoldCell(cell, experiment, implementation, sentence))
     return found

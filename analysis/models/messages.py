@@ -28,7 +28,7 @@ from inference.lines import (
 )
 from inference.means import Mean, mean_of_launches, quotient_of_launches
 from records.campaign import Campaign
-from records.communication import Communication, PingPong
+from records.communication import BESIDE, COMPUTING, Communication, PingPong
 from records.launch import RANGE, Launch
 from records.program_output import ProgramOutput
 
@@ -130,8 +130,13 @@ def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
         for result in launch.output.results:
             if isinstance(result, PingPong):
                 series, ranks, seconds = "", 2, result.time_s.median / 2
-            # A collective operation without data may do nothing, which is on no line.
-            elif isinstance(result, Communication) and result.message_bytes > 0:
+            # A collective operation without data may do nothing, which is on no line; nor is what
+            # a computation took.
+            elif (
+                isinstance(result, Communication)
+                and result.message_bytes > 0
+                and result.method not in (BESIDE, COMPUTING)
+            ):
                 series, ranks, seconds = result.series, result.ranks, result.time_s.median
             else:
                 continue

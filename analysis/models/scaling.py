@@ -249,7 +249,10 @@ def bandwidths_per_rank(
                 continue
             seconds = result.time_s.median
             name = launch.record.implementation
-            if result.operation == "alltoall" and result.group == "world" and result.message_bytes:
+            # Other forms, and other beginnings, have other times.
+            is_usual = not result.method and result.synchronisation == "barrier"
+            is_alltoall = (result.operation, result.group) == ("alltoall", "world") and is_usual
+            if is_alltoall and result.message_bytes:
                 what = f"ATA, {result.message_bytes} bytes to each"
                 rate = result.message_bytes * result.ranks / seconds
             elif result.operation == "some-to-some":

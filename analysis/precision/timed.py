@@ -36,7 +36,9 @@ def timed_table(campaign: Campaign) -> Table | None:
     )  # fmt: skip
     every = [one for found in launches.values() for one in found]
     wall, timed = (math.fsum(part) for part in zip(*every, strict=True))
-    whole = math.fsum(one.wall_s for one in campaign.manifest.rounds_done)
+    # Of a sample, the rounds had other launches too.
+    rounds = () if campaign.manifest.sample else campaign.manifest.rounds_done
+    whole = math.fsum(one.wall_s for one in rounds)
     notes = [
         "Timed: iterations without warm-ups, the sections that HPL, NPB and su3 time, and all of a "
         "start-up. The rest of a launch is its container, MPI's start, warm-ups, verification.",

@@ -14,7 +14,7 @@ from analysis.comparison.stolen_time import stolen_time
 from analysis.comparison.verdict import Verdict
 from analysis.precision.outlook import OpenCells, open_cells
 from analysis.report.differences import distance
-from analysis.report.headline import headlines
+from analysis.report.headline import headlines, without_room
 from analysis.tables.units import about, prefixed, within
 from inference.outlook import FARTHEST
 
@@ -36,12 +36,13 @@ def ending(comparison: Comparison) -> list[str]:
     outside = [one.sentence for one in from_outside(comparison.campaign)]
     said = [*stolen_time(comparison.campaign), *outside]
     bears = [line for one in said for line in wrapped(one)]
+    parts = [line for one in without_room(comparison.campaign) for line in wrapped(one)]
     if len(comparison.implementations) < 2:
-        bears = shortened(bears, MOST_CAVEATS, "lines")
+        bears = shortened(parts + bears, MOST_CAVEATS, "lines")
         return [*levels(comparison, MOST_LINES - 1 - len(bears)), *bears, tables]
     found = open_cells(comparison)
     bears = [line for one in image_caveats(comparison) for line in wrapped(one.sentence)] + bears
-    bears = shortened(bears, MOST_CAVEATS, "lines of caveats, each in the report")
+    bears = shortened(parts + bears, MOST_CAVEATS, "lines of caveats, each in the report")
     still_open = open_lines(comparison, found)
     room = MOST_LINES - len(bears) - len(still_open) - 1
     top = [line for one in headlines(comparison, found) for line in wrapped(one.sentence)]

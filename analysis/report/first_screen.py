@@ -13,6 +13,7 @@ from analysis.comparison.image_caveats import ImageCaveat
 from analysis.comparison.metrics import metrics
 from analysis.comparison.stolen_time import stolen_time
 from analysis.figures.over_size import Curve, bandwidth_figure
+from analysis.report.headline import without_room
 from analysis.report.size_figures import Figure, Figures, curves_of
 from analysis.tables.launch_names import cell_name
 from inference.estimates import Estimate
@@ -96,6 +97,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     if not campaign.manifest.finished_utc:
         sentence = "This campaign is not finished: what follows covers the rounds so far."
         found.append(Beware("not finished", sentence))
+    found += [Beware("a part of the cells", one) for one in without_room(campaign)]
     found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]
     found += [Beware(one.few, one.sentence) for one in from_outside(campaign)]
     over = [cell for cell in comparison.cells if cell.oversubscribed]

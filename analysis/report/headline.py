@@ -8,6 +8,7 @@ from analysis.comparison.compare import Comparison
 from analysis.precision.outlook import OpenCells, is_open, open_cells
 from analysis.tables.units import about, percent
 from inference.outlook import FARTHEST
+from records.campaign import Campaign
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,17 @@ class Headline:
         if self.open and self.outlook:
             said += f": {', '.join(in_words(self.outlook))}"
         return f"{said}{left_out}."
+
+
+def without_room(campaign: Campaign) -> list[str]:
+    """Return in a sentence how many cells no answer is about, since the budget had no room."""
+    cells = len(campaign.no_room)
+    if not cells:
+        return []
+    return [
+        f"The budget had no room for {cells} cell{'' if cells == 1 else 's'}, the least important "
+        "ones: nothing here is about them."
+    ]
 
 
 def in_words(outlook: OpenCells) -> list[str]:

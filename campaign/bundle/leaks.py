@@ -25,24 +25,30 @@ from records.nodes import of_kernel
 
 PARQUET = ".parquet"
 PACKS = f"campaign/{packs.FOLDER}/"
+#: Where a word begins, also in JSON, which writes the end of the line before it as a letter.
+BEGINS = rb"(?:(?<!\w)|(?<=\\[nrt]))"
+#: Of a word of any letters: not with that letter.
+ANY_BEGINS = rb"(?!(?<=\\)[nrt])" + BEGINS
 #: Nothing else looks like these.
 SECRETS = {
     "a private key": rb"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:[^-]{,20000}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?",
-    "a token of GitHub": rb"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
-    "a token of GitLab": rb"\bgl(?:pat|rt|ptt|dt|oas|cbt|ft|soat|agent|imt)-[\w.-]{20,}",
-    "a token of Hugging Face": rb"\bhf_[A-Za-z0-9]{30,}",
-    "a token of PyPI": rb"\bpypi-AgE[A-Za-z0-9_-]{16,}",
-    "a token of Slack": rb"\bxox[abeoprs]-[\w-]{20,}",
-    "a key of AWS": rb"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    "a token of GitHub": BEGINS + rb"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    "a token of GitLab": BEGINS + rb"gl(?:pat|rt|ptt|dt|oas|cbt|ft|soat|agent|imt)-[\w.-]{20,}",
+    "a token of Hugging Face": BEGINS + rb"hf_[A-Za-z0-9]{30,}",
+    "a token of PyPI": BEGINS + rb"pypi-AgE[A-Za-z0-9_-]{16,}",
+    "a token of Slack": BEGINS + rb"xox[abeoprs]-[\w-]{20,}",
+    "a key of AWS": BEGINS + rb"(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     rb"|(?i:aws_secret_access_key|aws_session_token)[\"']?\s*[=:]\s*[\"']?[A-Za-z0-9/+=]{30,}",
-    "a JSON web token": rb"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    "a JSON web token": BEGINS + rb"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
 }
 #: What may be meant.
 HINTS = {
-    "what may be a password or token": rb"(?i)\b(?:password|secret|api[_-]?key|[a-z_]*token)"
-    rb"[\"']?\s*[=:]\s*[\"']?[^\s\"',;]{8,}",
-    "an address with a password": rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",
+    "what may be a password or token": ANY_BEGINS
+    # Of JSON's own signs for a character none is cut in two: the rest would be none.
+    + rb"(?i:password|secret|api[_-]?key|[a-z_]*token)"
+    rb"(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?(?:[^\s\"',;\\]|\\[^\s\"]){8,}",
+    "an address with a password": ANY_BEGINS + rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",
     "a home folder": rb"/(?:home|users|Users)/[\w.-]+",
     "an account": rb"(?<![\w-])(?:--account|--mail-user|--uid|--wckey)[= ][\w.@+-]+"
     rb"|(?m:^#(?:SBATCH -[AU]|PBS -[AM]|BSUB -[PGu]) +[\w.@+-]+)",
@@ -91,7 +97,7 @@ def people(folder: Path) -> dict[str, bytes]:
             continue
         name, home = user.pw_name.encode(), user.pw_dir.rstrip("/").encode()
         if len(name) > 2 and user.pw_name not in NOBODY:
-            found[f"the user name {user.pw_name}"] = rb"(?<!\w)" + re.escape(name) + rb"(?!\w)"
+            found[f"the user name {user.pw_name}"] = BEGINS + re.escape(name) + rb"(?!\w)"
         if home.count(b"/") and len(home) > 1:
             found[f"the home folder {user.pw_dir}"] = re.escape(home) + rb"(?![\w.-])"
     return found
@@ -202,7 +208,7 @@ def stand_ins(found: Iterable[Leak]) -> dict[bytes, bytes]:
 
 def alone(text: bytes) -> bytes:
     """Return a pattern for a text that is no part of a longer word."""
-    before = rb"(?<!\w)" if text[:1].isalnum() else b""
+    before = BEGINS if text[:1].isalnum() else b""
     return before + re.escape(text) + (rb"(?!\w)" if text[-1:].isalnum() else b"")
 
 

@@ -13,7 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.comparison.compare import Comparison, compare
+from analysis.history.lost_cells import lost_cells
 from analysis.precision import waves
+from analysis.report.ending import ending
+from analysis.report.first_screen import warnings
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, nightly, request, rounds
 from campaign.decisions import why_ended
@@ -340,7 +343,9 @@ def test_time_between_sessions_is_not_spent(played: Path) -> None:
     assert waves.spent_s([*entries[:-1], booted]) <= whole
 
 
-@pytest.mark.parametrize("words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan"])
+@pytest.mark.parametrize(
+    "words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan", "999999h"]
+)
 def test_what_is_no_time_is_refused(words: str) -> None:
     with pytest.raises(CampaignError, match=f"^BUDGET={words}: a budget is a time"):
         asked(f"--budget={words}")
@@ -357,6 +362,9 @@ def test_what_has_its_own_rounds_takes_no_budget(other: str) -> None:
 def test_times_and_the_command_that_repeats_them() -> None:
     assert [asked(f"--budget={words}").budget for words in ("900s", "15m", "0.25h")] == [900.0] * 3
     assert command_of(asked("--budget=15m")) == "make run SITE=local TIER=quick BUDGET=900s"
+    for words in ("300h", "277.9h", "0.001s", "1234567.891s"):
+        given = command_of(asked(f"--budget={words}")).split("BUDGET=")[1]
+        assert asked(f"--budget={given}").budget == pytest.approx(asked(f"--budget={words}").budget)
 
 
 def settled(root: Path, *words: str) -> tuple[int, float | None]:
@@ -418,6 +426,22 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     assert not [one for one in read_campaign(again).problems if "no room" in one.sentence]
     with pytest.raises(CampaignError, match=f"repeats what {path.name} decided"):
         replays(again)
+    # Of a part of the cells, a round says nothing of one of all; and the rounds are of their own.
+    work = estimate.Work.of(after)
+    is_part = budget == "0.001s"
+    assert (estimate.last_round_like(played, work, besides=path.name) is None) is is_part
+    took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
+    assert measuring.expected(options).endswith(f"of {path.name}, which took {took}")
+    # What was refused or not by the manifest's number of rounds has no more of them.
+    measuring.write_manifest(path, before.changed(rounds=before.rounds + 1))
+    assert measuring.waves_to_repeat(path.name)
+    with schedule.held(path) as held:
+        held.add(Resumed())
+        held.add(Wave(number=len(held.state.waves) + 1, why="uniform", scores=(), predicted_s=None,
+                      spent_s=0.0, rounds=tuple(WaveRound(round=before.rounds + more, cells=None)
+                                                for more in (1, 2))))  # fmt: skip
+    with pytest.raises(CampaignError, match="more rounds in its journal than in its manifest"):
+        measuring.new_campaign(options)
     (path / "journal.jsonl").unlink()
     with pytest.raises(CampaignError, match="has no journal of what it decided"):
         measuring.new_campaign(options)
@@ -438,6 +462,16 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     wanted = estimate.Work.of(manifest)
     assert "4 round(s) of everything with one test" in estimate.enough_for(played, wanted, 199.0)
     assert "then for what is still open" in estimate.enough_for(played, wanted, 200.0)
+    alone = manifest.changed(images={name: dict(one.facts) for name, one in
+                                     [*manifest.images.items()][:1]})  # fmt: skip
+    measuring.write_manifest(path, alone.changed(
+        rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
+    said = estimate.enough_for(played, estimate.Work.of(alone), 200.0)
+    assert (
+        "enough for 3 rounds of everything, and one implementation is measured no further" in said
+    )
+    measuring.write_manifest(path, manifest.changed(
+        rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
     assert "known after the first" in estimate.enough_for(played, wanted, 200.0, besides=path.name)
 
 
@@ -453,6 +487,17 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     missing = unmeasured(path, manifest, state_of(path), set(read_campaign(path).kept))
     [sentence] = [one.sentence for one in missing]
     assert sentence == f"the budget had no room for 1 cell(s): {OPEN}"
+    assert "1 cell(s), the least important ones, were left out" in capsys.readouterr().out
+    # The answer is of a part, and says so where it is read; who misses a cell learns why.
+    comparison = compare(read_campaign(path))
+    said = (
+        "The budget had no room for 1 cell, the least important ones: nothing here is about them."
+    )
+    assert said in " ".join(ending(comparison)).replace("     ", " ")
+    assert said in [one.sentence for one in warnings(comparison)]
+    had = [(f"{cell} of a series", cell.split()[0], "alpha-1.0") for cell in (CLEAR, OPEN)]
+    lost = [one.sentence for one in lost_cells(had, set(), manifest, comparison.campaign)]
+    assert ["(its budget had no room for it)" in one for one in lost] == [False, True]
     # A part of a round tells nothing of a whole one.
     assert estimate.last_round_like(played, estimate.Work.of(manifest)) is None
 

@@ -132,6 +132,10 @@ def faults(running_cluster: Cluster) -> Faults:
 def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
     """Measure that campaign in a checkout whose image is spoilt."""
     image = checkout.give_image(MPICH)
+    # Each launch is held up to be hit, and would be measured again for that.
+    rule = checkout.root / "records" / "disturbance.py"
+    assert '"stopped": 0' in rule.read_text()
+    rule.write_text(rule.read_text().replace('"stopped": 0', '"stopped": 1000'))
     hits: dict[str, Hit] = {}
     mending: list[str] = []
 

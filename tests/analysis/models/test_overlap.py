@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from analysis.__main__ import app
 from analysis.comparison.cells import measured_cells
+from analysis.models.messages import sweeps_of
 from analysis.models.overlap import Overlapped, overlap_table
+from analysis.models.scaling import bandwidths_per_rank
 from records.campaign import read_campaign
 from records.communication import ALONE, BESIDE, COMPUTING
 from tests.analysis.support.synthetic import Synthetic, Truth
@@ -85,6 +87,9 @@ def test_the_table_of_a_campaign(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "80.0%" in done.output
     # Times that are the longer the slower the call are compared with no other implementation's.
     assert {cell.series for cell in measured_cells(campaign)} == {"alltoall non-blocking [world]"}
+    assert {one.series for one in sweeps_of(campaign)} == {"alltoall non-blocking [world]"}
+    # NASA's all-to-all is a blocking call.
+    assert bandwidths_per_rank(campaign) == {}
 
 
 def test_a_campaign_without_any_gets_a_sentence(tmp_path: Path) -> None:

@@ -23,6 +23,11 @@ def test_every_program_times_a_part_of_its_launch() -> None:
     for name, (count, wall, timed, share) in rows.items():
         assert 0 < timed < wall and share == pytest.approx(timed / wall), name
         assert count == keys.count(name)
+    # Its launches are a part of those that its rounds had.
+    assert campaign.manifest.sample and "s of rounds" not in table.notes[-1]
+    campaign.manifest = campaign.manifest.changed(sample=None)
+    again = timed_table(campaign)
+    assert again and "s of rounds" in again.notes[-1]
 
 
 def test_iterations_count_as_often_as_they_were_timed() -> None:

@@ -61,6 +61,27 @@ def test_what_tells_of_people_and_places_is_found(text: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("before", "private", "after"),
+    [
+        ('curl "https://x/?', "token=abcdefghijkl", '"'), ("", 'token="abcdefgh\\', '" end'),
+        ("a\n", "password=hunter2222", ", b"), ("a\n", "https://me:secret@", "example.org/x"),
+        ("a\t", "token=abcdefghijkl", ""), ("a\n", TOKENS[1], " b"),
+    ],
+)  # fmt: skip
+def test_what_is_replaced_in_json_leaves_it_json(
+    before: str, private: str, after: str, tmp_path: Path
+) -> None:
+    """In it a quote, a backslash and the end of a line are two characters."""
+    name, content = "campaign/a.json", json.dumps({"said": before + private + after}).encode()
+    found = leaks.scan({name: Member(content)}, tmp_path)
+    assert found
+    changed = leaks.replaced(name, content, leaks.stand_ins(found))
+    said = json.loads(changed)["said"]
+    assert said.startswith(f"{before}redacted-") and said.endswith(after)
+    assert leaks.scan({name: Member(changed)}, tmp_path) == []
+
+
+@pytest.mark.parametrize(
     "text", ["1.10.0.3 and 10.0.3 and 110.1.2.3.4", "12:34:56", "127.0.0.1", "8.8.8.8",
              "the user x", "hf_short", "std::vector",
              '"kernel_command_line": "quiet mitigations=auto"'],
