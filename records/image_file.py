@@ -26,6 +26,15 @@ class ImageFile(BaseModel):
     bytes: Whole
     changed_utc_s: Annotated[float, Field(ge=0, le=1e11)]
 
+    def is_another(self, later: ImageFile) -> bool:
+        """Return whether another file is in the place of this one.
+
+        The same file may have been given another mode or name, which changes no byte of it; that
+        its bytes are the same is for its digest to say.
+        """
+        own, its = ((one.device, one.inode, one.bytes) for one in (self, later))
+        return own != its
+
 
 def image_file(lines: Sequence[str]) -> ImageFile | None:
     """Return the file that COMMAND told of; None if it told of none."""

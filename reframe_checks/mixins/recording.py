@@ -20,7 +20,7 @@ from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
 from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
 from records.image_file import COMMAND as FILE_OF
-from records.image_file import image_file
+from records.image_file import ImageFile, image_file
 from records.launch import AskedLaunch
 from records.program_output import disturbances_in
 from records.schedule import Schedule
@@ -239,11 +239,16 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def refuse_replaced_file(self) -> None:
         """Raise where another file was in the image's place after the launch than before it."""
         before, after = map(image_file, map(self.noted, (IMAGE_BEFORE, IMAGE_AFTER)))
-        if before != after:
+        if before and after and before.is_another(after):
             raise SanityError(
-                "it is not certain which image ran: its file was replaced or changed during the "
-                "launch; start a new campaign"
+                "it is not certain which image ran: its file was replaced during the launch; "
+                "start a new campaign"
             )
+
+    def image_file(self) -> ImageFile | None:
+        """Return which file the image was before the launch and after it, if the node told both."""
+        before, after = map(image_file, map(self.noted, (IMAGE_BEFORE, IMAGE_AFTER)))
+        return after if before else None
 
     def refuse_set_clock(self) -> None:
         """Raise Suspect where the node's clock was set: a library may take its times from it."""
@@ -394,7 +399,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
-            image_file=file.model_dump() if (file := image_file(self.noted(IMAGE_AFTER))) else None,
+            image_file=file.model_dump() if (file := self.image_file()) else None,
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

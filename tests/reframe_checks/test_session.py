@@ -101,7 +101,17 @@ def test_an_image_that_another_file_replaces_during_the_launch_fails_it(stand_in
     script.write_text(f'{first}\ncase "$*" in *pingpong*) {replace} ;; esac\n{rest}')
     [launch] = stand_in.run().launches
     assert launch["outcome"] == "failed"
-    assert "its file was replaced or changed during the launch" in str(launch["sentence"])
+    assert "its file was replaced during the launch" in str(launch["sentence"])
+
+
+def test_another_mode_or_name_of_the_image_fails_no_launch(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    image = stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
+    first, rest = script.read_text().split("\n", 1)
+    touch = f"chmod 0600 {image}; ln {image} {image}.kept"
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {touch} ;; esac\n{rest}')
+    [launch] = stand_in.run().launches
+    assert launch["outcome"] == "sound", launch["sentence"]
 
 
 def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
