@@ -35,7 +35,7 @@ SIGNALS = (
     _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
     _by(4, "an illegal instruction", "Illegal instruction", "SIGILL"),
     _by(8, "an arithmetic error", "Floating point exception", "SIGFPE"),
-    _by(6, "an abort", "SIGABRT"),
+    _by(6, "an abort", "Aborted", "SIGABRT"),
     _by(9, "being killed"),
     _by(15, "being asked to end"),
 )

@@ -76,6 +76,7 @@ def test_a_bus_error_is_named(code: int | None, said: str) -> None:
         (132, "", "an illegal instruction (signal 4): the image may have been built for another"),
         (137, "", "being killed (signal 9), as the kernel does where memory runs out"),
         (1, "exited on signal 6 (Aborted)", "an abort (signal 6)"),
+        (143, "n2: task 1: Aborted\nsrun: Force Terminated StepId=2.0", "an abort (signal 6)"),
         (143, "", "being asked to end (signal 15)"),
     ],
 )  # fmt: skip
