@@ -20,7 +20,7 @@ FLAGS = "-O2 -g"
 # zstd is faster to write and to read than gzip at the same size.
 SQUASHFS = "-comp zstd -Xcompression-level 12"
 # What the programs are built from; their documents and tests do not change images.
-BENCHMARK_SOURCES = ("Makefile", "*/*.c", "*/*.h")
+BENCHMARK_SOURCES = ("Makefile", "*/program.mk", "*/*.c", "*/*.h")
 #: The label with the version of HPL, and the version that an archive has (name, version) of.
 HPL_LABEL = "org.wyeast.hpl"
 HPL_OF_ARCHIVES = {("hpcc", "1.5.0"): "2.0"}

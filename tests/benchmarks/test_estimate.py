@@ -89,7 +89,7 @@ def test_estimate_is_what_a_run_takes(one: Built, sweep: str) -> None:
 @pytest.mark.parametrize(
     ("program", "arguments", "points"),
     [
-        ("collective", ["--sizes", "8"], 10),
+        ("collective", ["--sizes", "8"], 20),
         ("pingpong", ["--sizes", "8", "--sizes", "800"], 2),
         ("emulator", ["--steps", "5", "--compute-mean", "0"], 1),
     ],
