@@ -1,10 +1,11 @@
 /* Calls of MPI with known counts, for the tests of the profile. It prints the truth: of each rank the
  * functions with their calls, messages and bytes, as profiled_calls.h says.
  *
- * usage: profiled_calls all|threads|large|late|abort|kill, with two ranks */
+ * usage: profiled_calls all|threads|large|late|abort|abort-unseen|kill, with two ranks */
 #include "profiled_calls.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,6 +333,19 @@ static void threads(void)
     EXPECT(Wait, all, 0L, 0L, all, 8 * all);
 }
 
+/* Have whoever started this rank stand still for a while, so that it ends nobody meanwhile. */
+static void hold_launcher(void)
+{
+    const pid_t launcher = getppid(), waker = fork();
+    if (waker == 0) {
+        sleep(2);
+        kill(launcher, SIGCONT);
+        _exit(0);
+    }
+    if (waker > 0)
+        kill(launcher, SIGSTOP);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "all";
@@ -354,7 +368,9 @@ int main(int argc, char **argv)
     if (!strcmp(what, "large"))
         large_counts();
     fflush(stdout);
-    if (!strcmp(what, "abort") && rank == 1)
+    if (!strcmp(what, "abort-unseen") && rank == 1)
+        hold_launcher();
+    if (!strncmp(what, "abort", 5) && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 3);
     if (!strcmp(what, "kill") && rank == 1)
         abort();
