@@ -238,17 +238,16 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def refuse_replaced_file(self) -> None:
         """Raise where another file was in the image's place after the launch than before it."""
-        before, after = map(image_file, map(self.noted, (IMAGE_BEFORE, IMAGE_AFTER)))
+        before, after = self.image_files()
         if before and after and before.is_another(after):
             raise SanityError(
                 "it is not certain which image ran: its file was replaced during the launch; "
                 "start a new campaign"
             )
 
-    def image_file(self) -> ImageFile | None:
-        """Return which file the image was before the launch and after it, if the node told both."""
-        before, after = map(image_file, map(self.noted, (IMAGE_BEFORE, IMAGE_AFTER)))
-        return after if before else None
+    def image_files(self) -> tuple[ImageFile | None, ImageFile | None]:
+        """Return which file the image was before the launch and after it, as far as it is noted."""
+        return image_file(self.noted(IMAGE_BEFORE)), image_file(self.noted(IMAGE_AFTER))
 
     def refuse_set_clock(self) -> None:
         """Raise Suspect where the node's clock was set: a library may take its times from it."""
@@ -388,6 +387,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         """
         campaign = schedule.campaign
         span = self.launch_seconds()
+        before, after = self.image_files()
         record = launch.finished_launch(
             self.asked(),
             **({"started_utc": folder.utc_of(span[0])} if span else {}),
@@ -399,7 +399,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
-            image_file=file.model_dump() if (file := self.image_file()) else None,
+            image_file=after.model_dump() if before and after else None,
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

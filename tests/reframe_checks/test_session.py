@@ -69,11 +69,15 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     )
 
 
-def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
+def during_the_launch(stand_in: StandIn, command: str) -> None:
+    """Have a command run by what stands in for Apptainer, each time that it starts the program."""
     script = stand_in.root / "bin" / "apptainer"
     first, rest = script.read_text().split("\n", 1)
-    stop = 'case "$*" in *pingpong*) kill -STOP $PPID; kill -CONT $PPID ;; esac'
-    script.write_text(f"{first}\n{stop}\n{rest}")
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {command} ;; esac\n{rest}')
+
+
+def test_a_job_that_was_stopped_and_what_others_used_are_on_record(stand_in: StandIn) -> None:
+    during_the_launch(stand_in, "kill -STOP $PPID; kill -CONT $PPID")
     outcome = stand_in.run()
     assert outcome.code == 0, outcome.text
     [launch] = outcome.launches
@@ -94,22 +98,16 @@ def test_which_file_the_image_was_is_on_record(stand_in: StandIn) -> None:
 
 def test_an_image_that_another_file_replaces_during_the_launch_fails_it(stand_in: StandIn) -> None:
     """Also where the other file has the same bytes, so that no digest tells."""
-    script = stand_in.root / "bin" / "apptainer"
     image = stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
-    first, rest = script.read_text().split("\n", 1)
-    replace = f"cp {image} {image}.new; mv {image}.new {image}"
-    script.write_text(f'{first}\ncase "$*" in *pingpong*) {replace} ;; esac\n{rest}')
+    during_the_launch(stand_in, f"cp {image} {image}.new; mv {image}.new {image}")
     [launch] = stand_in.run().launches
     assert launch["outcome"] == "failed"
     assert "its file was replaced during the launch" in str(launch["sentence"])
 
 
 def test_another_mode_or_name_of_the_image_fails_no_launch(stand_in: StandIn) -> None:
-    script = stand_in.root / "bin" / "apptainer"
     image = stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
-    first, rest = script.read_text().split("\n", 1)
-    touch = f"chmod 0600 {image}; ln {image} {image}.kept"
-    script.write_text(f'{first}\ncase "$*" in *pingpong*) {touch} ;; esac\n{rest}')
+    during_the_launch(stand_in, f"chmod 0600 {image}; ln {image} {image}.kept")
     [launch] = stand_in.run().launches
     assert launch["outcome"] == "sound", launch["sentence"]
 
@@ -117,12 +115,11 @@ def test_another_mode_or_name_of_the_image_fails_no_launch(stand_in: StandIn) ->
 def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     stand_in: StandIn,
 ) -> None:
-    script, pid = stand_in.root / "bin" / "apptainer", stand_in.root / "pid"
-    first, rest = script.read_text().split("\n", 1)
+    pid = stand_in.root / "pid"
     # In a session of its own, so that no signal to the job's reaches it; as long as its shell.
     leave = f"setsid sh -c 'echo $$ >{pid}; exec sleep 600' </dev/null >/dev/null 2>&1 &"
     wait = f"while [ ! -s {pid} ]; do sleep 0.01; done"
-    script.write_text(f'{first}\ncase "$*" in *pingpong*) {leave} {wait} ;; esac\n{rest}')
+    during_the_launch(stand_in, f"{leave} {wait}")
     stand_in.variables[MARK] = str(campaign_of(stand_in))
     outcome = stand_in.run()
     assert outcome.code == 0, outcome.text
