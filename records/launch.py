@@ -33,7 +33,7 @@ from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
 from records.experiments import experiments, read_by
-from records.files import json_of, read_text, write_json
+from records.files import json_of, read_text
 from records.hpl import HplRun, hpl_output
 from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
@@ -51,8 +51,6 @@ READERS: dict[str, Callable[[str, Path], Output]] = {
 LAUNCH_SCHEMA = "wyeast-launch-1"
 #: The file of a launch that has its record.
 RECORD = "launch.json"
-#: What a launch leaves in its stage folder, should it never get to be judged.
-ASKED = "launch_asked.json"
 #: What pydantic calls a key that a model does not have.
 UNKNOWN = "extra_forbidden"
 #: The name of a launch, which may be a folder's: one that is not hidden, without slashes.
@@ -253,11 +251,6 @@ def text_in(launch: LaunchFiles, name: str) -> str:
     Raises OSError and RecordError.
     """
     return io.TextIOWrapper(io.BytesIO(launch.read(name)), "utf-8", errors="replace").read()
-
-
-def write_asked(file: Path, asked: AskedLaunch) -> None:
-    """Leave word of a launch before it starts."""
-    write_json(file, asked.facts)
 
 
 def read_launch(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:

@@ -44,7 +44,8 @@ of() {
 }
 case "$1" in
     sif) echo "3 |1 |NONE |40960-53960704 |FS (Squashfs/*System/amd64)" ;;
-    *) case "$*" in
+    *) cd work || exit
+       case "$*" in
            *hpl_dat*) exit 0 ;;
            *preflight*) cat "$(of preflight.out)" ;;
            *NPmpi*) file=${*##* -o }
