@@ -18,6 +18,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
+from records import environment
 from records.causes import FULL_DISK, one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -196,17 +197,19 @@ class CallError(Exception):
     """Apptainer has failed; the text is its last message."""
 
 
-def call(*words: str | Path | Admitted, patience_s: float | None = None, **environment: str) -> str:
+def call(*words: str | Path | Admitted, patience_s: float | None = None, **more: str) -> str:
     """Run Apptainer without a terminal and return its standard output.
 
-    The variables are added to the caller's; `patience_s` is how long it may take. Raises CallError,
+    The variables are added to the caller's, without those that change what is in a container;
+    `patience_s` is how long it may take. Raises CallError,
     and NotAdmitted as `command` does.
     """
     try:
         done = subprocess.run(
             command(*words),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            env={**os.environ, "APPTAINER_QUIET": "1", **environment}, timeout=patience_s,
+            env={**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more},
+            timeout=patience_s,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CallError(

@@ -53,8 +53,9 @@ TABLE = (
         Fate.STAYS,
     ),
     # The inside of a container: what is set there, bound, shown, hidden, and by which rights.
-    VariablesRow(("APPTAINERENV_*", "SINGULARITYENV_*"), Fate.GOES, measures=True),
-    VariablesRow(("APPTAINER_*", "SINGULARITY_*"), Fate.GOES),
+    VariablesRow(
+        ("APPTAINERENV_*", "SINGULARITYENV_*", "APPTAINER_*", "SINGULARITY_*"), Fate.GOES
+    ),
     # A parameter of PMIx is a user's; all else of it says to a rank who it is.
     VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
     VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
@@ -73,6 +74,14 @@ TABLE = (
     # The loader's: a centre's programs may need them to start at all.
     VariablesRow(("LD_*", "MALLOC_*", "GLIBC_TUNABLES"), Fate.STAYS, measures=True),
 )  # fmt: skip
+#: By which Apptainer is told what a variable is to be inside of a container.
+SET_INSIDE = re.compile("^(?:APPTAINER|SINGULARITY)ENV_")
+#: What Apptainer sets in every container, where an image may add to it.
+OF_APPTAINER = ("LD_LIBRARY_PATH",)
+#: What a job of Slurm's is told of itself, and what asks for it: nothing for a job asked for there.
+OF_OWN_JOB = ("SLURM_*", "SBATCH_*", "SRUN_*")
+#: Where Slurm is, which is no job's.
+SLURM_CONF = "SLURM_CONF"
 #: What a variable may be called, here and in a shell.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -83,9 +92,19 @@ def row_of(name: str) -> VariablesRow | None:
 
 
 def measures(name: str) -> bool:
-    """Return whether a variable's value decides what is measured, and so is recorded."""
-    row = row_of(name)
+    """Return whether a variable's value decides what is measured, and so is recorded.
+
+    What sets a variable inside of containers has the value of that one.
+    """
+    row = row_of(SET_INSIDE.sub("", name))
     return row is not None and row.measures
+
+
+def values(variables: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the names of variables, each with its value if that decides what is measured."""
+    return {
+        name: value if measures(name) else None for name, value in sorted(variables.items())
+    }  # fmt: skip
 
 
 def named(site: Mapping[str, Any]) -> tuple[str, ...]:
@@ -105,6 +124,30 @@ def environment(
     """Return what is left of the variables of the caller for ReFrame, its jobs and Apptainer."""
     gone = set(removed(variables, by_site))
     return {name: value for name, value in variables.items() if name not in gone}
+
+
+def from_elsewhere(
+    inside: Mapping[str, str], explained: Collection[str], by_scheduler: bool
+) -> list[str]:
+    """Return what decides what is measured in a container and was not named by anybody here.
+
+    It is from the machine's apptainer.conf or a script of the image. `explained` are the variables
+    that are set there for a reason, and `by_scheduler` says whether a scheduler's are handed on.
+    """
+    found = []
+    for name in sorted(inside):
+        row = row_of(name)
+        if row is None or not row.measures or name in explained or name in OF_APPTAINER:
+            continue
+        if not (by_scheduler and row.fate == Fate.PASSES):
+            found.append(name)
+    return found
+
+
+def of_own_job(names: Iterable[str]) -> list[str]:
+    """Return which variables are of the job of Slurm's that this process runs in."""
+    return [name for name in names if name != SLURM_CONF
+            and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
 
 
 def for_shell(fate: Fate) -> str:

@@ -57,6 +57,11 @@ UNKNOWN = "extra_forbidden"
 LaunchName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_=-][A-Za-z0-9.=_+-]*$")]
 #: The name of a file of it.
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
+#: Of a variable of the environment; and of how many of them.
+LONGEST_NAME, MOST_VARIABLES = 200, 2000
+#: The name of a variable of the environment, and some of them.
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=LONGEST_NAME)]
+Variables = Annotated[list[VariableName], Field(max_length=MOST_VARIABLES)]
 #: Between points in time of which one clock may have been set meanwhile.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
@@ -141,6 +146,12 @@ class LaunchRecord(AskedLaunch):
     disturbance: Disturbance | None = None
     #: Which file its image was, as the first node saw it before and after; None where it did not.
     image_file: ImageFile | None = None
+    #: What was removed of the variables that were there on its node, since no site names them.
+    variables_removed: Variables = []
+    #: Of a preflight: the ranks' own variables, with the values of those that decide what is
+    #: measured; and which of these nobody here has set.
+    environment: dict[VariableName, str | None] = {}
+    from_elsewhere: Variables = []
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None

@@ -81,7 +81,7 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
             "|".join(self.variables),
         ]
         # No variable has that name, and a shell needs some pattern.
-        words = [INTO_CONTAINER, *(pattern or "-" for pattern in patterns)]
+        words = [str(INTO_CONTAINER), *(pattern or "-" for pattern in patterns)]
         own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words comes through.

@@ -20,6 +20,7 @@ from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
 from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
+from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
 from records.image_file import ImageFile, image_file
 from records.launch import AskedLaunch
@@ -48,6 +49,8 @@ IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
+#: What into_container has removed of the variables of the node.
+REMOVED = "launch_removed"
 #: For the programs' /tmp, where they have one of their own: on the launch's node, since what MPI
 #: keeps there would be slow on a parallel file system.
 MAKE_OWN_TMP = f'{OWN_TMP}=$(mktemp -d "${{TMPDIR:-/tmp}}/wyeast.XXXXXXXX") || exit 1'
@@ -325,6 +328,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         except OSError:
             return []
 
+    def noted_variables(self) -> dict[str, Any]:
+        """Return what the record has of variables: which were removed on the launch's node."""
+        names = {name for line in self.noted(REMOVED) for name in line.split()}
+        return {"variables_removed": sorted(filter(NAME.fullmatch, names))} if names else {}
+
     def node(self) -> dict[str, Any]:
         """Return the facts of the launch's first node; None for what it did not tell."""
         return nodes.facts("\n".join(self.noted(NODE)))
@@ -428,6 +436,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             times_s=self.other_times(),
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            **self.noted_variables(),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             image_file=after.model_dump() if before and after else None,
