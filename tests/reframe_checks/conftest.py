@@ -48,8 +48,8 @@ case "$1" in
        case "$*" in
            *hpl_dat*) exit 0 ;;
            *preflight*) for number in 0 1; do
-                   printf 'PATH=/bin\\0' >environment_of_rank.$number
-                   printf 'PATH=/bin\\0' >environment_of_container.$number
+                   cp "$(of environment)" environment_of_rank.$number
+                   cp "$(of environment)" environment_of_container.$number
                done
                cat "$(of preflight.out)" ;;
            *NPmpi*) file=${*##* -o }
@@ -320,6 +320,7 @@ def stand_in_at(folder: Path) -> StandIn:
     lock = {"schema": "wyeast-images-1", "images": {IMPLEMENTATION: entry}}
     (folder / "containers" / "images.lock").write_text(json.dumps(lock))
     (folder / "preflight.out").write_text(PREFLIGHT)
+    (folder / "environment").write_text("PATH=/bin\0")
     script = folder / "bin" / "apptainer"
     script.parent.mkdir()
     script.write_text(APPTAINER)

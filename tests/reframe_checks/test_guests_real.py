@@ -29,9 +29,10 @@ Became = dict[str, tuple[str, str | None, dict[str, str]]]
 #: What each program does; it may know all paths. The first rank does it, the others wait for MPI.
 ATTACKS = {
     "none": "echo good >result",
-    # bash reads a script while it runs it: this appends what the host would do.
+    # bash reads a script while it runs it: this has it do more after the launch.
     "script": "for f in rfm_job.sh $STAGE/rfm_job.sh $(ls -d /proc/[0-9]*/cwd/rfm_job.sh); do "
-    'echo "cat $SECRET; touch $TRACE" >>"$f"; done; echo good >result',
+    '[ ! -e "$f" ] || { text=$(sed "s#^launch_exit_code=#cat $SECRET; touch $TRACE; &#" "$f"); '
+    'printf "%s\\n" "$text" >"$f"; }; done; echo good >result',
     "stderr": "for d in . $STAGE $(ls -d /proc/[0-9]*/cwd); do "
     'ln -sf "$SECRET" "$d/rfm_job.err"; done; echo good >result; exit 3',
     # The host would record what the program says was asked of it.
