@@ -134,10 +134,11 @@ def from_elsewhere(
     It is from the machine's apptainer.conf or a script of the image. `explained` are the variables
     that are set there for a reason, and `by_scheduler` says whether a scheduler's are handed on.
     """
+    known = {*OF_APPTAINER, *(SET_INSIDE.sub("", name) for name in explained)}
     found = []
     for name in sorted(inside):
         row = row_of(name)
-        if row is None or not row.measures or name in explained or name in OF_APPTAINER:
+        if row is None or not row.measures or name in known:
             continue
         if not (by_scheduler and row.fate == Fate.PASSES):
             found.append(name)

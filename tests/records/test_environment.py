@@ -107,7 +107,7 @@ def test_values_are_recorded_of_what_decides_times_alone() -> None:
 
 def test_what_nobody_here_has_set_is_told_from_what_somebody_has() -> None:
     inside = {"PATH": "", "OMPI_MCA_btl": "", "UCX_TLS": "", "PMI_RANK": "", "LD_LIBRARY_PATH": ""}
-    assert from_elsewhere(inside, ["UCX_TLS"], by_scheduler=True) == ["OMPI_MCA_btl"]
+    assert from_elsewhere(inside, ["APPTAINERENV_UCX_TLS"], by_scheduler=True) == ["OMPI_MCA_btl"]
     assert from_elsewhere(inside, [], by_scheduler=False) == ["OMPI_MCA_btl", "PMI_RANK", "UCX_TLS"]
 
 

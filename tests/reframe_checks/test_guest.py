@@ -35,6 +35,7 @@ def test_a_checkout_where_images_have_what_they_run_is_refused(place: str, tmp_p
 def test_containers_that_share_a_node_share_what_ranks_need(
     alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "stage").mkdir()
     options = isolation(tmp_path, tmp_path / "stage", alone)
     assert {"--cleanenv", "--no-home", "--no-mount=cwd", "--no-mount=/opt"} <= set(options)
     assert ({"--pid", "--ipc", "--no-mount=tmp"} <= set(options)) == alone
