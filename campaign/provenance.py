@@ -22,18 +22,46 @@ from records.manifest import Manifest
 from records.references import PROPOSED
 from site_configs.machine import Machine, pmi_types
 
-# Everything that decides what is measured and that is not inside an image.
+#: Everything that decides what a campaign runs and how that is judged and kept, and that is not
+#: inside an image. What only tells of it, such as a report, is none of it.
 INPUTS = (
+    "requirements.lock",
+    # Images, what is in them, and how they are found, admitted and started.
     "containers/*.def",
     "containers/implementations.yaml",
     "containers/sources.lock",
     "containers/images.lock",
-    "requirements.lock",
+    "containers/apptainer.py",
+    "containers/images.py",
+    "containers/labels.py",
+    "containers/selection.py",
+    "containers/table.py",
+    "containers/trust.py",
+    # What is started, with which options of ReFrame's, and by which scripts.
+    "campaign/rounds.py",
     "reframe_checks/**/*.py",
-    "site_configs/settings.py",
+    "reframe_checks/**/*.yaml",
+    "reframe_checks/bin/reframe",
+    "reframe_checks/launchers/*",
+    "site_configs/*.py",
+    # What reads a launch's output, judges it and writes it down.
+    "inference/intervals.py",
+    "inference/latency_bandwidth.py",
+    "records/**/*.py",
+    "records/*.yaml",
+)
+#: What decides besides, where a campaign with a budget chooses what it measures next.
+INPUTS_OF_CHOICES = (
+    "analysis/comparison/*.py",
+    "analysis/precision/waves.py",
+    "analysis/tables/launch_names.py",
+    "inference/allocation.py",
+    "inference/estimates.py",
+    "inference/families.py",
+    "inference/looks.py",
 )
 #: Those that act through the images alone, whose digests are compared by themselves.
-OF_IMAGES = "containers/"
+OF_IMAGES = re.compile(r"containers/.*\.(?:def|yaml|lock)")
 #: What of a machine's software is asked again before each session.
 INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
 #: What lies beside them and decides nothing: proposed references, which ask to be accepted, and
@@ -60,11 +88,14 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def input_digests(root: Path, site: str) -> dict[str, str]:
+def input_digests(root: Path, site: str, has_budget: bool) -> dict[str, str]:
     """Return the digests of the files that decide what a campaign measures."""
     # A site with a cluster in a box is what that cluster is made by.
     boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
-    patterns = (*INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()))
+    patterns = (
+        *INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()),
+        *(INPUTS_OF_CHOICES if has_budget else ()),
+    )  # fmt: skip
     paths = {
         path for pattern in patterns for path in root.glob(pattern)
         if path.is_file() and not NO_INPUTS.fullmatch(path.name)
@@ -151,9 +182,10 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     An image that is not here any more is none of it: its launches are missing until it is.
     """
     found = []
-    now, before = input_digests(root, manifest.site), manifest.inputs
+    before = manifest.inputs
+    now = input_digests(root, manifest.site, manifest.design is not None)
     for name in sorted(now.keys() | before.keys()):
-        if name.startswith(OF_IMAGES) or NO_INPUTS.fullmatch(Path(name).name):
+        if OF_IMAGES.fullmatch(name) or NO_INPUTS.fullmatch(Path(name).name):
             continue
         if now.get(name) != before.get(name):
             how = "is gone" if name not in now else "is new" if name not in before else "changed"
