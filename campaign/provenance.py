@@ -14,6 +14,7 @@ from typing import Any
 
 from containers import images, trust
 from containers.apptainer import command, exec_options
+from containers.selection import runs_here
 from containers.table import split_variant
 from records import nodes
 from records.acting_user import git
@@ -52,7 +53,10 @@ INPUTS = (
 )
 #: What decides besides, where a campaign with a budget chooses what it measures next.
 INPUTS_OF_CHOICES = (
-    "analysis/comparison/*.py",
+    "analysis/comparison/cells.py",
+    "analysis/comparison/compare.py",
+    "analysis/comparison/metrics.py",
+    "analysis/comparison/verdict.py",
     "analysis/precision/waves.py",
     "analysis/tables/launch_names.py",
     "inference/allocation.py",
@@ -196,7 +200,12 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if isinstance(entry, Mapping) and entry.get("sha256") != image.sha256:
             found.append(f"the image {name} was replaced")
     installed, known = software(root, manifest.site_data or {}), manifest.software
+    # Where launches run elsewhere, the Apptainer of whoever starts them is not theirs, and may be
+    # another one where a job drives the campaign: theirs is looked at by each image's preflight.
+    elsewhere = () if runs_here(root, manifest.site) else ("apptainer",)
     for name in INSTALLED:
+        if name in elsewhere:
+            continue
         # What does not answer now, or did not then, is no other version.
         if known.get(name) is not None and installed.get(name) not in (None, known[name]):
             found.append(f"{name} was {known[name]} and is {installed.get(name)}")

@@ -143,6 +143,8 @@ class LaunchRecord(AskedLaunch):
     disturbance: Disturbance | None = None
     #: Which file its image was, as the first node saw it before and after; None where it did not.
     image_file: ImageFile | None = None
+    #: The version of the Apptainer that started it, of launches that look: each image's preflight.
+    apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None

@@ -3,19 +3,28 @@
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after
+from reframe.core.builtins import performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from containers import images
 from containers.table import TableError, load_table
+from records import packs
+from records.base import NotKept
+from records.budget import experiment_of
+from records.causes import one_line
+from records.kept import found_in
+from records.launch import record_in
 from records.limits.plausibility import latency_above_link
+from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
-from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.recording import SCHEDULES, Suspect
 from reframe_checks.mixins.tiers import TIERS
 
 # The message, in bytes, that the program measures latency with.
 SHORT = 8
+#: What the job's script was told by the node's Apptainer.
+APPTAINER = "launch_apptainer"
 
 
 def is_version(family: str, version: str, said: str) -> bool:
@@ -32,6 +41,15 @@ def is_version(family: str, version: str, said: str) -> bool:
         return version in said
     found = common.version_in(said)
     return found is not None and found.removesuffix(".0") == version.removesuffix(".0")
+
+
+def first_apptainer(schedule: Schedule) -> str | None:
+    """Return what a campaign's first preflight on record says that it was started by."""
+    for one in schedule.state.of(None):
+        if one.place and experiment_of(one.planned.cell) == Preflight.__name__:
+            for kept in found_in(schedule.campaign / packs.FOLDER / one.place.pack, [one]):
+                return record_in(kept).apptainer
+    return None
 
 
 @rfm.simple_test
@@ -57,12 +75,36 @@ class Preflight(Experiment):
         """Make the program itself refuse a world of another size or spread."""
         self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
 
+    @run_before("run")
+    def look_at_apptainer(self) -> None:
+        """Ask the node which Apptainer it has, before the launch's time begins."""
+        self.prerun_cmds[:0] = [f"apptainer --version >{APPTAINER} 2>/dev/null"]
+
+    def apptainer(self) -> str | None:
+        """Return what the node's Apptainer says of itself."""
+        return one_line(" ".join(self.noted(APPTAINER)), 200) or None
+
+    def refuse_another_apptainer(self) -> None:
+        """Raise NotKept where launches start by another Apptainer than when the campaign began.
+
+        Nothing has failed then: it is measured when the one of before is back.
+        """
+        now = self.apptainer()
+        for schedule in SCHEDULES:
+            before = first_apptainer(schedule)
+            if before and now and before != now:
+                raise NotKept(
+                    f"launches would start by {now}, and those of {schedule.campaign.name} have "
+                    f"started by {before}; put that back and resume, or measure a new campaign"
+                )
+
     def cell_parameters(self) -> dict[str, int]:
         """Return what identifies the cell."""
         return {"ranks": self.num_tasks, "nodes": self.nodes}
 
     def examine(self) -> None:
         """Refuse a library that is not the image's, and a world without a latency."""
+        self.refuse_another_apptainer()
         output = self.read_records()
         labels, bound = self.image.labels, self.image.labels.bound
         family, version = labels.family, labels.version

@@ -70,6 +70,37 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     )
 
 
+def test_launches_by_another_apptainer_are_not_measured_beside_those_before(
+    stand_in: StandIn,
+) -> None:
+    """On the nodes, whatever the one is that the campaign was begun with, or a job drives it by."""
+    stand_in.run(only=RANGES)
+    before = bytes_of_records(campaign_of(stand_in))
+    said = {str(one.get("apptainer")) for one in records_in(campaign_of(stand_in)).values()
+            if one["experiment"] == "Preflight"}  # fmt: skip
+    assert said == {"apptainer version 1.4.0"}
+    lost = next(name for name in before if "range=short" in name)
+    take_out(campaign_of(stand_in), lost)
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    version = stand_in.root / "apptainer.version"
+    version.write_text("apptainer version 1.5.0\n")
+    stand_in.run(only=RANGES)
+    one = state_of(stand_in).launches[lost]
+    assert (
+        one.status == "missing"
+        and one.cause
+        and (
+            "would start by apptainer version 1.5.0, and those of campaign have started by apptainer "
+            "version 1.4.0" in one.cause
+        )
+    ), one.cause
+    version.write_text("apptainer version 1.4.0\n")
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    assert stand_in.run(only=RANGES).code == 0 and not state_of(stand_in).left()
+
+
 def during_the_launch(stand_in: StandIn, command: str) -> None:
     """Have a command run by what stands in for Apptainer, each time that it starts the program."""
     script = stand_in.root / "bin" / "apptainer"
