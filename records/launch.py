@@ -152,6 +152,8 @@ class LaunchRecord(AskedLaunch):
     #: measured; and which of these nobody here has set.
     environment: dict[VariableName, str | None] = {}
     from_elsewhere: Variables = []
+    #: The version of the Apptainer that started it, of launches that look: each image's preflight.
+    apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None

@@ -6,22 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after
+from reframe.core.builtins import performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from containers import images
 from containers.table import TableError, load_table, split_variant
-from records.base import RecordError
+from records import packs
+from records.base import NotKept, RecordError
+from records.budget import experiment_of
 from records.causes import one_line
 from records.environment import NAME, from_elsewhere, values
-from records.launch import LONGEST_NAME, MOST_VARIABLES
+from records.kept import found_in
+from records.launch import LONGEST_NAME, MOST_VARIABLES, record_in
 from records.left_behind import read_left
 from records.limits.plausibility import latency_above_link
+from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.job_script import quoted
 from reframe_checks.mixins.launching import Start
-from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.recording import SCHEDULES, Suspect
 from reframe_checks.mixins.tiers import TIERS
 
 #: What each rank leaves: its variables; and each container, before its launcher begins.
@@ -30,6 +34,8 @@ OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
 MOST_BYTES = 2**20
 # The message, in bytes, that the program measures latency with.
 SHORT = 8
+#: What the job's script was told by the node's Apptainer.
+APPTAINER = "launch_apptainer"
 
 
 def is_version(family: str, version: str, said: str) -> bool:
@@ -57,6 +63,15 @@ def noting(kind: str) -> str:
         f"n=0; until mkdir {kind}.$n.taken 2>/dev/null || [ $n = 99999 ]; do n=$((n + 1)); done; "
         f'env -0 >{kind}.$n; exec "$@"'
     )
+
+
+def first_apptainer(schedule: Schedule) -> str | None:
+    """Return what a campaign's first preflight on record says that it was started by."""
+    for one in schedule.state.of(None):
+        if one.place and experiment_of(one.planned.cell) == Preflight.__name__:
+            for kept in found_in(schedule.campaign / packs.FOLDER / one.place.pack, [one]):
+                return record_in(kept).apptainer
+    return None
 
 
 @rfm.simple_test
@@ -128,12 +143,36 @@ class Preflight(Experiment):
         inside = self.variables_of(OF_CONTAINER)
         return from_elsewhere(inside, explained, platform.by_scheduler)
 
+    @run_before("run")
+    def look_at_apptainer(self) -> None:
+        """Ask the node which Apptainer it has, before the launch's time begins."""
+        self.prerun_cmds[:0] = [f"apptainer --version >{APPTAINER} 2>/dev/null"]
+
+    def apptainer(self) -> str | None:
+        """Return what the node's Apptainer says of itself."""
+        return one_line(" ".join(self.noted(APPTAINER)), 200) or None
+
+    def refuse_another_apptainer(self) -> None:
+        """Raise NotKept where launches start by another Apptainer than when the campaign began.
+
+        Nothing has failed then: it is measured when the one of before is back.
+        """
+        now = self.apptainer()
+        for schedule in SCHEDULES:
+            before = first_apptainer(schedule)
+            if before and now and before != now:
+                raise NotKept(
+                    f"launches would start by {now}, and those of {schedule.campaign.name} have "
+                    f"started by {before}; put that back and resume, or measure a new campaign"
+                )
+
     def cell_parameters(self) -> dict[str, int]:
         """Return what identifies the cell."""
         return {"ranks": self.num_tasks, "nodes": self.nodes}
 
     def examine(self) -> None:
         """Refuse a library that is not the image's, and a world without a latency."""
+        self.refuse_another_apptainer()
         output = self.read_records()
         for kind in (OF_RANK, OF_CONTAINER):
             if not self.variables_of(kind):

@@ -377,11 +377,20 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         A program of ours says it of all its ranks and their nodes.
         """
         counted = disturbances_in(self.output_path("stdout"))
+        script = disturbance.stops_noted(Path(self.stagedir) / STOPS)
         return disturbance.disturbance(
             self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
-            stopped=disturbance.stops_noted(Path(self.stagedir) / STOPS) + counted["stopped"],
+            stopped=disturbance.stops_of(script, counted["stopped"], *self.other_stops()),
             carriers=counted["carriers"],
         )  # fmt: skip
+
+    def other_stops(self) -> list[int | None]:
+        """Return what the launch's other programs counted of stops, None of each that does not."""
+        return []
+
+    def apptainer(self) -> str | None:
+        """Return the version of the Apptainer that started the launch, where it has looked."""
+        return None
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -437,6 +446,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
             **self.noted_variables(),
+            apptainer=self.apptainer(),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             image_file=after.model_dump() if before and after else None,

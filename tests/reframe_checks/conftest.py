@@ -43,6 +43,7 @@ of() {
     if [ -e "$STAND_IN/$play$1" ]; then echo "$STAND_IN/$play$1"; else echo "$STAND_IN/$1"; fi
 }
 case "$1" in
+    --version) cat "$STAND_IN/apptainer.version" ;;
     sif) echo "3 |1 |NONE |40960-53960704 |FS (Squashfs/*System/amd64)" ;;
     *) cd work || exit
        case "$*" in
@@ -328,6 +329,7 @@ def stand_in_at(folder: Path) -> StandIn:
     here = StandIn(folder)
     here.write(pingpong())
     (folder / "container_code").write_text("0")
+    (folder / "apptainer.version").write_text("apptainer version 1.4.0\n")
     return here
 
 
