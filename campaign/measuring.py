@@ -44,8 +44,9 @@ from records.base import CampaignError
 from records.budget import schedule_of, spent_s
 from records.campaign import Known, is_imported, read_campaign
 from records.disturbance import REPEAT_BEYOND
-from records.fold import State, fold
-from records.journal import Ended, Reported, Resumed, Wave, read_journal
+from records.fold import State
+from records.following import following
+from records.journal import Ended, Reported, Resumed, Wave
 from records.kept import read_records
 from records.manifest import (
     FILE,
@@ -404,17 +405,18 @@ def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
     from analysis.comparison.compare import Comparison, compare
     from analysis.precision import waves
 
-    content = read_journal(campaign)
+    journal = following(campaign)
+    content = journal.read()
     assert content is not None
+    state = journal.state
 
     def compared() -> Comparison:
-        read = read_campaign(campaign, known)
-        return compare(waves.part_of(read, fold(content.events)))
+        return compare(waves.part_of(read_campaign(campaign, known), state))
 
     if design.repeats:
         spent = spent_s(content.entries)
         return Ended(why="repeated", spent_s=spent, open_series=None)
-    return waves.decide(design, content.entries, compared)
+    return waves.decide(design, content.entries, state, compared)
 
 
 def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:

@@ -13,8 +13,9 @@ from pathlib import Path
 from records import digests, packs
 from records.acting_user import opened
 from records.base import CampaignError, RecordError
-from records.fold import LaunchState, State, fold
-from records.journal import JournalError, read_journal
+from records.fold import LaunchState, State
+from records.following import following
+from records.journal import JournalError
 from records.launch import RECORD, LaunchRecord, record_in
 from records.packs import PackPlace
 
@@ -108,8 +109,8 @@ def has_any(path: Path) -> bool:
 def kept_launches(campaign: Path) -> list[Kept]:
     """Return the launches of a campaign as far as they are there, in the order of their names."""
     try:
-        content = read_journal(campaign)
-        return kept_by(campaign, fold(content.events) if content else None)
+        known = following(campaign)
+        return kept_by(campaign, known.state if known.read() else None)
     except JournalError:
         return kept_by(campaign, None)
 

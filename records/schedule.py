@@ -19,7 +19,8 @@ from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
 from records.disturbance import Outside, why_again
 from records.files import flush_to_disk
-from records.fold import LaunchState, State, fold
+from records.fold import LaunchState, State
+from records.following import following
 from records.journal import (
     FILE,
     Begun,
@@ -37,7 +38,6 @@ from records.journal import (
     SessionBegan,
     Submitted,
     open_journal,
-    read_journal,
 )
 from records.launch import LaunchRecord, record_in
 from records.manifest import Design
@@ -55,8 +55,14 @@ class Schedule:
     def __init__(self, campaign: Path, journal: Journal) -> None:
         self.campaign = campaign
         self.journal = journal
-        self.state = fold(entry.event for entry in journal.entries)
+        self._known = following(campaign)
+        self._known.content = journal.content
         refuse_another(campaign, self.state, campaign.name)
+
+    @property
+    def state(self) -> State:
+        """Return what the journal amounts to."""
+        return self._known.state
 
     def add(self, event: Event, sync: bool = True) -> None:
         """Take in what happened, and put it into the journal; it is there when this returns.
@@ -64,11 +70,11 @@ class Schedule:
         Without `sync` it gets to the disk with what comes next. Raises OSError where it cannot be
         written, and JournalError for what cannot have happened: then it did not.
         """
-        self.state.apply(event)
+        self._known.expect(event)
         try:
             self.journal.append(event, sync)
         except BaseException:
-            self.state = fold(entry.event for entry in self.journal.entries)
+            self._known.fold_anew()
             raise
 
     def settle(self, cause: str = UNSEEN) -> None:
@@ -337,7 +343,7 @@ def held(campaign: Path) -> Iterator[Schedule]:
     Raises JournalError where another has it or it is damaged, and OSError where it cannot be
     written.
     """
-    with open_journal(campaign) as journal:
+    with open_journal(campaign, following(campaign).content) as journal:
         yield Schedule(campaign, journal)
 
 
@@ -356,7 +362,8 @@ def begin(campaign: Path, is_converted: bool = False, design: Design | None = No
 def state_of(campaign: Path) -> State | None:
     """Return what a campaign's journal amounts to, or None where it has none, as older ones.
 
-    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    It is only looked at, and what this process has read of it is not read again; what is returned
+    goes on with the journal. Raises JournalError where it cannot be read or is damaged.
     """
-    content = read_journal(campaign)
-    return None if content is None else fold(content.events)
+    known = following(campaign)
+    return None if known.read() is None else known.state

@@ -542,18 +542,23 @@ def nothing(*_: object) -> Comparison:
     raise AssertionError("nothing is to be compared, nor decided")
 
 
+def decided(design: Design, entries: list[Entry]) -> Wave | Ended:
+    """Return what is decided by time alone."""
+    return waves.decide(design, entries, fold(entry.event for entry in entries), nothing)
+
+
 def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:
     took = [("Nas size=S", 10.0), ("Nas size=S", 10.0), ("Dgemm n=1", 30.0), ("Preflight", 30.0)]
     entries = first_round(165.0, took)
     design = waves.declared(165.0, 1)
-    wave = waves.decide(design, entries, nothing)
+    wave = decided(design, entries)
     assert isinstance(wave, Wave)
     assert [one.cells for one in wave.rounds] == [("Nas size=S",)] * 2
     # 80 s of the first and four times 20 s: five blocks take 160 s.
     assert (wave.why, wave.predicted_s) == ("begin", 40.0)
-    small = waves.decide(waves.declared(159.0, 1), first_round(159.0, took), nothing)
+    small = decided(waves.declared(159.0, 1), first_round(159.0, took))
     assert isinstance(small, Wave) and small.why == "uniform" and len(small.rounds) == 1
-    alone = waves.decide(design, first_round(165.0, took[2:]), nothing)
+    alone = decided(design, first_round(165.0, took[2:]))
     assert isinstance(alone, Ended) and alone.why == "decided"
 
 
@@ -562,7 +567,7 @@ def test_what_was_left_out_is_not_begun_later() -> None:
     others = ("Nas size=S", "Nas size=W", "Dgemm n=1")
     entries = first_round(60.0, took, others)
     assert left_out(fold(entry.event for entry in entries)) == ["Nas size=S", "Nas size=W"]
-    wave = waves.decide(waves.declared(60.0, 1), entries, nothing)
+    wave = decided(waves.declared(60.0, 1), entries)
     assert isinstance(wave, Wave) and wave.why == "uniform"
     assert [one.cells for one in wave.rounds] == [("EchoTest ranks=2",)]
 
