@@ -99,6 +99,19 @@ def test_what_a_dying_reframe_leaves_is_measured_by_the_next(
     assert len((root / "starts").read_text()) == starts
 
 
+def test_a_round_leaves_one_file_however_often_reframe_is_started(root: Path) -> None:
+    path = new(root, {"killed after": 1})
+    before = {file for file in path.rglob("*") if file.is_file()}
+    assert measure(path)
+    more = {file.relative_to(path) for file in path.rglob("*") if file.is_file()} - {
+        file.relative_to(path) for file in before
+    }
+    packed = {file for file in more if file.parent.name == "packs"}
+    assert len(packed) == 2 and len(more - packed) <= 2
+    messages = rounds.log_of(path).read_text()
+    assert [messages.count(f"===== round {number}, ") for number in (1, 2)] == [2, 1]
+
+
 def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,7 +236,7 @@ def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
 
 def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> None:
     path = new(root, {"before": True})
-    with pytest.raises(CampaignError, match=r"round 1 measured nothing; .*round001\.log"):
+    with pytest.raises(CampaignError, match=r"round 1 measured nothing; .*rounds\.log"):
         measure(path)
     assert len((root / "starts").read_text()) == 1
 

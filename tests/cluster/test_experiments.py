@@ -63,7 +63,7 @@ def passed(campaign: Campaign, experiment: str = "") -> bool:
 
     But for rates, which are below their references where the machine has other work.
     """
-    report = json.loads((campaign.folder() / "reframe" / "round001.json").read_text())
+    report = json.loads((campaign.folder() / "reframe" / "report.json").read_text())
     cases = [case for run in report["runs"] for case in run["testcases"]
              if not experiment or case["display_name"].startswith(f"{experiment} ")]  # fmt: skip
     # What an implementation lacks is skipped.
