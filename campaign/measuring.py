@@ -180,7 +180,7 @@ def new_campaign(
         files.flush_to_disk(campaign.parent)
         (campaign / packs.FOLDER).mkdir()
         write_manifest(campaign, manifest)
-        schedule.begin(campaign, design=design)
+        schedule.begin(campaign, design=design, declared_sha256=manifest.declared_sha256())
         if waves:
             with schedule.held(campaign) as held:
                 for wave in waves:
@@ -268,6 +268,8 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
+            if changed := schedule.changed_manifest(held.state, manifest):
+                raise CampaignError(f"{changed}; put it back, or measure a new campaign")
             if held.state.design:
                 # Before anything else is written: what passed until now is not of the budget.
                 held.add(Resumed())

@@ -21,10 +21,11 @@ from records.fold import State
 from records.journal import FILE as JOURNAL
 from records.kept import has_launches, kept_by
 from records.launch import Launch, LaunchRecord, Output, read_launch
+from records.manifest import FILE as MANIFEST
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
-from records.schedule import refuse_another, state_of
+from records.schedule import changed_manifest, refuse_another, state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"
@@ -192,6 +193,8 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
         state = state_of(path)
         if state:
             refuse_another(path, state, campaign.manifest.campaign)
+            if changed := changed_manifest(state, campaign.manifest):
+                campaign.problems.append(LeftOut(MANIFEST, changed))
     except CampaignError as error:
         state = None
         unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]

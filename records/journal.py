@@ -58,6 +58,8 @@ class Begun(Fact):
     converted: bool = False
     #: Of a campaign with a budget.
     design: Design | None = None
+    #: Of what the manifest declares; None of campaigns from before it was noted.
+    declared_sha256: Sha256 | None = None
 
 
 class Resumed(Fact):

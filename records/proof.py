@@ -23,7 +23,7 @@ from records.fold import State, fold
 from records.journal import Content, Entry, Lost, read_journal
 from records.launch import LaunchRecord
 from records.manifest import Manifest
-from records.schedule import refuse_another
+from records.schedule import changed_manifest, refuse_another
 
 Verdict = Literal["proven", "unproven", "damaged"]
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
@@ -114,6 +114,8 @@ def _doubts(campaign: Campaign) -> Iterator[Doubt]:
         if content is not None:
             state = fold(content.events)
             refuse_another(campaign.path, state, manifest.campaign)
+            if changed := changed_manifest(state, manifest):
+                yield Doubt("manifest damaged", changed)
     except CampaignError as error:
         state = None
         yield Doubt("journal damaged", one_line(str(error)))

@@ -40,7 +40,7 @@ from records.journal import (
     open_journal,
 )
 from records.launch import LaunchRecord, record_in
-from records.manifest import Design
+from records.manifest import Design, Manifest
 from records.packs import PackPlace
 
 #: Hidden, so that it is no part of what is bundled.
@@ -336,6 +336,20 @@ def refuse_another(campaign: Path, state: State, name: str) -> None:
     )
 
 
+def changed_manifest(state: State, manifest: Manifest) -> str | None:
+    """Return a sentence where a manifest no longer declares what it did before the first launch.
+
+    Of a part of a campaign, and of one that was redacted, nobody can tell.
+    """
+    is_whole = not (manifest.redacted or manifest.sample)
+    if not is_whole or state.declared_sha256 in (None, manifest.declared_sha256()):
+        return None
+    return (
+        f"the manifest of {manifest.campaign} was changed: it no longer declares what it did "
+        "before the first launch (its design, images, inputs or machine)"
+    )
+
+
 @contextmanager
 def held(campaign: Path) -> Iterator[Schedule]:
     """Hold a campaign's journal, made where there is none; one process at a time can.
@@ -347,16 +361,24 @@ def held(campaign: Path) -> Iterator[Schedule]:
         yield Schedule(campaign, journal)
 
 
-def begin(campaign: Path, is_converted: bool = False, design: Design | None = None) -> None:
+def begin(
+    campaign: Path, is_converted: bool = False, design: Design | None = None,
+    declared_sha256: str | None = None,
+) -> None:  # fmt: skip
     """Make the journal of a campaign; `is_converted` if it has launches from before it had one.
 
-    `design` is that of a budget.
+    `design` is that of a budget, `declared_sha256` what its manifest is known by.
 
     Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
     """
     with held(campaign) as schedule:
         if schedule.state.campaign is None:
-            schedule.add(Begun(campaign=campaign.name, converted=is_converted, design=design))
+            schedule.add(
+                Begun(
+                    campaign=campaign.name, converted=is_converted, design=design,
+                    declared_sha256=declared_sha256,
+                )
+            )  # fmt: skip
 
 
 def state_of(campaign: Path) -> State | None:

@@ -22,8 +22,9 @@ from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
 from records.locks import exclusive
-from records.manifest import read_manifest
+from records.manifest import read_manifest, write_manifest
 from records.processes import named
+from records.proof import proof_in
 from records.references import PROPOSED
 from tests.campaign.played_reframe import planned
 from tests.folders import unpacked
@@ -97,6 +98,20 @@ def test_what_a_dying_reframe_leaves_is_measured_by_the_next(
     assert measure(path)
     assert_whole(path)
     assert len((root / "starts").read_text()) == starts
+
+
+def test_a_manifest_that_was_changed_is_noticed_and_not_gone_on_with(root: Path) -> None:
+    path = new(root)
+    assert measure(path)
+    manifest = read_manifest(path)
+    assert schedule.state_of(path) and not proof_in(path).words
+    write_manifest(path, manifest.changed(finished_utc=None, commands=["make run"]))
+    assert not read_campaign(path).problems
+    write_manifest(path, manifest.changed(finished_utc=None, order_seed=manifest.order_seed + 1))
+    with pytest.raises(CampaignError, match=r"was changed: it no longer declares .* put it back"):
+        resume(path)
+    assert [one.where for one in read_campaign(path).problems] == ["manifest.json"]
+    assert "manifest damaged" in str(proof_in(path).words)
 
 
 def test_a_round_leaves_one_file_however_often_reframe_is_started(root: Path) -> None:
