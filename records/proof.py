@@ -88,10 +88,13 @@ class Proof:
 
 
 def proof_in(folder: Path) -> Proof:
-    """Return what speaks against the campaign in a folder, all of whose files are read."""
+    """Return what speaks against the campaign in a folder, all of whose files are read.
+
+    What was kept of its launches' values is computed anew.
+    """
     try:
         with rights_of_owner(folder):
-            return proof_of(read_campaign(folder))
+            return proof_of(read_campaign(folder, anew=True))
     except (CampaignError, OSError) as error:
         return Proof(folder.name, None, 0, (Doubt("manifest damaged", one_line(str(error))),))
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from records import kept, packs
@@ -39,9 +39,10 @@ from records.journal import (
     Submitted,
     open_journal,
 )
-from records.launch import LaunchRecord, record_in
+from records.launch import LaunchRecord, record_in, values_of_text
 from records.manifest import Design, Manifest
 from records.packs import PackPlace
+from records.values import FILE as VALUES
 
 #: Hidden, so that it is no part of what is bundled.
 GIVEN_UP = ".given_up"
@@ -196,7 +197,7 @@ class Schedule:
         job = self.job_name(name, self.state.launches[name].attempts)
         folder = self.campaign / packs.FOLDER
         try:
-            segment = packs.segment_of(record, files, job)
+            segment = packs.segment_of(record, with_values(record, files), job)
             if not folder.exists():
                 # Not its parents: a campaign that was renamed would be begun under its old name.
                 folder.mkdir()
@@ -313,6 +314,20 @@ class Schedule:
         if os.path.lexists(folder):
             aside = folder.with_name(f".{one.name}.attempt{one.attempts}")
             folder.rename(aside)
+
+
+def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict[str, Path | bytes]:
+    """Return the files of a launch with its values beside what it printed; raises OSError.
+
+    What cannot be read has none: who reads the campaign says so, and why.
+    """
+    stdout = files.get("stdout", b"")
+    if record.outcome == "sound":
+        text = stdout if isinstance(stdout, bytes) else stdout.read_bytes()
+        with suppress(RecordError, ValueError):
+            values = values_of_text(record, text)
+            return {**files, VALUES: values.model_dump_json().encode()}
+    return dict(files)
 
 
 def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Recorded:

@@ -51,11 +51,11 @@ def folder_of(name: str) -> Path:
     return path
 
 
-def campaign_of(name: str) -> Campaign:
-    """Return a campaign; report on stderr what was left out of it."""
+def campaign_of(name: str, anew: bool = False) -> Campaign:
+    """Return a campaign, its values computed `anew`; report on stderr what was left out of it."""
     from records.campaign import read_campaign
 
-    campaign = read_campaign(folder_of(name))
+    campaign = read_campaign(folder_of(name), anew=anew)
     for problem in campaign.problems:
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
     return campaign

@@ -8,7 +8,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
-from analysis.comparison.cells import series_of
 from analysis.comparison.clock_limited import NAME as LIMITED
 from analysis.comparison.compare import Cell, Comparison, compare
 from analysis.comparison.image_caveats import image_caveats
@@ -115,7 +114,7 @@ def profile_figures(profiles: list[ProfiledCell]) -> list[tuple[ProfiledCell, Ma
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
-    tally["compared"] = sum(bool(series_of(launch)) for launch in campaign.sound())
+    tally["compared"] = sum(bool(launch.values.series) for launch in campaign.sound())
     return dict(tally)
 
 

@@ -46,7 +46,7 @@ from records.journal import (
     WaveRound,
     read_journal,
 )
-from records.launch import LaunchRecord, Output
+from records.launch import Launch
 from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -153,9 +153,9 @@ def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
     read: Counter[str] = Counter()
     real = records_campaign.read_launch
 
-    def counted(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+    def counted(launch: LaunchFiles, anew: bool) -> Launch:
         read[launch.name] += 1
-        return real(launch)
+        return real(launch, anew)
 
     monkeypatch.setattr(records_campaign, "read_launch", counted)
     path = new(played, "1000s")
