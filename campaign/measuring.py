@@ -464,12 +464,9 @@ def report_command(campaign: Path) -> list[str]:
     return ["report", str(campaign), "--output", str(campaign / "report.html")]
 
 
-def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
+def conclusion(campaign: Path, study: str | None) -> list[str]:
     """Return what `python -m analysis` is asked for after a campaign."""
-    commands = [["ingest", str(campaign)], report_command(campaign)]
-    if study:
-        commands.append(["study", study, str(campaign), "--page", "--no-tables"])
-    return [*commands, ["answer", str(campaign)]]
+    return ["conclude", str(campaign), *(["--study", study] if study else [])]
 
 
 def report(campaign: Path, study: str | None) -> bool:
@@ -478,17 +475,11 @@ def report(campaign: Path, study: str | None) -> bool:
     Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
     cannot be written.
     """
-    python = [sys.executable, "-m", "analysis"]
-    commands = report_commands(campaign, study)
-    bad = [
-        command[0]
-        for command in commands
-        if subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
-    ]
-    if bad:
+    command = [sys.executable, "-m", "analysis", *conclusion(campaign, study)]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
         print(
-            f"campaign: what was measured is kept, but of {campaign.name} could not be made: "
-            f"{', '.join(bad)}; the sentences above say why. Put that right and make them: "
+            f"campaign: what was measured of {campaign.name} is kept; the sentences above say what "
+            "could not be made of it, and why. Put that right and make it: "
             f"make run RESUME={campaign.name}",
             file=sys.stderr,
         )

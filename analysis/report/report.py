@@ -121,7 +121,14 @@ def counts(campaign: Campaign) -> dict[str, int]:
 def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     """Write the report of a campaign; return its path."""
     campaign = read_campaign(path)
-    comparison = compare(campaign, base)
+    return report_on(campaign, compare(campaign, base), out)
+
+
+def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> Path:
+    """Write the report of a campaign that was read and compared; return its path.
+
+    What it finds that cannot be read becomes one of the campaign's problems.
+    """
     profiles, unreadable = profiled_cells(campaign)
     campaign.problems += unreadable
     manifest = manifest_of_nodes(campaign)
@@ -143,7 +150,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     figures = figures_of(comparison, ratios=ratios)
     caveats = image_caveats(comparison)
     said = warnings(comparison, caveats)
-    target = out or path / "report.html"
+    target = out or campaign.path / "report.html"
     pages = MorePages.beside(target, tables)
     every = {name: comparison.experiment(name) for name in metrics()}
     template = environment.get_template("report.html")
