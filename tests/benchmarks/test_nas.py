@@ -52,6 +52,26 @@ def test_class_w(one: Built, tmp_path: Path, benchmark: str) -> None:
     solved(one, tmp_path / "out", benchmark, "W", 2)
 
 
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_timed_section_is_repeated_and_verified_each_time(
+    one: Built, tmp_path: Path, benchmark: str
+) -> None:
+    once = solved(one, tmp_path / "once", benchmark, "S", 1)
+    assert once.times_s == (once.time_s,)
+    # Longer than it took, if a tenth as long as then is the least that it ever takes.
+    asked = min(1.0, 3 * once.time_s)
+    done = one.run(program_of(benchmark), "--class", "S", "--least-seconds", str(asked), ranks=1)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "out").write_text(done.stdout)
+    run = read_npb_output(tmp_path / "out")
+    assert run.verified
+    assert len(run.times_s) % 2 == 1
+    # It goes on until the time is used up or the times are as many as may be, and then ends.
+    assert sum(run.times_s) >= asked - 1e-6 or len(run.times_s) == 99
+    assert sum(run.times_s[:-2]) < asked
+    assert run.time_s == sorted(run.times_s)[len(run.times_s) // 2]
+
+
 @pytest.mark.parametrize(
     ("benchmark", "size", "ranks"),
     # A grid of ranks 2 x 3, ranks in two dimensions of a cube, and pencils that are cut unevenly.
