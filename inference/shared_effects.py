@@ -33,8 +33,8 @@ FEWEST_MEMBERS = 8
 BY_MEDIAN = 1.4826
 #: A scale below it is rounding of equal numbers, not noise.
 ROUNDING = 1e-9
-#: Of Student's distribution, at most: where there are thousands of pairs the tails decide, and those
-#: of measurements are heavier than a normal distribution's.
+#: Of Student's distribution, at most: where there are thousands of pairs its tails decide, and
+#: those of measurements are heavier than a normal distribution's.
 MOST_FREEDOM = 20
 
 
@@ -79,9 +79,8 @@ class _Fit:
     def by_member(self, of_pairs: Numbers) -> Numbers:
         """Return the sum over each member's pairs."""
         first, second = self.pairs.T
-        return np.bincount(first, of_pairs, self.members) + np.bincount(
-            second, of_pairs, self.members
-        )
+        sums = np.bincount(first, of_pairs, self.members)
+        return np.asarray(sums + np.bincount(second, of_pairs, self.members), dtype=float)
 
     def candidates(self) -> tuple[Numbers, Numbers]:
         """Return of all members, then of all pairs: the sum of residuals, and what is its own.
@@ -134,7 +133,8 @@ def effects_of(
 
     `pairs` are of members 0 to `members` - 1, each pair at most once, with a number each; each of
     `classes` has a base of its own, and all pairs are of one by default. `least` is the smallest
-    effect that counts. Where nothing is the matter, the chance that any is shown is at most `level`.
+    effect that counts. Where nothing is the matter, the chance that any is shown is at most
+    `level`.
     Raises ValueError for numbers that are not finite or do not fit the pairs.
     """
     numbers = np.asarray(values, dtype=float)
