@@ -124,7 +124,7 @@ def notes_of(of: NodePairs) -> list[str]:
         f"none is named. “Slow” is shown to take longer than the others, by {LEAST_SLOWER:.0%} at "
         "least; “unstable” is shown to do so in more of its sweeps; “fine” is shown to be less "
         f"than {LEAST_SLOWER:.0%} slower by latency and bandwidth. With nothing wrong, the "
-        f"chance that anything is named is at most {LEVEL:.0%}, of all nodes, links and looks together.",
+        f"chance that anything is named is at most {LEVEL:.0%}, of all nodes and links together.",
         f"{of.sweeps} sweep{'' if of.sweeps == 1 else 's'} over {of.rounds} of {of.all_rounds} "
         "rounds of pairs. " + (
             "All pairs of a round had messages under way at once: where a switch carries less than "
