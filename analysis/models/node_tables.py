@@ -25,6 +25,8 @@ from records.program_output import ProgramOutput
 GIGA, MEGA = scaled(1e9, ".4g"), scaled(1e6, ".0f")
 SIGNED = formatted("+.1%")
 BETWEEN = Kind(lambda ends, _: f"{ends[0]:+.1%} – {ends[1]:+.1%}")
+#: An interval of a logarithm that goes farther says nothing.
+MOST_SAID = math.log(100)
 #: The order of verdicts in tables.
 WORST_FIRST = ("slow", "unstable", "not determined", "fine")
 
@@ -33,6 +35,8 @@ def slower(effect: Effect | None) -> tuple[float | None, tuple[float, float] | N
     """Return by which share of the time it is slower, with the interval; None where not told."""
     if effect is None or math.isnan(effect.value):
         return None, None
+    if effect.high > MOST_SAID:
+        return math.expm1(effect.value), None
     return math.expm1(effect.value), (math.expm1(effect.low), math.expm1(effect.high))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -176,6 +177,10 @@ def test_a_campaign_s_tables_report_and_command(tmp_path: Path) -> None:
     assert len(pair_maps(found)) == 4
     done = CliRunner().invoke(app, ["nodes", str(path), "--no-pager"])
     assert done.exit_code == 0 and "slow (bandwidth)" in done.output
+    done = CliRunner().invoke(app, ["ingest", str(path)])
+    assert done.exit_code == 0, done.output
+    ways = pl.read_parquet(path / "tables" / "results.parquet").filter(operation="node_pairs")
+    assert len(ways) == 2 * 2 * SWEEPS * 12
     done = CliRunner().invoke(app, ["report", str(path)])
     assert done.exit_code == 0, done.output
     page = (path / "report.html").read_text()
