@@ -22,7 +22,7 @@ FAULTS = {
     "stop-node": "end a node with all its processes, as a power failure does",
     "start-node": "start a node that was stopped",
     "cut-link": "cut the link to a node",
-    "slow-link": "lower the rate of the link to a node by a tenth",
+    "slow-link": "lower the rate of the link to a node, by a tenth unless told otherwise",
     "mend-link": "mend a link that was cut or slowed",
 }
 
@@ -47,7 +47,12 @@ def arguments() -> argparse.Namespace:
     execute.add_argument("--node", type=int, help="on this node (the controller's host)")
     execute.add_argument("arguments", nargs="+", metavar="COMMAND")
     for name, what in FAULTS.items():
-        commands.add_parser(name, help=what).add_argument("number", type=int, help="the node's")
+        fault = commands.add_parser(name, help=what)
+        fault.add_argument("number", type=int, help="the node's")
+        if name == "slow-link":
+            fault.add_argument(
+                "--by", type=float, default=0.1, help="the share of the rate that it loses"
+            )
     commands.add_parser("scrontab", help="build Slurm's scrontab, which Debian does not package")
     commands.add_parser("stop-controller", help="kill slurmctld, as a crash does")
     commands.add_parser("start-controller", help="start slurmctld again")
@@ -180,7 +185,10 @@ def main() -> int:
             pid, description = box.running(state)
             if not 1 <= options.number <= description["nodes"]:
                 raise ClusterError(f"there is no node{options.number}")
-            box.ask(pid, options.command, str(options.number))
+            if options.command == "slow-link" and not 0 < options.by < 1:
+                raise ClusterError(f"--by must be a share between 0 and 1, not {options.by:g}")
+            more = [str(options.by)] if options.command == "slow-link" else []
+            box.ask(pid, options.command, str(options.number), *more)
         else:
             box.ask(box.running(state)[0], options.command)
     except LockHeld as holder:
