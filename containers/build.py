@@ -21,12 +21,13 @@ from containers import (
     sif_header,
     sources,
     staging,
+    store,
     trust,
 )
 from containers.apptainer import Admitted, CallError, call, command, exec_options, provide, state_of
 from containers.bases import Bootstrap, bases_of, ensure_bases
 from containers.commands import BuildProgress, StepError, log_path, run_logged
-from containers.locking import BuildError, only_build
+from containers.locking import BuildError, only_build, prune
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
 from containers.spack import image as spack_image
@@ -34,7 +35,6 @@ from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.table import TABLE, Packed, TableError, load_table
-from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -80,36 +80,35 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
     if not entry or entry.get("inputs_sha256") != recipe.inputs_sha256():
         return False
     try:
-        return bool(
-            (images.folder(recipe.root) / entry["file"]).stat().st_size == entry.get("bytes")
-        )
+        return bool(store.path_of(recipe.root, entry).stat().st_size == entry.get("bytes"))
     except OSError:
         return False
 
 
 def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
-    """Build one image elsewhere, read its description, and put it into place and into the lock."""
+    """Build one image elsewhere, read its description, and put it into the store and the lock."""
     root, name = recipe.root, recipe.implementation.name
     built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    target = images.folder(root) / f"{name}.sif"
+    target = store.folder(root) / f"{name}.sif"
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".new-{target.name}")
     try:
         labels, bill = make_image(recipe, aside, root / ".wyeast" / "build" / name, built_utc,
                                   progress)  # fmt: skip
-        size = aside.stat().st_size
+        size, digest = aside.stat().st_size, sources.sha256_of(aside)
         entry = {
             "file": target.name,
-            "sha256": sources.sha256_of(aside),
+            "sha256": digest,
             "bytes": size,
             "inputs_sha256": recipe.inputs_sha256(),
             "built_utc": built_utc,
             "labels": labels,
             "origin": origin.BUILT,
         }
-        put_in_place(aside, target)
+        store.keep(root, aside, digest)
         images.write_entry(root, name, entry)
-        bill_of_materials.write(target, bill)
+        store.name_in_folder(root, entry)
+        bill_of_materials.write(root, name, bill)
     finally:
         aside.unlink(missing_ok=True)
     progress.say(f"{name} is built, {size / 1e6:.0f} MB")
@@ -251,6 +250,7 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
         return
     with only_build(root):
         provide(builds=True)
+        images.take_over(root)
         if force:
             for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
@@ -263,6 +263,7 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
                     "than this checkout's, so it is being rebuilt"
                 )
             build_image(recipe, progress)
+        prune(root)
 
 
 def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:

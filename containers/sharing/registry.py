@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from containers import build, images, origin, sif_objects, trust
+from containers import build, images, origin, sif_objects, store, trust
 from containers.apptainer import CallError, apptainer_command, call
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
@@ -257,7 +257,7 @@ def install(
 
     Raises RegistryError, and ImageError if it does not.
     """
-    target = images.folder(root) / entry.file
+    target = store.folder(root) / entry.file
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".pulled-{target.name}")
     # Of a pull that was killed.

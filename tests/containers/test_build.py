@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import bases, build, commands, images, origin, sources, staging
+from containers import bases, build, commands, images, origin, sources, staging, store
 from containers.apptainer import Admitted, state_of
 from containers.commands import StepError
 from containers.locking import only_build
@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
                     ignore=shutil.ignore_patterns("build"))  # fmt: skip
     for name in load_table(tmp_path).defaults():
         recipe = build.recipe_of(tmp_path, name, "mmdebstrap")
-        path = images.folder(tmp_path) / f"{name}.sif"
+        path = store.folder(tmp_path) / f"{name}.sif"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"an image")
         images.write_entry(tmp_path, name, {
@@ -95,7 +95,7 @@ def test_another_s_entry_does_not_count(checkout: Path) -> None:
 
 
 def test_a_cut_or_missing_image_is_out_of_date(checkout: Path) -> None:
-    path = images.folder(checkout) / f"{NAME}.sif"
+    path = store.folder(checkout) / f"{NAME}.sif"
     path.write_bytes(b"cut")
     assert not is_current(checkout)
     path.unlink()
@@ -164,7 +164,7 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
     assert str(checkout / ".wyeast" / "logs" / f"build-{NAME}.log") in str(caught.value)
     assert (checkout / images.LOCK).read_bytes() == before
     assert [path.name for path in (checkout / ".wyeast" / "build").iterdir()] == []
-    assert sorted(path.name for path in images.folder(checkout).iterdir()) == [
+    assert sorted(path.name for path in store.folder(checkout).iterdir()) == [
         "mpich-5.0.2.sif",
         "openmpi-5.0.11.sif",
     ]
@@ -230,7 +230,7 @@ def test_a_variant_is_its_implementation_s_image(checkout: Path) -> None:
         for name in (LAM, "lam-7.1.4+lamd")
     )
     assert one == other
-    path = images.folder(checkout) / f"{LAM}.sif"
+    path = store.folder(checkout) / f"{LAM}.sif"
     path.write_bytes(b"an image")
     images.write_entry(checkout, LAM, {
         "file": path.name, "sha256": sources.sha256_of(path), "bytes": 8,
