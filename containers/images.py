@@ -16,7 +16,7 @@ from containers.labels import BoundMpi, LabelError, Labels, checked
 from containers.sif_header import SifError
 from containers.sources import sha256_of
 from containers.table import split_variant, unknown_variant
-from records.files import write_whole
+from records.files import json_of, write_whole
 
 LOCK = "containers/images.lock"
 #: What each entry of it has at least: the name under which the image travels, and its digest.
@@ -101,7 +101,7 @@ def load_own_lock(root: Path) -> dict[str, Any]:
     """Return the checkout's own images.lock; raises ImageError for a file that is not a lock."""
     path = root / LOCK
     try:
-        lock = json.loads(path.read_text())
+        lock = json_of(path.read_text())
     except FileNotFoundError:
         return {"schema": SCHEMA, "images": {}}
     except (OSError, ValueError) as error:

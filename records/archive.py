@@ -190,7 +190,7 @@ def parse_sums(text: bytes) -> dict[str, str]:
     # As sha256sum has lines: there are more signs than that at which Python ends one.
     for number, line in enumerate(lines.split("\n") if lines else (), 1):
         found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-        if not found:
+        if not found or not is_plain(found[2]):
             raise BundleError(f"line {number} of its {SUMS} is not the digest of a file")
         sums[found[2]] = found[1]
     return sums

@@ -25,6 +25,7 @@ from containers.registry_connection import Registry, RegistryError, check_addres
 from containers.sources import SourceError, sha256_of
 from containers.spack import environment as spack_environment
 from containers.table import TableError
+from records.causes import one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: The word for the registry's own lock.
@@ -69,13 +70,15 @@ def read_lock(text: str, where: str) -> dict[str, LockEntry]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RegistryError(
-            f"{where} is not an image lock: {place or 'the text'}: {first['msg']}; use the "
-            f"{images.LOCK} of whoever built the images"
+            f"{where} is not an image lock: {one_line(place) or 'the text'}: {first['msg']}; use "
+            f"the {images.LOCK} of whoever built the images"
         ) from None
     for name, entry in entries.items():
         check_name(name)
         if entry.file != f"{name}.sif":
-            raise RegistryError(f"{where} is not an image lock: {name} has the file {entry.file}")
+            raise RegistryError(
+                f"{where} is not an image lock: {name} has the file {one_line(entry.file)!r}"
+            )
         try:
             images.checked_labels(entry.labels, f"{name} in {where}")
         except images.ImageError as error:
@@ -87,8 +90,8 @@ def check_name(name: str) -> None:
     """Raise RegistryError for a name that no repository or file may have."""
     if not NAME.fullmatch(name):
         raise RegistryError(
-            f"`{name}` is not an implementation's name; use lower-case letters and digits, with . "
-            "_ - in between"
+            f"`{one_line(name)}` is not an implementation's name; use lower-case letters and "
+            "digits, with . _ - in between"
         )
 
 
