@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from records.causes import harmless
+from records.causes import harmless, one_line
 from records.files import replacing
 
 SUMS = "SHA256SUMS"
@@ -190,7 +190,7 @@ def parse_sums(text: bytes) -> dict[str, str]:
     # As sha256sum has lines: there are more signs than that at which Python ends one.
     for number, line in enumerate(lines.split("\n") if lines else (), 1):
         found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
-        if not found or not is_plain(found[2]):
+        if not found:
             raise BundleError(f"line {number} of its {SUMS} is not the digest of a file")
         sums[found[2]] = found[1]
     return sums
@@ -261,7 +261,8 @@ def unpack(path: Path, folder: Path, most: int = MOST_BYTES) -> tuple[str, dict[
                 missing.remove(name)
                 _take(archive, info, folder / top / name, sums[name])
         if missing:
-            raise BundleError(f"it is incomplete: {len(missing)} files are missing, {min(missing)}")
+            first = one_line(min(missing))
+            raise BundleError(f"it is incomplete: {len(missing)} files are missing, {first}")
     return top, sums
 
 
