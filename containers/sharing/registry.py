@@ -310,7 +310,7 @@ def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
 def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
     """Report pulled images that `make run` will not use as they are."""
     try:
-        current = build.recipe_of(root, name, "mmdebstrap").inputs_sha256() == entry.inputs_sha256
+        current = entry.inputs_sha256 in build.inputs_here(root, name).values()
     except (
         TableError, SourceError, BuildError, ProvisionError, spack_environment.SpackError,
     ) as error:  # fmt: skip

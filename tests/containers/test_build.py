@@ -80,6 +80,20 @@ def test_every_input_counts(checkout: Path, path: str, old: str, new: str) -> No
     assert not is_current(checkout)
 
 
+def test_a_base_from_elsewhere_makes_an_image_no_older(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pulled where Debian's bootstrap is not to be had, an image of one is not built again."""
+    for here in ("docker", "mmdebstrap"):
+        monkeypatch.setattr(build, "chosen", lambda word, kind=here: (word or kind, None))
+        build.build(checkout, [NAME], None, force=False)
+        assert f"up to date: {NAME}" in capsys.readouterr().out
+    # Who names one gets that one.
+    monkeypatch.setattr(build, "provide", lambda **_: pytest.fail("it is built"))
+    with pytest.raises(pytest.fail.Exception, match="it is built"):
+        build.build(checkout, [NAME], "docker", force=False)
+
+
 def test_what_is_no_input_does_not_count(checkout: Path) -> None:
     (checkout / "benchmarks" / "NOTES.md").write_text("words")
     (checkout / "benchmarks" / "build").mkdir()
@@ -124,7 +138,7 @@ def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
         "admitted": origin.word("make admit"),
     }
     built: list[str] = []
-    monkeypatch.setattr(build, "provide", lambda builds: None)
+    monkeypatch.setattr(build, "provide", lambda **_: None)
     monkeypatch.setattr(
         build, "build_image", lambda recipe, progress: built.append(recipe.implementation.name)
     )
