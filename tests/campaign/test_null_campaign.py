@@ -38,7 +38,7 @@ def twins() -> Iterator[str]:
     (guests / images.LOCK).parent.mkdir(parents=True)
     lock = images.load_own_lock(PROJECT)
     entry = lock["images"][IMAGE]
-    data = (store.folder(PROJECT) / entry["file"]).read_bytes()
+    data = store.path_of(PROJECT, entry).read_bytes()
     before, after = (f'"{LABEL}":"{one}"'.encode() for one in (IMAGE, TWIN))
     assert data.count(before) == 1
     file = store.folder(guests) / f"{TWIN}.sif"

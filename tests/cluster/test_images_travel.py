@@ -29,7 +29,7 @@ def sender(tmp_path: Path) -> Path:
     root = travelling.new_checkout(tmp_path / "sender")
     built = images.verify(PROJECT, NAME)
     store.folder(root).mkdir(parents=True)
-    shutil.copy(built, store.folder(root))
+    shutil.copy(built, store.folder(root) / f"{NAME}.sif")
     images.write_entry(root, NAME, images.entry_of(PROJECT, NAME))
     for words in (["new-key", "--name", "Sender", "--email", "sender@local"], ["sign"]):
         done = run(root, "trust", *words)
