@@ -32,7 +32,7 @@ WALK: dict[str, list[list[str]]] = {
     "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]],
     "study": [["kearns2003", "A", "--html", "R/study.html"]],
     "export": [["A", "-o", "-", "-f", form] for form in ("csv", "markdown", "latex", "junit")],
-    "plot": [["A", "-e", "EchoTest"]],
+    "plot": [["A", "-e", "EchoTest"]], "conclude": [["A", "--study", "kearns2003"]],
 }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ class Checkout:
             record["image_sha256"] = digests[record["implementation"]]
             file.write_text(json.dumps(record))
         (folder / "reframe").mkdir()
-        (folder / "reframe" / "round001.log").write_text("ran\n")
+        (folder / "reframe" / "rounds.log").write_text("ran\n")
         return folder
 
 

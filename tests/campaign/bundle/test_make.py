@@ -144,16 +144,16 @@ def test_mistakes_are_a_sentence(
 
 
 def test_secrets_do_not_leave(here: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
-    log = here.root / "runs" / NAME / "reframe" / "round001.log"
+    log = here.root / "runs" / NAME / "reframe" / "rounds.log"
     log.write_text("fine\n-----BEGIN OPENSSH PRIVATE KEY-----\n")
     assert make.main([NAME, "--keep", "(?s).*"]) == 1
     said = capsys.readouterr().err
-    assert "secret: a private key is in campaign/reframe/round001.log:2" in said
+    assert "secret: a private key is in campaign/reframe/rounds.log:2" in said
     assert "BEGIN" not in said and not (here.root / ".wyeast" / "bundles").exists()
     log.write_text("ran in /home/alice/wyeast with API_KEY=0123456789abcdef\n")
     assert make.main([NAME]) == 1
     err = capsys.readouterr().err
-    assert "private? a home folder is in campaign/reframe/round001.log:1" in err
+    assert "private? a home folder is in campaign/reframe/rounds.log:1" in err
     assert "private? what may be a password or token is in" in err
 
 

@@ -228,7 +228,7 @@ def test_a_campaign_here_is_never_overwritten(
     report.write_text("made again, which is no other campaign")
     assert rerun.main([str(bundle), "--dry-run"]) == 0
     assert f"runs/{NAME} is here already" in capsys.readouterr().out
-    log = here.root / "runs" / NAME / "reframe" / "round001.log"
+    log = here.root / "runs" / NAME / "reframe" / "rounds.log"
     log.write_text("something else")
     assert rerun.main([str(bundle), *submit()]) == 1
     assert (
