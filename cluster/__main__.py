@@ -11,9 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from cluster import accounts, box, network, scrontab, session, slurm
+from cluster import accounts, box, network, programs, scrontab, session
 from cluster.description import Cluster, ClusterError, describe
-from containers import apt
 from records.acting_user import hand_over
 from records.locks import LockHeld, exclusive
 from site_configs.processor import detected_processor
@@ -59,34 +58,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def install(state: Path) -> None:
-    """Install the packages that are missing, without starting any of their services."""
-    lacking = slurm.missing_packages()
-    if not lacking:
-        return
-    print(f"installing {', '.join(lacking)} from the distribution", flush=True)
-    # Debian's way to install a daemon without starting it.
-    policy = Path("/usr/sbin/policy-rc.d")
-    own = not policy.exists()
-    try:
-        if own:
-            policy.write_text("#!/bin/sh\nexit 101\n")
-            policy.chmod(0o755)
-        machine = apt.of_machine(state.parent)
-        machine.update()
-        machine.run("install", "--no-install-recommends", *lacking)
-    except apt.AptError as error:
-        raise ClusterError(f"{', '.join(lacking)} cannot be installed: {error}") from None
-    finally:
-        if own:
-            policy.unlink(missing_ok=True)
-
-
 def up(cluster: Cluster, project: Path, state: Path) -> None:
     """Start the cluster; undo everything if it fails."""
     if box.first_process(state) and (state / "cluster.json").exists():
         raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
-    install(state)
+    programs.provide(state)
     began = time.monotonic()
     # A start that was interrupted, or a crash, may have left something.
     box.close_box(state)
