@@ -121,7 +121,7 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
         )
     seconds, name = found
     blocks = int(budget_s / seconds)
-    if blocks >= FEWEST:
+    if budget_s >= FEWEST * seconds:
         what = f"enough for {BEGIN} rounds of everything, and " + (
             "one implementation is measured no further"
             if len(wanted.images) == 1

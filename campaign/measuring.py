@@ -164,7 +164,7 @@ def new_campaign(
         "site_data": provenance.without_accounts(site),
         "inputs": provenance.input_digests(ROOT, options.site, design is not None),
         "machine": provenance.machine(),
-        "environment": provenance.environment(os.environ),
+        **provenance.variables(site, os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],
         "rounds_done": [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
@@ -16,7 +17,7 @@ from containers import images, trust
 from containers.apptainer import command, exec_options
 from containers.selection import runs_here
 from containers.table import split_variant
-from records import nodes
+from records import environment, nodes
 from records.acting_user import git
 from records.base import CampaignError
 from records.manifest import Manifest
@@ -73,15 +74,6 @@ INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
 NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
 #: So many changes are named.
 MOST_NAMED = 5
-#: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
-#: and of the loader, for processes outside containers and inside. Of others only that they are set.
-MEASURED_BY = re.compile(
-    r"(?:APPTAINERENV_|SINGULARITYENV_)?(?:"
-    r"(?:OMPI|OPAL|ORTE|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|MPIEXEC|I_MPI|MV2|MVP|LAM|PVM|"
-    r"UCX|FI|PSM2?|HFI|IPATH|MLX[45]|RDMAV|IBV|NCCL|OMP|GOMP|KMP|OPENBLAS|GOTO|MKL|BLIS|LD|MALLOC)"
-    r"_[A-Z0-9_a-z]+|GLIBC_TUNABLES)",
-    re.ASCII,
-)
 #: Options by which a scheduler is told who pays and who asks, each with its value.
 WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
 
@@ -116,11 +108,15 @@ def machine() -> dict[str, Any]:
     return {**nodes.facts(seen), **nodes.conditions(seen)}
 
 
-def environment(variables: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the names of variables, each with its value if it is of those that measure."""
+def variables(site: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a manifest has of the variables of who starts a campaign.
+
+    `environment` has all of their names, and `variables_removed` the names of those that are not
+    handed on, since the site does not name them.
+    """
     return {
-        name: value if MEASURED_BY.fullmatch(name) else None
-        for name, value in sorted(variables.items())
+        "environment": environment.values(here),
+        "variables_removed": environment.removed(here, environment.named(site)),
     }
 
 
@@ -134,7 +130,10 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 def said_by(*words: str) -> str | None:
     """Return what a command prints, or None if it does not exist or fails."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(
+            words, env=environment.environment(os.environ), capture_output=True, text=True,
+            check=True, timeout=30,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None

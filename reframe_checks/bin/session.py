@@ -20,7 +20,7 @@ from reframe.frontend.executors import TaskEventListener
 
 from records import files
 from records import launch as launches
-from records.base import CampaignError, NotKept, RecordError
+from records.base import CampaignError, NotKept
 from records.budget import experiment_of
 from records.causes import of_command, one_line
 from records.experiments import experiments
@@ -145,8 +145,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             if not self.schedule.state.launches[name].in_flight:
                 self.schedule.intend(name)
             self.lose(name, said)
-        asked = Path(task.check.stagedir or "/nonexistent") / launches.ASKED
-        if not self.schedule.state.launches[name].in_flight and asked.is_file():
+        if not self.schedule.state.launches[name].in_flight and task.check.wanted:
             # It failed before it was submitted: an attempt all the same, which is kept.
             self.schedule.intend(name)
         if self.schedule.state.launches[name].in_flight:
@@ -173,14 +172,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
     def keep_failed(self, task: Any, sentence: str) -> None:
         """Keep what is left of a launch that ended before it could be judged.
 
-        Its time was over or its job vanished. What was asked of it is in its stage folder, written
-        before it started.
+        Its time was over or its job vanished.
         """
         check = task.check
         stage = Path(check.stagedir)
         try:
-            asked = launches.read_record(stage / launches.ASKED, launches.AskedLaunch)
-        except RecordError as error:
+            asked = check.wanted or check.asked()
+        except CampaignError as error:
             self.lose(check.launch_name(), str(error))
         record = launches.finished_launch(
             # Nobody has timed it, and a clock may have been set meanwhile.

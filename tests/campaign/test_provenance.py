@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign.provenance import environment, input_digests, without_accounts
+from campaign.provenance import input_digests, variables, without_accounts
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What is loaded where a campaign is measured and can change no measurement.
@@ -66,7 +66,7 @@ def test_variables_are_recorded_by_name_and_only_those_that_measure_by_value() -
         "GLIBC_TUNABLES": "x=1", "AWS_SECRET_ACCESS_KEY": "s3", "GITHUB_TOKEN": "t",
         "HOME": "/home/alice", "SLURM_JOB_ACCOUNT": "proj42", "OLD_LD_PATH": "no", "FIRST": "x",
     }  # fmt: skip
-    found = environment(given)
+    found = variables({"variables": ["UCX_TLS"]}, given)["environment"]
     assert list(found) == sorted(given)
     assert {name for name, value in found.items() if value is None} == {
         "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HOME", "SLURM_JOB_ACCOUNT", "OLD_LD_PATH",

@@ -45,9 +45,14 @@ of() {
 case "$1" in
     --version) cat "$STAND_IN/apptainer.version" ;;
     sif) echo "3 |1 |NONE |40960-53960704 |FS (Squashfs/*System/amd64)" ;;
-    *) case "$*" in
+    *) cd work || exit
+       case "$*" in
            *hpl_dat*) exit 0 ;;
-           *preflight*) cat "$(of preflight.out)" ;;
+           *preflight*) for number in 0 1; do
+                   cp "$(of environment)" environment_of_rank.$number
+                   cp "$(of environment)" environment_of_container.$number
+               done
+               cat "$(of preflight.out)" ;;
            *NPmpi*) file=${*##* -o }
                     [ ! -f "$(of netpipe.out)" ] || cp "$(of netpipe.out)" "${file%% *}"
                     cat "$(of netpipe.stdout)"; exit $(cat "$(of netpipe.code)") ;;
@@ -316,6 +321,7 @@ def stand_in_at(folder: Path) -> StandIn:
     lock = {"schema": "wyeast-images-1", "images": {IMPLEMENTATION: entry}}
     (folder / "containers" / "images.lock").write_text(json.dumps(lock))
     (folder / "preflight.out").write_text(PREFLIGHT)
+    (folder / "environment").write_text("PATH=/bin\0")
     script = folder / "bin" / "apptainer"
     script.parent.mkdir()
     script.write_text(APPTAINER)
