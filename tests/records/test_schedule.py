@@ -343,6 +343,13 @@ TestCampaigns.settings = settings(
 )  # fmt: skip
 
 
+@pytest.mark.long
+class TestManyCampaigns(Campaigns.TestCase):  # type: ignore[misc, name-defined]
+    """The same for ten thousand steps."""
+
+    settings = settings(TestCampaigns.settings, max_examples=250)
+
+
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """Return a campaign that has just begun."""
