@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -103,6 +105,14 @@ class RoundDone(Part):
 BEGIN, FEWEST = 3, 3.3
 #: The rules by which what is measured next is decided (`analysis.precision.waves.decide`).
 DECIDED_BY: Literal[3] = 3
+
+
+#: What of a manifest is declared before the first launch, and stays as it is.
+DECLARED = (
+    "schema", "campaign", "name", "site", "tier", "created_utc", "checks", "study", "like",
+    "time_limit", "raw_by_rank", "order_seed", "design", "repeat_beyond", "images", "host_mpi",
+    "site_data", "inputs", "machine", "environment", "software", "night",
+)  # fmt: skip
 
 
 class Design(BaseModel):
@@ -227,6 +237,12 @@ class Manifest(Part):
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for invalid ones."""
         return manifest_of({**self.facts, **facts}, self.campaign)
+
+    def declared_sha256(self) -> str:
+        """Return the SHA-256 of what was declared before the first launch, by which it is known."""
+        declared = {key: self.facts[key] for key in DECLARED if key in self.facts}
+        text = json.dumps(declared, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def unknown(self) -> list[str]:
         """Return the keys that this version does not know."""

@@ -12,11 +12,11 @@ from records.communication import (
     StartupDurations,
 )
 from records.emulation import EmulationResult
-from records.launch import Output
 from records.node_rates import LinpackSolve, Rate
 from records.npb import NpbRun
 from records.program_output import ProgramOutput, Result
 from records.su3 import Su3Result
+from records.values import Output
 
 
 def timed_s(output: Output) -> float:

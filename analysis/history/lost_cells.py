@@ -75,7 +75,7 @@ def lost_cells(
     asked = asked_for_other(before, after.manifest) is None
     reasons: dict[tuple[str, str], str] = {}
     for launch in after.launches:
-        if launch.output is None:
+        if not launch.is_sound:
             said = launch.record.sentence or "no reason was recorded"
             reasons.setdefault(
                 (launch.record.cell, launch.record.implementation),

@@ -147,14 +147,13 @@ def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
 
 
 def decide(
-    design: Design, entries: Sequence[Entry], compared: Callable[[], Comparison]
+    design: Design, entries: Sequence[Entry], state: State, compared: Callable[[], Comparison]
 ) -> Decision:
     """Return the wave that comes next, or why none does.
 
-    `compared` gives the comparison of the launches that are recorded by then; it is asked for where
-    something is to be chosen.
+    `state` is what the entries amount to; `compared` gives the comparison of the launches that are
+    recorded by then; it is asked for where something is to be chosen.
     """
-    state = fold(entry.event for entry in entries)
     spent = spent_s(entries)
     left = design.budget_s - spent
     number = len(state.waves) + 1
@@ -353,7 +352,7 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
         replaced = [
             name for name in gone if (had := then.launches.get(name)) and had.status == "recorded"
         ]
-        again = decide(design, before, partial(compare, part_of(campaign, then)))
+        again = decide(design, before, then, partial(compare, part_of(campaign, then)))
         yield Replayed(event, again, replaced[0] if replaced else None)
 
 

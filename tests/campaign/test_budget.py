@@ -46,7 +46,7 @@ from records.journal import (
     WaveRound,
     read_journal,
 )
-from records.launch import LaunchRecord, Output
+from records.launch import Launch
 from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -153,9 +153,9 @@ def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
     read: Counter[str] = Counter()
     real = records_campaign.read_launch
 
-    def counted(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+    def counted(launch: LaunchFiles, anew: bool) -> Launch:
         read[launch.name] += 1
-        return real(launch)
+        return real(launch, anew)
 
     monkeypatch.setattr(records_campaign, "read_launch", counted)
     path = new(played, "1000s")
@@ -542,18 +542,23 @@ def nothing(*_: object) -> Comparison:
     raise AssertionError("nothing is to be compared, nor decided")
 
 
+def decided(design: Design, entries: list[Entry]) -> Wave | Ended:
+    """Return what is decided by time alone."""
+    return decided(design, entries, fold(entry.event for entry in entries))
+
+
 def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:
     took = [("Nas size=S", 10.0), ("Nas size=S", 10.0), ("Dgemm n=1", 30.0), ("Preflight", 30.0)]
     entries = first_round(165.0, took)
     design = waves.declared(165.0, 1)
-    wave = waves.decide(design, entries, nothing)
+    wave = decided(design, entries)
     assert isinstance(wave, Wave)
     assert [one.cells for one in wave.rounds] == [("Nas size=S",)]
     # 80 s of the first, and 20 s.
     assert (wave.why, wave.predicted_s) == ("begin", 20.0)
-    small = waves.decide(waves.declared(99.0, 1), first_round(99.0, took), nothing)
+    small = decided(waves.declared(99.0, 1), first_round(99.0, took))
     assert isinstance(small, Ended) and (small.why, small.open_series) == ("budget", None)
-    alone = waves.decide(design, first_round(165.0, took[2:]), nothing)
+    alone = decided(design, first_round(165.0, took[2:]))
     assert isinstance(alone, Ended) and alone.why == "decided"
 
 
@@ -577,7 +582,7 @@ def test_what_was_left_out_is_not_begun_later() -> None:
     others = ("Nas size=S", "Nas size=W", "Dgemm n=1")
     entries = first_round(60.0, took, others)
     assert left_out(fold(entry.event for entry in entries)) == ["Nas size=S", "Nas size=W"]
-    wave = waves.decide(waves.declared(60.0, 1), entries, nothing)
+    wave = decided(waves.declared(60.0, 1), entries)
     assert isinstance(wave, Wave) and wave.why == "uniform"
     assert [one.cells for one in wave.rounds] == [("EchoTest ranks=2",)]
 

@@ -100,7 +100,7 @@ class Shared:
 
         But for rates, which are below their references where the machine has other work.
         """
-        report = json.loads((self.campaign.folder() / "reframe" / "round001.json").read_text())
+        report = json.loads((self.campaign.folder() / "reframe" / "report.json").read_text())
         cases = [case for run in report["runs"] for case in run["testcases"]
                  if case["display_name"].startswith(f"{experiment} ")]  # fmt: skip
         # What an implementation lacks is skipped.

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.cells import series_of
 from analysis.comparison.metrics import metrics
 from analysis.tables.parquet import result_rows
 from records.base import RecordError
 from records.launch import Launch, LaunchRecord
 from records.npb import OPERATIONS, literature, problem, read_npb_output
 from records.timed import timed_s
+from records.values import values_of
 
 CAPTURED = Path(__file__).with_name("captured")
 CG = (CAPTURED / "npb34_cg.stdout").read_text()
@@ -180,7 +180,9 @@ def test_rate_reaches_comparison_and_tables(tmp_path: Path) -> None:
     run = read_npb_output(write(tmp_path, OURS))
     record = LaunchRecord.model_construct(launch="one", experiment="Nas")
     launch = Launch(record, run)
-    assert series_of(launch) == {"": {0: pytest.approx(3942.432074e6)}}
+    values = values_of("Nas", run, 0.0)
+    assert values.series == {"": {0: pytest.approx(3942.432074e6)}}
+    assert values.seconds == (run.time_s,) and not values.times
     [row] = result_rows(launch)
     assert set(row) == {"launch", "operation", "benchmark", "problem_class", "iterations", "time_s",
                         "rate_ops"}  # fmt: skip
