@@ -76,6 +76,13 @@ FULL_DISK = Known(
     "the disk is full; free some space and run it again",
 )
 
+#: What Apptainer says where an image's program is not there, or is not seen.
+HIDDEN_PROGRAM = Known(
+    re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
+    "if the image has it, something is mounted over the image's /opt: a line `bind path` of the "
+    "machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
+)
+
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return a text as one line of printable characters, cut at a length."""

@@ -42,3 +42,16 @@ def test_what_is_set_on_the_node_is_removed_there_and_recorded(stand_in: StandIn
     assert record["variables_removed"] == ["APPTAINER_BIND", "OMPI_MCA_btl"]
     text = json.dumps(record)
     assert "UCX_TLS" not in text and "LOADED" not in text
+
+
+def test_a_program_that_is_hidden_by_a_mount_is_told_from_one_that_fails(
+    stand_in: StandIn,
+) -> None:
+    stand_in.write("", 'FATAL:   "mpiexec": executable file not found in $PATH\n', 255)
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    said = str(launch["sentence"])
+    assert (
+        '"mpiexec": executable file not found in $PATH; if the image has it, something is' in said
+    )
+    assert "a line `bind path` of the machine's apptainer.conf" in said
