@@ -26,7 +26,7 @@ def timed_s(output: Output) -> float:
     start-up all of it.
     """
     if isinstance(output, NpbRun):
-        return output.time_s
+        return math.fsum(output.times_s)
     if not isinstance(output, ProgramOutput):
         return math.fsum(run.time_s for run in output)
     applications = [one for one in output.results if isinstance(one, EmulationResult)]
