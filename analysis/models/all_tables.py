@@ -9,7 +9,7 @@ from analysis.models.guidelines import guideline_tables
 from analysis.models.linpack import Hpl, hpl_in, hpl_table
 from analysis.models.message_tables import model_tables
 from analysis.models.messages import Fitted, fitted_in
-from analysis.models.node_pairs import NodePairs, node_pairs_in
+from analysis.models.node_pairs import JudgedPairs, node_pairs_in
 from analysis.models.node_rates import cycles_table, node_table, rates_in
 from analysis.models.node_tables import tables_of_nodes
 from analysis.models.overlap import overlap_table
@@ -36,7 +36,7 @@ class Models:
         return hpl_in(self.campaign)
 
     @cached_property
-    def node_pairs(self) -> list[NodePairs]:
+    def node_pairs(self) -> list[JudgedPairs]:
         """Return what is said of nodes and the links between them."""
         return node_pairs_in(self.campaign)
 

@@ -81,7 +81,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class NodePairs:
+class JudgedPairs:
     """What launches of one kind measured, and what follows; nodes in the order of the topology."""
 
     together: bool
@@ -213,7 +213,7 @@ def rounds_in(campaign: Campaign) -> Iterator[tuple[str, bool, list[str], list[N
                 yield record.cell, record.oversubscribed, launch.output.header.hosts, rounds
 
 
-def node_pairs_in(campaign: Campaign) -> list[NodePairs]:
+def node_pairs_in(campaign: Campaign) -> list[JudgedPairs]:
     """Return what is said of a campaign's nodes: by pairs together, and by pairs alone.
 
     Sweeps of all launches count alike, whatever implementation sent the messages.
@@ -235,7 +235,7 @@ def judged_launches(
     launches: Sequence[tuple[str, bool, list[str], list[NodePairsRound]]],
     topology: Mapping[str, Sequence[str]],
     together: bool,
-) -> NodePairs:
+) -> JudgedPairs:
     """Return what launches of one kind say of their nodes together."""
     nodes = in_order(sorted({host for _, _, hosts, _ in launches for host in hosts}), topology)
     place = {name: number for number, name in enumerate(nodes)}
@@ -262,7 +262,7 @@ def judged_launches(
     }
     switches = tuple(switch_of(node, topology) for node in nodes)
     of_nodes, of_links = judge(nodes, switches, times)
-    return NodePairs(
+    return JudgedPairs(
         together, tuple(nodes), switches, times, of_nodes, of_links, len(sweeps),
         any(waited for _, waited, _, _ in launches),
         max(len({one.round for one in rounds}) for _, _, _, rounds in launches),

@@ -11,8 +11,8 @@ from analysis.models.node_pairs import (
     LEVEL,
     MEASURES,
     Judged,
+    JudgedPairs,
     Measure,
-    NodePairs,
     in_order,
 )
 from analysis.tables.table import PERCENT, Column, Kind, Row, Table, formatted, interval, scaled
@@ -93,7 +93,7 @@ def rates_by_node(campaign: Campaign) -> dict[str, dict[str, float]]:
     }
 
 
-def node_side_by_side(campaign: Campaign, of: NodePairs | None) -> Table | None:
+def node_side_by_side(campaign: Campaign, of: JudgedPairs | None) -> Table | None:
     """Return a row for each node; None of fewer than two nodes."""
     rates = rates_by_node(campaign)
     topology = (campaign.manifest.site_data or {}).get("topology") or {}
@@ -121,7 +121,7 @@ def node_side_by_side(campaign: Campaign, of: NodePairs | None) -> Table | None:
     return Table("nodes-side-by-side", "Nodes side by side", columns, rows, notes)
 
 
-def notes_of(of: NodePairs) -> list[str]:
+def notes_of(of: JudgedPairs) -> list[str]:
     """Return what has to be known to read verdicts."""
     found = [
         f"Each time is compared with those of this campaign's other nodes: where all are slow, "
@@ -144,7 +144,7 @@ def notes_of(of: NodePairs) -> list[str]:
     return found
 
 
-def link_table(of: NodePairs) -> Table:
+def link_table(of: JudgedPairs) -> Table:
     """Return a row for each link that was measured, the worst first."""
     place = {name: number for number, name in enumerate(of.nodes)}
 
@@ -177,7 +177,7 @@ def link_table(of: NodePairs) -> Table:
                  [note])  # fmt: skip
 
 
-def typical(of: NodePairs, measure: Measure, way: tuple[int, int]) -> float | None:
+def typical(of: JudgedPairs, measure: Measure, way: tuple[int, int]) -> float | None:
     """Return a way's latency in s or bandwidth in B/s, the median over sweeps."""
     times = of.times.get(measure)
     if times is None or way not in times.seconds:
@@ -186,7 +186,7 @@ def typical(of: NodePairs, measure: Measure, way: tuple[int, int]) -> float | No
     return seconds / 2 if measure == "latency" else times.transfer_bytes / seconds
 
 
-def tables_of_nodes(campaign: Campaign, found: Sequence[NodePairs]) -> list[Table]:
+def tables_of_nodes(campaign: Campaign, found: Sequence[JudgedPairs]) -> list[Table]:
     """Return nodes side by side, and the links of pairs together and alone."""
     table = node_side_by_side(campaign, found[0] if found else None)
     return [*([table] if table else []), *(link_table(one) for one in found)]

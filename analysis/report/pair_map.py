@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from analysis.models.node_pairs import Measure, NodePairs, Pair
+from analysis.models.node_pairs import JudgedPairs, Measure, Pair
 
 #: Of the picture, and of the margin for names, in px.
 SIDE, MARGIN = 340.0, 90.0
@@ -16,7 +16,7 @@ MOST_NAMES = 24
 LEAST_FULL = 0.1
 
 
-def pair_map(of: NodePairs, measure: Measure) -> Markup | None:
+def pair_map(of: JudgedPairs, measure: Measure) -> Markup | None:
     """Return senders downwards and receivers to the right, both in the order of the topology."""
     times = of.times.get(measure)
     if times is None:
@@ -61,7 +61,7 @@ def pair_map(of: NodePairs, measure: Measure) -> Markup | None:
     )
 
 
-def pair_maps(found: list[NodePairs]) -> list[tuple[str, Markup]]:
+def pair_maps(found: list[JudgedPairs]) -> list[tuple[str, Markup]]:
     """Return the pictures of both measures with their captions, pairs together before alone."""
     pictures = []
     for one in found:
