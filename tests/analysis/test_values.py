@@ -16,14 +16,14 @@ from analysis.history.index import rows_of
 from records import kept as kept_module
 from records import launch as launches
 from records import schedule, values
-from records.campaign import Campaign, read_campaign
+from records.campaign import Campaign, Known, read_campaign
 from records.kept import Kept, kept_launches
 from records.launch import Launch, read_launch
 from records.proof import proof_in
 from records.sample import sample_folder
 from records.values import FILE, LaunchValues, values_in
 from tests.analysis.support.synthetic import TWICE, Synthetic
-from tests.packed import in_packs
+from tests.packed import in_packs, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLE = sample_folder(PROJECT)
@@ -188,3 +188,24 @@ def test_a_campaign_is_read_in_proportion_to_its_rounds(
         shares.append((read_by_this_process() - before) / size)
         assert len(opened) == 2 * rounds == 2 * len(set(opened))
     assert shares[1] < 1.2 * shares[0]
+
+
+def test_who_reads_a_campaign_again_looks_only_into_packs_that_were_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Synthetic(tmp_path / "plain", TWICE, rounds=4, pairs=[]).write()
+    campaign, known = in_packs(source, tmp_path / "packed"), Known()
+    first = [one.record.launch for one in read_campaign(campaign, known).launches]
+    real, opened = kept_module.opened, []
+
+    def counted(path: Path) -> AbstractContextManager[IO[bytes]]:
+        opened.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(kept_module, "opened", counted)
+    assert [one.record.launch for one in read_campaign(campaign, known).launches] == first
+    assert not opened
+    take_out(campaign, first[0])
+    again = read_campaign(campaign, known)
+    assert [one.record.launch for one in again.launches] == first[1:]
+    assert set(opened) == {"round001.tar"} and again.problems[0].where == first[0]
