@@ -36,7 +36,9 @@ class Work:
 
 def files_of_checks(inputs: Iterable[str]) -> frozenset[str]:
     """Return the files of checks among those that decide what a campaign measures."""
-    return frozenset(name for name in inputs if name.startswith("reframe_checks/"))
+    return frozenset(
+        name for name in inputs if name.startswith("reframe_checks/") and name.endswith(".py")
+    )
 
 
 def last_round_like(

@@ -86,7 +86,7 @@ def alike(options: argparse.Namespace) -> estimate.Work:
         checks=options.checks,
         time_limit=options.time_limit,
         images=frozenset(chosen(options)[0]),
-        files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site)),
+        files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site, False)),
     )
 
 
@@ -163,9 +163,9 @@ def new_campaign(
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
         "site_data": provenance.without_accounts(site),
-        "inputs": provenance.input_digests(ROOT, options.site),
+        "inputs": provenance.input_digests(ROOT, options.site, design is not None),
         "machine": provenance.machine(),
-        "environment": provenance.environment(os.environ),
+        **provenance.variables(site, os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],
         "rounds_done": [],

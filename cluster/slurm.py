@@ -68,6 +68,8 @@ def configuration(cluster: Cluster, logs: Path) -> str:
             "AccountingStorageType=accounting_storage/none",
             # The nodes' processors are those of the one machine, whatever the description says.
             "SlurmdParameters=config_overrides",
+            # Jobs are few, and each is waited for: it is placed at once, and not within 3 s.
+            "SchedulerParameters=batch_sched_delay=0",
             "SelectType=select/cons_tres",
             "SelectTypeParameters=CR_Core",
             "DisableRootJobs=YES",

@@ -62,6 +62,8 @@ class Campaign:
     problems: list[LeftOut] = field(default_factory=list)
     #: The compared cells for which its budget had no room.
     no_room: list[str] = field(default_factory=list)
+    #: The cells, each with an implementation, of which something is still to be measured.
+    open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
     #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
@@ -206,7 +208,9 @@ def _read_campaign(path: Path, known: Known, anew: bool) -> Campaign:
         unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
     else:
         unknown = []
-    campaign.no_room = left_out(state) if state else []
+    if state:
+        campaign.no_room = left_out(state)
+        campaign.open = {(one.planned.cell, one.planned.implementation) for one in state.open()}
     found = kept_by(path, state, known.shelf)
     campaign.kept = {one.name: one for one in reversed(found)}
     for one in found:

@@ -34,7 +34,7 @@ from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
 from records.experiments import experiments
-from records.files import json_of, read_text, write_json
+from records.files import json_of, read_text
 from records.hpl import hpl_output
 from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
@@ -52,14 +52,17 @@ READERS: dict[str, Callable[[str, Path], Output]] = {
 LAUNCH_SCHEMA = "wyeast-launch-1"
 #: The file of a launch that has its record.
 RECORD = "launch.json"
-#: What a launch leaves in its stage folder, should it never get to be judged.
-ASKED = "launch_asked.json"
 #: What pydantic calls a key that a model does not have.
 UNKNOWN = "extra_forbidden"
 #: The name of a launch, which may be a folder's: one that is not hidden, without slashes.
 LaunchName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_=-][A-Za-z0-9.=_+-]*$")]
 #: The name of a file of it.
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
+#: Of a variable of the environment; and of how many of them.
+LONGEST_NAME, MOST_VARIABLES = 200, 2000
+#: The name of a variable of the environment, and some of them.
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=LONGEST_NAME)]
+Variables = Annotated[list[VariableName], Field(max_length=MOST_VARIABLES)]
 #: Between points in time of which one clock may have been set meanwhile.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
@@ -144,6 +147,14 @@ class LaunchRecord(AskedLaunch):
     disturbance: Disturbance | None = None
     #: Which file its image was, as the first node saw it before and after; None where it did not.
     image_file: ImageFile | None = None
+    #: What was removed of the variables that were there on its node, since no site names them.
+    variables_removed: Variables = []
+    #: Of a preflight: the ranks' own variables, with the values of those that decide what is
+    #: measured; and which of these nobody here has set.
+    environment: dict[VariableName, str | None] = {}
+    from_elsewhere: Variables = []
+    #: The version of the Apptainer that started it, of launches that look: each image's preflight.
+    apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None
@@ -282,11 +293,6 @@ def text_in(launch: LaunchFiles, name: str) -> str:
     Raises OSError and RecordError.
     """
     return io.TextIOWrapper(io.BytesIO(launch.read(name)), "utf-8", errors="replace").read()
-
-
-def write_asked(file: Path, asked: AskedLaunch) -> None:
-    """Leave word of a launch before it starts."""
-    write_json(file, asked.facts)
 
 
 def output_of(record: LaunchRecord, text: str, where: Path) -> Output:

@@ -178,6 +178,8 @@ class Manifest(Part):
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
     #: The variables of who started it; None for those whose values are nobody's business.
     environment: dict[str, str | None] = {}
+    #: Those of them that were not handed on; None of campaigns from before that was so.
+    variables_removed: list[str] | None = None
     software: Annotated[dict[str, Any], AfterValidator(of_commit)]
     commands: list[str]
     rounds_done: list[RoundDone] = []

@@ -84,6 +84,10 @@ def _patterns(value: Any) -> bool:
         return False
 
 
+def _variables(value: Any) -> bool:
+    return _texts(value) and all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in value)
+
+
 def _or(other: Any, fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value == other or fits(value)
 
@@ -116,6 +120,7 @@ KEYS: dict[str, KeyRule] = {
     "access": KeyRule("a list of options", _texts),
     "launch": _one_of(("mpiexec", "srun")),
     "launch_options": KeyRule("a list of options", _texts),
+    "variables": KeyRule("a list of names of variables", _variables),
     "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
     "budget": KeyRule(
         "a time in seconds, minutes or hours, such as 900s, 15m or 2h",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../common/clock.h"
+#include "../common/disturbances.h"
 #include "../common/record_pieces.h"
 
 const char *chosen_class;
@@ -191,9 +192,11 @@ void end_benchmark(const program_description *program, const run_summary *summar
     int rank, ranks, code = EXIT_SOUND;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const disturbances counted = disturbances_of_all_ranks();
     if (rank == 0) {
         int right = verified->compared > 0 && verified->failed == 0;
         print_run(summary, times, ranks, right);
+        print_disturbances(stdout, counted);
         if (!right)
             fprintf(stderr, "%s: wrong answer: %s\n", program->name,
                     verified->failed ? verified->first.text : "nothing was compared");

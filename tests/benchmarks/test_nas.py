@@ -13,8 +13,6 @@ from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 
 pytestmark = pytest.mark.real
 BENCHMARKS = ["EP", "IS", "CG", "MG", "FT"]
-#: More ranks than cores wait for each other: have MPICH let the others run as soon as it waits.
-PATIENT = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
 
 
 def program_of(benchmark: str) -> str:
@@ -23,7 +21,7 @@ def program_of(benchmark: str) -> str:
 
 def solved(built: Built, path: Path, benchmark: str, size: str, ranks: int) -> NpbRun:
     """Run a benchmark and return what it printed."""
-    done = built.run(program_of(benchmark), "--class", size, ranks=ranks, **PATIENT)
+    done = built.run(program_of(benchmark), "--class", size, ranks=ranks)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert done.stderr == ""
     path.write_text(done.stdout)
@@ -225,7 +223,7 @@ def test_help(one: Built, benchmark: str) -> None:
 
 def test_sanitizers_find_nothing(sanitized_one: Sanitized) -> None:
     for benchmark in BENCHMARKS:
-        sanitized_one.check(program_of(benchmark), **PATIENT)
+        sanitized_one.check(program_of(benchmark))
 
 
 def test_valgrind_finds_nothing(one: Built) -> None:
@@ -235,5 +233,5 @@ def test_valgrind_finds_nothing(one: Built) -> None:
     # EP has no memory but a few arrays of fixed size, and takes minutes.
     for benchmark in ("IS", "MG", "FT", "CG"):
         program = str(one.build / "bin" / program_of(benchmark))
-        done = one.run_command([*command, program], ranks=2, **PATIENT)
+        done = one.run_command([*command, program], ranks=2)
         assert done.returncode == 0, (benchmark, done.stderr[-3000:])

@@ -416,8 +416,27 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
         ),
         (lambda root: root / "reframe_checks" / "one.py", "reframe_checks/one.py changed"),
         (lambda root: root / "containers" / "images.lock", "the image alpha-1.0 was replaced"),
+        *(
+            (lambda root, path=path: root / path, f"{path} is new")
+            for path in (
+                "records/limits/plausibility.py",
+                "containers/apptainer.py",
+                "campaign/rounds.py",
+                "reframe_checks/launchers/into_container",
+                "inference/intervals.py",
+            )
+        ),
     ],
-    ids=["references", "a check", "an image"],
+    ids=[
+        "references",
+        "a check",
+        "an image",
+        "what judges a launch",
+        "how containers start",
+        "what ReFrame is told",
+        "a launcher",
+        "what judges a reference",
+    ],
 )
 def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_named(
     root: Path, change: Callable[[Path], Path], said: str, monkeypatch: pytest.MonkeyPatch
@@ -427,7 +446,7 @@ def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_
     path = new(root, {"killed after": 1})
     lock = {"schema": SCHEMA, "images": {"alpha-1.0": {"file": "a.sif", "sha256": "2" * 64}}}
     changed = change(root)
-    changed.parent.mkdir(exist_ok=True)
+    changed.parent.mkdir(parents=True, exist_ok=True)
     before = changed.read_text() if changed.exists() else None
     changed.write_text(json.dumps(lock))
     with pytest.raises(CampaignError, match=f"cannot go on with .*{said}; put that back"):
@@ -457,6 +476,28 @@ def test_another_image_and_a_command_that_does_not_answer_change_nothing(
     # It did not answer when the campaign began.
     unknown = manifest.changed(software={"apptainer": None})
     assert provenance.changes(root, unknown) == []
+    # Launches that run elsewhere have another one, which their preflight looks at.
+    site = root / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local", "scheduler: squeue"))
+    elsewhere = manifest.changed(inputs=provenance.input_digests(root, "local", False))
+    assert provenance.changes(root, elsewhere) == []
+
+
+def test_what_only_tells_of_a_campaign_may_change_while_it_is_measured(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    path = new(root)
+    for name in (
+        "analysis/report/report.py",
+        "campaign/progress.py",
+        "analysis/precision/waves.py",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("# another\n")
+    assert measure(path)
+    # With a budget, the last of them decides what is measured.
+    assert "analysis/precision/waves.py" in provenance.input_digests(root, "local", True)
 
 
 @pytest.mark.parametrize("name", [PROPOSED, ".site.yaml.swp", "site.yaml~", f".{PROPOSED}.12"])
@@ -468,7 +509,7 @@ def test_what_lies_beside_the_inputs_is_none_of_them(
     path = new(root)
     beside = root / "site_configs" / "local" / name
     beside.write_text("{}\n")
-    assert name not in str(provenance.input_digests(root, "local"))
+    assert name not in str(provenance.input_digests(root, "local", False))
     assert measure(path)
     # An older manifest may name it.
     manifest = read_manifest(path)

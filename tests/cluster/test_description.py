@@ -27,7 +27,7 @@ def test_slurm_knows_every_node(tmp_path: Path) -> None:
     text = slurm.configuration(describe(nodes="3"), tmp_path)
     assert text.count("NodeName=") == 3 and "NodeAddr=10.77.0.3" in text
     assert "DisableRootJobs=YES" in text and "JobRequeue=0" in text
-    assert "ScronParameters=enable" in text
+    assert "ScronParameters=enable" in text and "batch_sched_delay=0" in text
 
 
 def test_what_the_wire_carries_is_more_than_the_payload() -> None:
