@@ -257,7 +257,7 @@ def test_summary_says_what_changed_since_the_night_before(tmp_path: Path) -> Non
 def with_reference(path: Path, *values: float) -> None:
     """Leave what ReFrame writes of a reference that asks for 90% of 100 at least."""
     (path / "reframe").mkdir()
-    for number, value in enumerate(values, 1):
+    for value in values:
         entry = [value, 100.0, -0.1, None, "B/s", "pass" if value >= 90 else "fail"]
         name = "PointToPoint pair=Send/Recv message_range=long"
         case = {"display_name": name, "perfvalues": {"local:default:bandwidth": entry}}
