@@ -225,30 +225,29 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **more:
     return done.stdout
 
 
-def provide(say: bool = True, builds: bool = False) -> Path:
+def provide(say: bool = True, builds: bool = False, bootstrap: str = "mmdebstrap") -> Path:
     """Provide Apptainer and the programs around it, and return its path.
 
-    `builds` also requires what building images needs: an ordinary user without subordinate ids can
-    run images that others have built. Takes a few milliseconds if nothing is missing. Raises
-    ProvisionError with a sentence.
+    Where the machine has one, nothing else is needed, except by `builds`: these need programs, by
+    how their base is made, and subordinate ids. Takes a few milliseconds if nothing is missing.
+    Raises ProvisionError with a sentence.
     """
     state = state_folder()
-    installed = programs.ensure(state)
+    found = on_path()
+    if not found and os.geteuid() == 0 and not _is_unpacked() and _install_package(state):
+        found = on_path()
+    wanted = programs.needed(builds, bootstrap, unpacks=found is None)
+    installed = programs.ensure(state, wanted, unpacks=found is None)
     if installed and say:
         print(f"installed {', '.join(installed)}", file=sys.stderr)
-    if (builds or os.geteuid() == 0) and programs.ensure_subordinate_ids() and say:
+    if builds and programs.ensure_subordinate_ids() and say:
         print("gave root subordinate ids in /etc/subuid and /etc/subgid", file=sys.stderr)
-    found = on_path()
     if found:
         # Two Apptainers would leave open which one a campaign has used.
         private_command().unlink(missing_ok=True)
         return found
-    if _stamp().is_file() and _stamp().read_text() == _recipe() and private_command().exists():
+    if _is_unpacked():
         return private_command()
-    if os.geteuid() == 0 and _install_package(state):
-        found = on_path()
-        if found:
-            return found
     if say:
         print(f"unpacking Debian {SUITE}'s Apptainer into {state}/apptainer", file=sys.stderr)
     _unpack(state)
@@ -262,6 +261,11 @@ def _stamp() -> Path:
 def _recipe() -> str:
     # A checkout that was moved has wrong paths in its Apptainer.
     return f"{RECIPE} {state_folder()}\n"
+
+
+def _is_unpacked() -> bool:
+    own = _stamp().is_file() and _stamp().read_text() == _recipe()
+    return own and private_command().exists()
 
 
 def _install_package(state: Path) -> bool:

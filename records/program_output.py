@@ -33,6 +33,7 @@ from records.communication import (
 )
 from records.disturbance import Outside
 from records.emulation import EmulationIterations, EmulationResult
+from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
@@ -56,6 +57,7 @@ Result = (
     | LinpackSolve
     | Su3Result
     | Su3Proof
+    | NodePairsRound
 )
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
@@ -71,6 +73,7 @@ RESULTS: dict[str, type[Result]] = {
     "linpack": LinpackSolve,
     "su3": Su3Result,
     "su3_proof": Su3Proof,
+    "node_pairs": NodePairsRound,
     **dict.fromkeys(OPERATIONS, Communication),
 }
 SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations | Su3Iterations

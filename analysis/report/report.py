@@ -26,6 +26,7 @@ from analysis.report.headline import headlines
 from analysis.report.heat_map import heat_maps
 from analysis.report.latency_plane import latency_plane
 from analysis.report.more_rows import MorePages
+from analysis.report.pair_map import pair_maps
 from analysis.report.profile_figures import matrix_figure, share_figure
 from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
@@ -196,6 +197,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         limited=next((table for table in tables if table.name == LIMITED), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
         node_rates=[table for table in models.rates if table.name != HPL],
+        pair_maps=pair_maps(models.node_pairs),
         start_ups=start_up_rows(comparison, parts),
         profiles=[(one, one.shares) for one in profiles],
         profile_figures=profile_figures(profiles),

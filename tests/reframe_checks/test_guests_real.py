@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import images
+from containers import images, store
 from records import acting_user
 from records.kept import kept_launches
 from records.launch import record_in, text_in
@@ -124,7 +124,7 @@ def attack(place: Path, user: str | None) -> Became:
     shutil.copy(PROJECT / "containers" / "implementations.yaml", place / "containers")
     images_folder = place / ".wyeast" / "images"
     images_folder.mkdir(parents=True)
-    (images_folder / f"{IMAGE}.sif").symlink_to(images.folder(PROJECT) / f"{IMAGE}.sif")
+    (images_folder / f"{IMAGE}.sif").symlink_to(store.folder(PROJECT) / f"{IMAGE}.sif")
     campaign, secret, trace = place / "runs" / "campaign", place / "secret", place / "trace"
     campaign.mkdir(parents=True)
     secret.write_text(SECRET)

@@ -91,8 +91,8 @@ def test_launches_by_another_apptainer_are_not_measured_beside_those_before(
         one.status == "missing"
         and one.cause
         and (
-            "would start by apptainer version 1.5.0, and those of campaign have started by apptainer "
-            "version 1.4.0" in one.cause
+            "would start by apptainer version 1.5.0, and those of campaign have started by "
+            "apptainer version 1.4.0" in one.cause
         )
     ), one.cause
     version.write_text("apptainer version 1.4.0\n")

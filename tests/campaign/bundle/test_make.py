@@ -126,7 +126,7 @@ def test_another_image_or_none_is_refused(
     assert "is not the image that was measured" in capsys.readouterr().err
     (here.root / ".wyeast" / "images" / "alpha-1.0.sif").unlink()
     assert make.main([NAME, "--with-images"]) == 1
-    assert "alpha-1.0.sif is missing" in capsys.readouterr().err
+    assert "the image alpha-1.0 is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
