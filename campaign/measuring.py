@@ -349,7 +349,7 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
         if design.repeats
         else estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign)
     )
-    known: Known = {}
+    known = Known()
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:

@@ -16,7 +16,7 @@ from campaign import leftovers, provenance
 from campaign.progress import CampaignProgress
 from containers import selection
 from records import files as folder
-from records import processes, schedule
+from records import processes, reframe_reports, schedule
 from records.base import CampaignError
 from records.causes import one_line
 from records.journal import Stopped
@@ -309,12 +309,7 @@ def how_it_ended(code: int) -> str:
 
 def log_of(campaign: Path) -> Path:
     """Return the log of ReFrame's messages: all rounds' in one file, one after the other."""
-    return campaign / "reframe" / "rounds.log"
-
-
-def report_of(campaign: Path) -> Path:
-    """Return the report of the ReFrame that ended last; what was measured is in its records."""
-    return campaign / "reframe" / "report.json"
+    return campaign / reframe_reports.FOLDER / "rounds.log"
 
 
 class ReframeSession:
@@ -384,19 +379,23 @@ class ReframeSession:
         assert process.stdout is not None
         with self.log.open("a") as messages:
             messages.writelines(process.stdout)
-        return process.wait()
+        code = process.wait()
+        reframe_reports.keep_last(self.campaign)
+        return code
 
     def start(self, number: int) -> None:
         """Start ReFrame with a round; raise CampaignError where the campaign's inputs changed."""
         manifest = self.manifest
         provenance.refuse_changes(self.root, manifest)
+        # Of one that ended after who drove it.
+        reframe_reports.keep_last(self.campaign)
         command = [
             str(self.root / "reframe_checks" / "bin" / "reframe"),
             "-c", str(self.root / "reframe_checks"),
             "-r",
             "--exec-policy=serial",
             "--exec-order=random",
-            f"--report-file={report_of(self.campaign)}",
+            f"--report-file={self.log.with_name(reframe_reports.LAST)}",
         ]  # fmt: skip
         environment = {
             **os.environ,

@@ -31,8 +31,12 @@ from records.schedule import changed_manifest, refuse_another, state_of
 IMPORTED = "imported.json"
 
 
-#: What was read of launches, by their names and the digests that the journal has of them.
-Known = dict[tuple[str, str | None], Launch]
+@dataclass
+class Known:
+    """What was read of a campaign: by names of launches and the digests that the journal has."""
+
+    launches: dict[tuple[str, str | None], Launch] = field(default_factory=dict)
+    shelf: Shelf = field(default_factory=Shelf)
 
 
 @dataclass(frozen=True)
@@ -179,12 +183,12 @@ def read_campaign(path: Path, known: Known | None = None, anew: bool = False) ->
     added. If `anew`, all values are computed from what programs printed, and those that were kept
     must be the same (`read_launch`).
     """
-    shelf = Shelf()
-    with rights_of_owner(path), shelf.held():
-        return _read_campaign(path, {} if known is None else known, anew, shelf)
+    known = known or Known()
+    with rights_of_owner(path), known.shelf.held():
+        return _read_campaign(path, known, anew)
 
 
-def _read_campaign(path: Path, known: Known, anew: bool, shelf: Shelf) -> Campaign:
+def _read_campaign(path: Path, known: Known, anew: bool) -> Campaign:
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:
@@ -207,14 +211,14 @@ def _read_campaign(path: Path, known: Known, anew: bool, shelf: Shelf) -> Campai
     if state:
         campaign.no_room = left_out(state)
         campaign.open = {(one.planned.cell, one.planned.implementation) for one in state.open()}
-    found = kept_by(path, state, shelf)
+    found = kept_by(path, state, known.shelf)
     campaign.kept = {one.name: one for one in reversed(found)}
     for one in found:
         told = (one.name, one.sha256)
         try:
-            launch = known[told] if told in known else read_launch(one, anew)
+            launch = known.launches.get(told) or read_launch(one, anew)
             if one.sha256:
-                known[told] = launch
+                known.launches[told] = launch
         except (RecordError, OSError) as error:
             campaign.problems.append(LeftOut(one.name, str(error)))
             continue

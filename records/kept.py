@@ -49,9 +49,13 @@ class FolderLaunch:
 
 
 class Shelf:
-    """Opens packs; while it is held, the one that was opened last stays open for what follows."""
+    """Opens packs; while it is held, the one that was opened last stays open for what follows.
+
+    `seen` has what was found in packs, with how these were then: of who reads a campaign again.
+    """
 
     def __init__(self) -> None:
+        self.seen: dict[Path, tuple[tuple[int, ...], list[PackPlace], list[PackedLaunch]]] = {}
         self._holds: ExitStack | None = None
         self._path: Path | None = None
         self._pack: IO[bytes] | None = None
@@ -166,11 +170,7 @@ def kept_by(campaign: Path, state: State | None, shelf: Shelf | None = None) -> 
     found: list[Kept] = []
     for path in pack_files(campaign):
         try:
-            of = places.get(path.name, [])
-            found += found_in(path, of, shelf)
-            known = state.launches if state else {}
-            if not has_nothing_else(path, of):
-                found += [one for one in last_in(path, shelf) if one.name not in known]
+            found += packed_in(path, places.get(path.name, []), state, shelf)
         except OSError:
             # Whoever reads the journal beside it says what is missing.
             continue
@@ -189,14 +189,35 @@ def placed(launches: Iterable[LaunchState]) -> dict[str, list[LaunchState]]:
     return found
 
 
-def has_nothing_else(path: Path, launches: Iterable[LaunchState]) -> bool:
-    """Return whether a pack consists of these launches alone, by their places and its size."""
+def packed_in(
+    path: Path, launches: list[LaunchState], state: State | None, shelf: Shelf
+) -> list[PackedLaunch]:
+    """Return what counts of a pack: those of its launches that the journal has, and what it lacks.
+
+    A pack that consists of the journal's launches alone is looked into once, until it is changed.
+    Raises OSError where it cannot be read.
+    """
+    places = [one.place for one in launches if one.place]
+    status = path.stat()
+    stamp = (status.st_ino, status.st_size, status.st_ctime_ns)
+    if path in shelf.seen and shelf.seen[path][:2] == (stamp, places):
+        return shelf.seen[path][2]
+    found = found_in(path, launches, shelf)
+    if are_all(places, status.st_size):
+        shelf.seen[path] = stamp, places, found
+        return found
+    known = state.launches if state else {}
+    return found + [one for one in last_in(path, shelf) if one.name not in known]
+
+
+def are_all(places: Iterable[PackPlace], size: int) -> bool:
+    """Return whether a pack of so many bytes has nothing but what is in these places."""
     end = 0
-    for place in sorted((one.place for one in launches if one.place), key=lambda one: one.offset):
+    for place in sorted(places, key=lambda one: one.offset):
         if place.offset != end:
             return False
         end = place.end
-    return path.stat().st_size == end + len(packs.end_mark(end))
+    return size == end + len(packs.end_mark(end))
 
 
 def found_in(path: Path, launches: Iterable[LaunchState], shelf: Shelf) -> list[PackedLaunch]:

@@ -1,15 +1,14 @@
-"""Which references of its site a campaign missed, from ReFrame's report of every round."""
+"""Which references of its site a campaign missed, from ReFrame's reports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from records.files import read_json
+from records.reframe_reports import cases_in
 
 
 @dataclass
@@ -58,21 +57,10 @@ def limit(reference: float, share: Any) -> float | None:
     return None if share is None else reference + abs(reference) * float(share)
 
 
-def cases_of(folder: Path) -> Iterable[dict[str, Any]]:
-    """Yield ReFrame's entry for every check of every reported round."""
-    for path in sorted((folder / "reframe").glob("round*.json")):
-        try:
-            runs = read_json(path)["runs"]
-            yield from (case for run in runs for case in run["testcases"])
-        except (OSError, ValueError, KeyError, TypeError):
-            # Of a round that was killed; its launches are read by themselves.
-            continue
-
-
 def held_references(folder: Path) -> dict[tuple[str, str], MetricWithReference]:
     """Return every metric that has a reference, by the check's name and the metric's."""
     found: dict[tuple[str, str], MetricWithReference] = {}
-    for case in cases_of(folder):
+    for case in cases_in(folder):
         for name, entry in (case.get("perfvalues") or {}).items():
             value, reference, low, high, unit = entry[:5]
             if not reference or value is None or (low is None and high is None):

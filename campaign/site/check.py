@@ -7,7 +7,6 @@ campaign, which stays in runs/.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -21,20 +20,20 @@ from analysis.tables.table import Column, Row, Table
 from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
 from campaign import measuring
-from campaign.rounds import only_campaign, report_of
+from campaign.rounds import only_campaign
 from containers import images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, exec_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
-from records import files
 from records.acting_user import act_for
 from records.base import CampaignError
 from records.causes import one_line
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
+from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site
@@ -236,14 +235,11 @@ def launcher_of(root: Path, site: dict[str, Any], name: str) -> str:
 def outcomes(campaign: Path, names: list[str]) -> dict[str, str]:
     """Return `ok`, or what failed, for each image of a campaign of preflights."""
     found: dict[str, str] = {}
-    if (report := report_of(campaign)).exists():
-        # ReFrame writes NaN where a metric is, which our own reader refuses.
-        for run in json.loads(files.read_text(report))["runs"]:
-            for case in run["testcases"]:
-                name = re.search(r"implementation=(\S+)", case.get("display_name") or "")
-                if name and case["result"] in ("fail", "abort"):
-                    reason = one_line(case.get("fail_reason") or "it was ended")
-                    found.setdefault(name[1], reason)
+    for case in cases_in(campaign):
+        name = re.search(r"implementation=(\S+)", case.get("display_name") or "")
+        if name and case["result"] in ("fail", "abort"):
+            reason = one_line(case.get("fail_reason") or "it was ended")
+            found.setdefault(name[1], reason)
     for record in read_records(campaign):
         good = record.outcome == "sound"
         found[record.implementation] = "ok" if good else str(record.sentence)

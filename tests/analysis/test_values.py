@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
@@ -11,16 +13,17 @@ from analysis.__main__ import app
 from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
 from analysis.history.index import rows_of
+from records import kept as kept_module
 from records import launch as launches
 from records import schedule, values
-from records.campaign import Campaign, read_campaign
+from records.campaign import Campaign, Known, read_campaign
 from records.kept import Kept, kept_launches
 from records.launch import Launch, read_launch
 from records.proof import proof_in
 from records.sample import sample_folder
 from records.values import FILE, LaunchValues, values_in
 from tests.analysis.support.synthetic import TWICE, Synthetic
-from tests.packed import in_packs
+from tests.packed import in_packs, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLE = sample_folder(PROJECT)
@@ -156,3 +159,53 @@ def test_whoever_changes_what_values_are_gives_them_another_version(packed: Path
             if FILE in one.names()}  # fmt: skip
     found = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     assert (values.VERSION, found[:16]) == (1, "d76ec44ea3fd5976")
+
+
+def read_by_this_process() -> int:
+    """Return how many bytes this process has read of files so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_a_campaign_is_read_in_proportion_to_its_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By counts: twice each pack is opened, and its bytes are read so often, however many."""
+    real, opened = kept_module.opened, []
+
+    def counted(path: Path) -> AbstractContextManager[IO[bytes]]:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(kept_module, "opened", counted)
+    shares = []
+    for rounds in (3, 24):
+        source = Synthetic(tmp_path / f"of-{rounds}", TWICE, rounds=rounds, pairs=[]).write()
+        campaign = in_packs(source, tmp_path / f"packed-{rounds}")
+        size = sum(path.stat().st_size for path in campaign.rglob("*") if path.is_file())
+        opened.clear()
+        before = read_by_this_process()
+        assert len(read_campaign(campaign).sound()) == 4 * rounds
+        shares.append((read_by_this_process() - before) / size)
+        assert len(opened) == 2 * rounds == 2 * len(set(opened))
+    assert shares[1] < 1.2 * shares[0]
+
+
+def test_who_reads_a_campaign_again_looks_only_into_packs_that_were_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Synthetic(tmp_path / "plain", TWICE, rounds=4, pairs=[]).write()
+    campaign, known = in_packs(source, tmp_path / "packed"), Known()
+    first = [one.record.launch for one in read_campaign(campaign, known).launches]
+    real, opened = kept_module.opened, []
+
+    def counted(path: Path) -> AbstractContextManager[IO[bytes]]:
+        opened.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(kept_module, "opened", counted)
+    assert [one.record.launch for one in read_campaign(campaign, known).launches] == first
+    assert not opened
+    take_out(campaign, first[0])
+    again = read_campaign(campaign, known)
+    assert [one.record.launch for one in again.launches] == first[1:]
+    assert set(opened) == {"round001.tar"} and again.problems[0].where == first[0]

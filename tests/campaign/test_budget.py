@@ -544,7 +544,7 @@ def nothing(*_: object) -> Comparison:
 
 def decided(design: Design, entries: list[Entry]) -> Wave | Ended:
     """Return what is decided by time alone."""
-    return decided(design, entries, fold(entry.event for entry in entries))
+    return waves.decide(design, entries, fold(entry.event for entry in entries), nothing)
 
 
 def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from records.reframe_reports import cases_in
 from tests.cluster.conftest import PROJECT, Campaign, Cluster, Launch, wait_for
 from tests.packed import records_in, text_of
 
@@ -100,8 +101,7 @@ class Shared:
 
         But for rates, which are below their references where the machine has other work.
         """
-        report = json.loads((self.campaign.folder() / "reframe" / "report.json").read_text())
-        cases = [case for run in report["runs"] for case in run["testcases"]
+        cases = [case for case in cases_in(self.campaign.folder())
                  if case["display_name"].startswith(f"{experiment} ")]  # fmt: skip
         # What an implementation lacks is skipped.
         begun = [case for case in cases if case["result"] != "skip"]

@@ -14,13 +14,13 @@ from records import files
 from records.base import CampaignError, RecordError
 from records.campaign import read_campaign
 from records.causes import harmless_strings, one_line
+from records.files import write_json
 from records.launch import (
     AskedLaunch,
     LaunchRecord,
     asked_launch,
     finished_launch,
     read_record,
-    write_asked,
 )
 from records.manifest import Manifest, manifest_of, read_manifest, write_manifest
 from records.sample import sample_folder
@@ -114,7 +114,7 @@ def test_a_record_is_read_as_it_was_written(
     file = write_launch(campaign, record, {}) / "launch.json"
     assert json.loads(file.read_text()) == facts | {"sha256": {}}
     assert read_record(file, LaunchRecord) == finished_launch(record, sha256={})
-    write_asked(campaign / "asked.json", asked)
+    write_json(campaign / "asked.json", asked.facts)
     assert read_record(campaign / "asked.json", AskedLaunch) == asked
 
 
