@@ -220,12 +220,14 @@ def are_all(places: Iterable[PackPlace], size: int) -> bool:
     return size == end + len(packs.end_mark(end))
 
 
-def found_in(path: Path, launches: Iterable[LaunchState], shelf: Shelf) -> list[PackedLaunch]:
+def found_in(
+    path: Path, launches: Iterable[LaunchState], shelf: Shelf | None = None
+) -> list[PackedLaunch]:
     """Return what of these a pack has, where it was put or, if others were taken out, elsewhere.
 
     Raises OSError where it cannot be read.
     """
-    found = []
+    found, shelf = [], shelf or Shelf()
     elsewhere: dict[str, packs.PackSegment] | None = None
     with shelf.opened(path) as pack:
         size = pack.seek(0, 2)
