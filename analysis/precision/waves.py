@@ -175,7 +175,9 @@ def decide(
     round_s = math.fsum(seconds.get(cell, 0.0) for cell in cells)
     is_small = bool(left_out(state)) or any(wave.why == "uniform" for wave in state.waves)
     if after == design.begin:
-        is_small = is_small or not has_room(design, left, round_s, max(seconds.values()))
+        is_small = is_small or not has_room(
+            design, left, round_s, max(seconds.get(cell, 0.0) for cell in cells)
+        )
     if after < design.begin or is_small:
         if round_s <= left:
             return wave_of_all("uniform" if is_small else "begin", round_s)
