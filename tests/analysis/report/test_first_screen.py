@@ -180,6 +180,11 @@ def test_nothing_is_cut_of_twelve_implementations(
         assert box is not None and box["y"] < DESK
     assert_nothing_is_cut(page)
     page.close()
+    # The page that has the rest of a table is read as the report is, without a script.
+    page = open_page(browser, of_twelve.with_name("report-medians-PointToPoint.html"), width)
+    assert page.locator("tbody tr").count() == 192
+    assert_nothing_is_cut(page)
+    page.close()
 
 
 def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
