@@ -58,12 +58,13 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, BUILDER=spack)
+images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, BUILDER=spack, BOOTSTRAP=docker)
 ifeq ($(value BUILDER),)
 	@images=$(or $(call given,IMAGES),$(call given,IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice \
-	    $(call option,--site,SITE))) && $(PYTHON) -m containers.build --images="$$images"
+	    $(call option,--site,SITE))) && $(PYTHON) -m containers.build --images="$$images" \
+	    $(call option,--bootstrap,BOOTSTRAP)
 else
-	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) \
+	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) $(call option,--bootstrap,BOOTSTRAP) \
 	    --images=$(or $(call given,IMPLEMENTATIONS),$(call given,IMAGES),default)
 endif
 
@@ -127,7 +128,7 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER, BOOTSTRAP)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)

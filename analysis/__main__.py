@@ -11,6 +11,7 @@ import typer
 from analysis.commands import (
     audit,
     cells,
+    conclude,
     export,
     history,
     models,
@@ -36,7 +37,7 @@ app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 for family in (
-    cells, precision, history, audit, nights, references, models, study, export, raw,
+    cells, precision, history, audit, nights, references, models, study, export, raw, conclude,
 ):  # fmt: skip
     app.add_typer(family.app)
 
@@ -44,31 +45,12 @@ for family in (
 @app.command()
 def ingest(campaign: CampaignArgument) -> None:
     """Write the campaign's tables (Parquet) from its launches."""
-    from analysis.history.index import keep_rows, stamp_of
-    from analysis.tables.parquet import write_tables
-    from records.base import CampaignError
+    from analysis.history.index import stamp_of
     from records.campaign import read_campaign
 
     folder = folder_of(campaign)
     stamp = stamp_of(folder)
-    found = read_campaign(folder)
-    if removed := found.manifest.raw_removed_utc:
-        fail(f"{folder.name}: its raw output was removed {removed}; only its tables are left")
-    try:
-        rows = write_tables(found)
-    except OSError as error:
-        fail(f"{error.filename or found.path} cannot be written: {error.strerror or error}")
-    try:
-        keep_rows(found, stamp)
-    except (CampaignError, ValueError, ArithmeticError) as error:
-        # The tables are whole without it; a history leaves the campaign out with the sentence.
-        print(f"left out of histories: {error}", file=sys.stderr)
-    counted = ", ".join(f"{count} {name}" for name, count in rows.items())
-    unproven = found.unproven()
-    # Of launches from before their records had digests, or of another version that takes none.
-    counted += f"; {unproven} launches not proven by digest" if unproven else ""
-    counted += f"; redacted: {found.manifest.redacted}" if found.manifest.redacted else ""
-    print(f"tables: {found.path / 'tables'} ({counted})")
+    conclude.make_tables(read_campaign(folder), stamp)
 
 
 @app.command()

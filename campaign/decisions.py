@@ -34,8 +34,6 @@ def say_decision(
             "time is to be spent on what is still open"
         )
     what = f"{len(cells)} cells" if others or decision.why == "chosen" else "everything"
-    if decision.why == "begin" and len(decision.rounds) > 1:
-        what += f" in {len(decision.rounds)} rounds"
     if decision.why == "uniform":
         what += " once more: the budget is too small to choose, so all is tested once, at the end"
     took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"

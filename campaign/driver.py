@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from campaign.rounds import only_campaign
 from containers import selection
 from records import schedule
 from records.base import CampaignError
+from records.environment import of_own_job
 from records.fold import State
 
 JOB = "job"
@@ -54,9 +54,8 @@ def refuse(root: Path, site: str) -> None:
 
 def forget_own_job() -> None:
     """Have what is asked for from within a job of Slurm's be jobs of their own."""
-    for name in [name for name in os.environ if re.match(r"S(LURM|BATCH|RUN)_", name)]:
-        if name != "SLURM_CONF":
-            del os.environ[name]
+    for name in of_own_job(os.environ):
+        del os.environ[name]
 
 
 def name_of(campaign: Path) -> str:

@@ -36,7 +36,9 @@ class Work:
 
 def files_of_checks(inputs: Iterable[str]) -> frozenset[str]:
     """Return the files of checks among those that decide what a campaign measures."""
-    return frozenset(name for name in inputs if name.startswith("reframe_checks/"))
+    return frozenset(
+        name for name in inputs if name.startswith("reframe_checks/") and name.endswith(".py")
+    )
 
 
 def last_round_like(
@@ -119,7 +121,7 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
         )
     seconds, name = found
     blocks = int(budget_s / seconds)
-    if blocks >= FEWEST:
+    if budget_s >= FEWEST * seconds:
         what = f"enough for {BEGIN} rounds of everything, and " + (
             "one implementation is measured no further"
             if len(wanted.images) == 1

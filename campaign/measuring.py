@@ -44,8 +44,9 @@ from records.base import CampaignError
 from records.budget import schedule_of, spent_s
 from records.campaign import Known, is_imported, read_campaign
 from records.disturbance import REPEAT_BEYOND
-from records.fold import State, fold
-from records.journal import Ended, Reported, Resumed, Wave, read_journal
+from records.fold import State
+from records.following import following
+from records.journal import Ended, Reported, Resumed, Wave
 from records.kept import read_records
 from records.manifest import (
     FILE,
@@ -85,7 +86,7 @@ def alike(options: argparse.Namespace) -> estimate.Work:
         checks=options.checks,
         time_limit=options.time_limit,
         images=frozenset(chosen(options)[0]),
-        files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site)),
+        files=estimate.files_of_checks(provenance.input_digests(ROOT, options.site, False)),
     )
 
 
@@ -162,9 +163,9 @@ def new_campaign(
         "images": provenance.describe_images(ROOT, implementations, site),
         **bound,
         "site_data": provenance.without_accounts(site),
-        "inputs": provenance.input_digests(ROOT, options.site),
+        "inputs": provenance.input_digests(ROOT, options.site, design is not None),
         "machine": provenance.machine(),
-        "environment": provenance.environment(os.environ),
+        **provenance.variables(site, os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],
         "rounds_done": [],
@@ -179,7 +180,7 @@ def new_campaign(
         files.flush_to_disk(campaign.parent)
         (campaign / packs.FOLDER).mkdir()
         write_manifest(campaign, manifest)
-        schedule.begin(campaign, design=design)
+        schedule.begin(campaign, design=design, declared_sha256=manifest.declared_sha256())
         if waves:
             with schedule.held(campaign) as held:
                 for wave in waves:
@@ -267,6 +268,8 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     try:
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
+            if changed := schedule.changed_manifest(held.state, manifest):
+                raise CampaignError(f"{changed}; put it back, or measure a new campaign")
             if held.state.design:
                 # Before anything else is written: what passed until now is not of the budget.
                 held.add(Resumed())
@@ -404,17 +407,18 @@ def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
     from analysis.comparison.compare import Comparison, compare
     from analysis.precision import waves
 
-    content = read_journal(campaign)
+    journal = following(campaign)
+    content = journal.read()
     assert content is not None
+    state = journal.state
 
     def compared() -> Comparison:
-        read = read_campaign(campaign, known)
-        return compare(waves.part_of(read, fold(content.events)))
+        return compare(waves.part_of(read_campaign(campaign, known), state))
 
     if design.repeats:
         spent = spent_s(content.entries)
         return Ended(why="repeated", spent_s=spent, open_series=None)
-    return waves.decide(design, content.entries, compared)
+    return waves.decide(design, content.entries, state, compared)
 
 
 def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:
@@ -460,12 +464,9 @@ def report_command(campaign: Path) -> list[str]:
     return ["report", str(campaign), "--output", str(campaign / "report.html")]
 
 
-def report_commands(campaign: Path, study: str | None) -> list[list[str]]:
+def conclusion(campaign: Path, study: str | None) -> list[str]:
     """Return what `python -m analysis` is asked for after a campaign."""
-    commands = [["ingest", str(campaign)], report_command(campaign)]
-    if study:
-        commands.append(["study", study, str(campaign), "--page", "--no-tables"])
-    return [*commands, ["answer", str(campaign)]]
+    return ["conclude", str(campaign), *(["--study", study] if study else [])]
 
 
 def report(campaign: Path, study: str | None) -> bool:
@@ -474,17 +475,11 @@ def report(campaign: Path, study: str | None) -> bool:
     Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
     cannot be written.
     """
-    python = [sys.executable, "-m", "analysis"]
-    commands = report_commands(campaign, study)
-    bad = [
-        command[0]
-        for command in commands
-        if subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
-    ]
-    if bad:
+    command = [sys.executable, "-m", "analysis", *conclusion(campaign, study)]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode:
         print(
-            f"campaign: what was measured is kept, but of {campaign.name} could not be made: "
-            f"{', '.join(bad)}; the sentences above say why. Put that right and make them: "
+            f"campaign: what was measured of {campaign.name} is kept; the sentences above say what "
+            "could not be made of it, and why. Put that right and make it: "
             f"make run RESUME={campaign.name}",
             file=sys.stderr,
         )

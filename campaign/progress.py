@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from records.causes import one_line
-from reframe_checks.bin.telling import LEFT, WAITS
+from reframe_checks.bin.telling import INSTEAD, LEFT, WAITS
 
 FINISHED = re.compile(r"^\[\s*(OK|FAIL|SKIP)\s*\] \(\s*(\d+)/(\d+)\) (.+?)(?: /[0-9a-f]{8})? @")
 REASON = re.compile(r"^==> test failed during '(\w+)'")
 SECONDS_BETWEEN_LINES = 10.0
-#: How lines of ReFrame's begin that say what a job waits for, or what one has left.
-TOLD = (WAITS, LEFT)
+#: How lines of ReFrame's begin that say what a job waits for, what one has left, or which image
+#: measures instead of another.
+TOLD = (WAITS, LEFT, INSTEAD)
 
 
 class CampaignProgress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
@@ -14,26 +15,58 @@ from typing import Any
 
 from containers import images, trust
 from containers.apptainer import command, exec_options
+from containers.selection import runs_here
 from containers.table import split_variant
-from records import nodes
+from records import environment, nodes
 from records.acting_user import git
 from records.base import CampaignError
 from records.manifest import Manifest
 from records.references import PROPOSED
 from site_configs.machine import Machine, pmi_types
 
-# Everything that decides what is measured and that is not inside an image.
+#: Everything that decides what a campaign runs and how that is judged and kept, and that is not
+#: inside an image. What only tells of it, such as a report, is none of it.
 INPUTS = (
+    "requirements.lock",
+    # Images, what is in them, and how they are found, admitted and started.
     "containers/*.def",
     "containers/implementations.yaml",
     "containers/sources.lock",
     "containers/images.lock",
-    "requirements.lock",
+    "containers/apptainer.py",
+    "containers/images.py",
+    "containers/labels.py",
+    "containers/selection.py",
+    "containers/table.py",
+    "containers/trust.py",
+    # What is started, with which options of ReFrame's, and by which scripts.
+    "campaign/rounds.py",
     "reframe_checks/**/*.py",
-    "site_configs/settings.py",
+    "reframe_checks/**/*.yaml",
+    "reframe_checks/bin/reframe",
+    "reframe_checks/launchers/*",
+    "site_configs/*.py",
+    # What reads a launch's output, judges it and writes it down.
+    "inference/intervals.py",
+    "inference/latency_bandwidth.py",
+    "records/**/*.py",
+    "records/*.yaml",
+)
+#: What decides besides, where a campaign with a budget chooses what it measures next.
+INPUTS_OF_CHOICES = (
+    "analysis/comparison/cells.py",
+    "analysis/comparison/compare.py",
+    "analysis/comparison/metrics.py",
+    "analysis/comparison/verdict.py",
+    "analysis/precision/waves.py",
+    "analysis/tables/launch_names.py",
+    "inference/allocation.py",
+    "inference/estimates.py",
+    "inference/families.py",
+    "inference/looks.py",
 )
 #: Those that act through the images alone, whose digests are compared by themselves.
-OF_IMAGES = "containers/"
+OF_IMAGES = re.compile(r"containers/.*\.(?:def|yaml|lock)")
 #: What of a machine's software is asked again before each session.
 INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
 #: What lies beside them and decides nothing: proposed references, which ask to be accepted, and
@@ -41,15 +74,6 @@ INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
 NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
 #: So many changes are named.
 MOST_NAMED = 5
-#: Variables whose values are recorded: of MPI and its launchers, of fabrics, of OpenMP and BLAS,
-#: and of the loader, for processes outside containers and inside. Of others only that they are set.
-MEASURED_BY = re.compile(
-    r"(?:APPTAINERENV_|SINGULARITYENV_)?(?:"
-    r"(?:OMPI|OPAL|ORTE|PRTE|PMIX|PMI|MPICH|MPIR|HYDRA|MPIEXEC|I_MPI|MV2|MVP|LAM|PVM|"
-    r"UCX|FI|PSM2?|HFI|IPATH|MLX[45]|RDMAV|IBV|NCCL|OMP|GOMP|KMP|OPENBLAS|GOTO|MKL|BLIS|LD|MALLOC)"
-    r"_[A-Z0-9_a-z]+|GLIBC_TUNABLES)",
-    re.ASCII,
-)
 #: Options by which a scheduler is told who pays and who asks, each with its value.
 WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
 
@@ -60,11 +84,14 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def input_digests(root: Path, site: str) -> dict[str, str]:
+def input_digests(root: Path, site: str, has_budget: bool) -> dict[str, str]:
     """Return the digests of the files that decide what a campaign measures."""
     # A site with a cluster in a box is what that cluster is made by.
     boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
-    patterns = (*INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()))
+    patterns = (
+        *INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()),
+        *(INPUTS_OF_CHOICES if has_budget else ()),
+    )  # fmt: skip
     paths = {
         path for pattern in patterns for path in root.glob(pattern)
         if path.is_file() and not NO_INPUTS.fullmatch(path.name)
@@ -81,11 +108,15 @@ def machine() -> dict[str, Any]:
     return {**nodes.facts(seen), **nodes.conditions(seen)}
 
 
-def environment(variables: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the names of variables, each with its value if it is of those that measure."""
+def variables(site: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a manifest has of the variables of who starts a campaign.
+
+    `environment` has all of their names, and `variables_removed` the names of those that are not
+    handed on, since the site does not name them.
+    """
     return {
-        name: value if MEASURED_BY.fullmatch(name) else None
-        for name, value in sorted(variables.items())
+        "environment": environment.values(here),
+        "variables_removed": environment.removed(here, environment.named(site)),
     }
 
 
@@ -99,7 +130,10 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 def said_by(*words: str) -> str | None:
     """Return what a command prints, or None if it does not exist or fails."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(
+            words, env=environment.environment(os.environ), capture_output=True, text=True,
+            check=True, timeout=30,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
@@ -151,9 +185,10 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     An image that is not here any more is none of it: its launches are missing until it is.
     """
     found = []
-    now, before = input_digests(root, manifest.site), manifest.inputs
+    before = manifest.inputs
+    now = input_digests(root, manifest.site, manifest.design is not None)
     for name in sorted(now.keys() | before.keys()):
-        if name.startswith(OF_IMAGES) or NO_INPUTS.fullmatch(Path(name).name):
+        if OF_IMAGES.fullmatch(name) or NO_INPUTS.fullmatch(Path(name).name):
             continue
         if now.get(name) != before.get(name):
             how = "is gone" if name not in now else "is new" if name not in before else "changed"
@@ -164,7 +199,12 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if isinstance(entry, Mapping) and entry.get("sha256") != image.sha256:
             found.append(f"the image {name} was replaced")
     installed, known = software(root, manifest.site_data or {}), manifest.software
+    # Where launches run elsewhere, the Apptainer of whoever starts them is not theirs, and may be
+    # another one where a job drives the campaign: theirs is looked at by each image's preflight.
+    elsewhere = () if runs_here(root, manifest.site) else ("apptainer",)
     for name in INSTALLED:
+        if name in elsewhere:
+            continue
         # What does not answer now, or did not then, is no other version.
         if known.get(name) is not None and installed.get(name) not in (None, known[name]):
             found.append(f"{name} was {known[name]} and is {installed.get(name)}")

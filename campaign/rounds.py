@@ -149,8 +149,8 @@ def run_round(
             if circuit := state.circuit():
                 held.add(Stopped(cause=circuit))
                 raise CampaignError(
-                    f"{circuit}; ReFrame's messages are in {log_of(campaign, number)}; put that "
-                    f"right and resume: {resume_command(campaign, manifest)}"
+                    f"{circuit}; ReFrame's messages are in {log_of(campaign)}; put that right "
+                    f"and resume: {resume_command(campaign, manifest)}"
                 )
             if again := held.repeat_blocks(number, manifest.repeat_beyond):
                 for sentence in again:
@@ -166,8 +166,7 @@ def run_round(
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
                 raise CampaignError(
-                    f"round {number} measured nothing; ReFrame's messages are in "
-                    f"{log_of(campaign, number)}"
+                    f"round {number} measured nothing; ReFrame's messages are in {log_of(campaign)}"
                 )
             left, of = state.open(number), state.rounds.get(number)
             sentence = f"ReFrame {how_it_ended(code)} " + (
@@ -182,7 +181,7 @@ def run_round(
                 held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(
                     f"{sentence}, {vain} times without measuring anything; its messages are "
-                    f"in {log_of(campaign, number)}; put that right and resume: "
+                    f"in {log_of(campaign)}; put that right and resume: "
                     f"{resume_command(campaign, manifest)}"
                 )
         progress.say(f"{sentence}; it is started again for them")
@@ -191,7 +190,7 @@ def run_round(
         causes = [f" ({one.cause})" for one in state.of(number) if one.cause]
         raise CampaignError(
             f"round {number} measured nothing{''.join(causes[:1])}; ReFrame's messages are in "
-            f"{log_of(campaign, number)}"
+            f"{log_of(campaign)}"
         )
     wall_s = time.monotonic() - began
     if is_settled:
@@ -308,9 +307,14 @@ def how_it_ended(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def log_of(campaign: Path, number: int) -> Path:
-    """Return the log of ReFrame's messages of a round."""
-    return campaign / "reframe" / f"round{number:03d}.log"
+def log_of(campaign: Path) -> Path:
+    """Return the log of ReFrame's messages: all rounds' in one file, one after the other."""
+    return campaign / "reframe" / "rounds.log"
+
+
+def report_of(campaign: Path) -> Path:
+    """Return the report of the ReFrame that ended last; what was measured is in its records."""
+    return campaign / "reframe" / "report.json"
 
 
 class ReframeSession:
@@ -331,7 +335,7 @@ class ReframeSession:
         #: How many rounds the process has measured.
         self.rounds = 0
         self.tell: int | None = None
-        self.log = log_of(campaign, 1)
+        self.log = log_of(campaign)
 
     def __enter__(self) -> ReframeSession:
         return self
@@ -351,7 +355,6 @@ class ReframeSession:
 
         It is 0 where the process waits for another round.
         """
-        self.log = log_of(self.campaign, number)
         self.log.parent.mkdir(exist_ok=True)
         if self.rounds >= MOST_ROUNDS:
             self.end()
@@ -365,6 +368,7 @@ class ReframeSession:
         assert self.process is not None and self.process.stdout is not None
         over = f"{OVER.format(number)}\n" if self.is_told else None
         with self.log.open("a") as messages:
+            messages.write(f"\n===== round {number}, {folder.utc_now()}\n")
             if self.progress.follow(number, self.process.stdout, messages, over):
                 return 0
         return self.end()
@@ -392,7 +396,7 @@ class ReframeSession:
             "-r",
             "--exec-policy=serial",
             "--exec-order=random",
-            f"--report-file={self.log.with_suffix('.json')}",
+            f"--report-file={report_of(self.campaign)}",
         ]  # fmt: skip
         environment = {
             **os.environ,

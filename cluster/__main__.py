@@ -11,9 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from cluster import accounts, box, network, scrontab, session, slurm
+from cluster import accounts, box, network, programs, scrontab, session
 from cluster.description import Cluster, ClusterError, describe
-from containers import apt
 from records.acting_user import hand_over
 from records.locks import LockHeld, exclusive
 from site_configs.processor import detected_processor
@@ -22,7 +21,7 @@ FAULTS = {
     "stop-node": "end a node with all its processes, as a power failure does",
     "start-node": "start a node that was stopped",
     "cut-link": "cut the link to a node",
-    "slow-link": "lower the rate of the link to a node by a tenth",
+    "slow-link": "lower the rate of the link to a node, by a tenth unless told otherwise",
     "mend-link": "mend a link that was cut or slowed",
 }
 
@@ -47,41 +46,23 @@ def arguments() -> argparse.Namespace:
     execute.add_argument("--node", type=int, help="on this node (the controller's host)")
     execute.add_argument("arguments", nargs="+", metavar="COMMAND")
     for name, what in FAULTS.items():
-        commands.add_parser(name, help=what).add_argument("number", type=int, help="the node's")
+        fault = commands.add_parser(name, help=what)
+        fault.add_argument("number", type=int, help="the node's")
+        if name == "slow-link":
+            fault.add_argument(
+                "--by", type=float, default=0.1, help="the share of the rate that it loses"
+            )
     commands.add_parser("scrontab", help="build Slurm's scrontab, which Debian does not package")
     commands.add_parser("stop-controller", help="kill slurmctld, as a crash does")
     commands.add_parser("start-controller", help="start slurmctld again")
     return parser.parse_args()
 
 
-def install(state: Path) -> None:
-    """Install the packages that are missing, without starting any of their services."""
-    lacking = slurm.missing_packages()
-    if not lacking:
-        return
-    print(f"installing {', '.join(lacking)} from the distribution", flush=True)
-    # Debian's way to install a daemon without starting it.
-    policy = Path("/usr/sbin/policy-rc.d")
-    own = not policy.exists()
-    try:
-        if own:
-            policy.write_text("#!/bin/sh\nexit 101\n")
-            policy.chmod(0o755)
-        machine = apt.of_machine(state.parent)
-        machine.update()
-        machine.run("install", "--no-install-recommends", *lacking)
-    except apt.AptError as error:
-        raise ClusterError(f"{', '.join(lacking)} cannot be installed: {error}") from None
-    finally:
-        if own:
-            policy.unlink(missing_ok=True)
-
-
 def up(cluster: Cluster, project: Path, state: Path) -> None:
     """Start the cluster; undo everything if it fails."""
     if box.first_process(state) and (state / "cluster.json").exists():
         raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
-    install(state)
+    programs.provide(state)
     began = time.monotonic()
     # A start that was interrupted, or a crash, may have left something.
     box.close_box(state)
@@ -180,7 +161,10 @@ def main() -> int:
             pid, description = box.running(state)
             if not 1 <= options.number <= description["nodes"]:
                 raise ClusterError(f"there is no node{options.number}")
-            box.ask(pid, options.command, str(options.number))
+            if options.command == "slow-link" and not 0 < options.by < 1:
+                raise ClusterError(f"--by must be a share between 0 and 1, not {options.by:g}")
+            more = [str(options.by)] if options.command == "slow-link" else []
+            box.ask(pid, options.command, str(options.number), *more)
         else:
             box.ask(box.running(state)[0], options.command)
     except LockHeld as holder:

@@ -17,10 +17,14 @@ from pathlib import Path
 
 from cluster.description import ClusterError
 from records.acting_user import give, open_folder
+from records.files import write_whole
 
 JOB_USER = "wyeast"
 #: A second ordinary user, to see what one user's work looks like to another.
 GUEST_USER = "guest"
+#: Those of the daemons, whatever numbers the machine's own daemons of these names may have.
+DAEMONS = ("munge", "slurm")
+NAMES = (JOB_USER, GUEST_USER, *DAEMONS)
 #: Numbers that neither distributions nor systemd give to anybody; checkouts begin at different
 #: ones, so that the users of two are not one.
 NUMBERS = range(61001, 61184)
@@ -66,24 +70,28 @@ def kept_numbers(project: Path) -> dict[str, int]:
             numbers = {str(name): int(number) for name, number in json.load(file).items()}
         except (ValueError, TypeError, AttributeError):
             numbers = {}
-    if numbers.keys() != {JOB_USER, GUEST_USER} or not set(numbers.values()) <= set(NUMBERS):
-        raise ClusterError(f"{path} does not contain the numbers of two users; remove it")
+    known = {JOB_USER, GUEST_USER} <= numbers.keys() <= set(NAMES)
+    if not known or not set(numbers.values()) <= set(NUMBERS):
+        raise ClusterError(f"{path} does not contain the numbers of the users; remove it")
     return numbers
 
 
 def choose_numbers(project: Path) -> None:
     """Choose free numbers for the cluster's users, once per checkout, or check that they still are.
 
-    Raises ClusterError if they have been taken since, or none is free.
+    Raises ClusterError if they have been taken since, or too few are free.
     """
     path = file_of(project)
-    if kept := kept_numbers(project):
-        if taken := [number for number in kept.values() if not is_free(number)]:
-            raise ClusterError(
-                f"{taken[0]}, the number of a cluster user, now belongs to another user of this "
-                f"machine; remove {path} to have a new one chosen (campaigns of the old number "
-                "keep it)"
-            )
+    kept = kept_numbers(project)
+    if taken := [number for number in kept.values() if not is_free(number)]:
+        raise ClusterError(
+            f"{taken[0]}, the number of a cluster user, now belongs to another user of this "
+            f"machine; remove {path} to have a new one chosen (campaigns of the old number "
+            "keep it)"
+        )
+    # A version before this one chose none for the daemons.
+    lacking = [name for name in NAMES if name not in kept]
+    if not lacking:
         return
     # Where the file is lost, or a version before it was at work, runs/ says whose campaigns are.
     runs = project / "runs"
@@ -93,16 +101,14 @@ def choose_numbers(project: Path) -> None:
     )
     start = zlib.crc32(str(project.resolve()).encode()) % len(NUMBERS)
     order = [*before, *NUMBERS[start:], *NUMBERS[:start]]
-    free = [number for number in dict.fromkeys(order) if is_free(number)]
-    if len(free) < 2:
+    free = [n for n in dict.fromkeys(order) if n not in kept.values() and is_free(n)]
+    if len(free) < len(lacking):
         raise ClusterError(
-            f"no two of the numbers {NUMBERS[0]} to {NUMBERS[-1]} are free for the cluster's users"
+            f"no {len(lacking)} of the numbers {NUMBERS[0]} to {NUMBERS[-1]} are free for the "
+            "cluster's users"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    with open(os.open(path, flags, 0o644), "w") as file:
-        os.fchmod(file.fileno(), 0o644)
-        json.dump({JOB_USER: free[0], GUEST_USER: free[1]}, file)
+    write_whole(path, json.dumps(kept | dict(zip(lacking, free, strict=False))), 0o644)
 
 
 def job_user(project: Path) -> tuple[str, int]:
@@ -126,6 +132,12 @@ def users(project: Path) -> dict[str, int]:
     """Return the cluster's users with their ids."""
     name, uid = job_user(project)
     return {name: uid, GUEST_USER: kept_numbers(project)[GUEST_USER]}
+
+
+def daemons(project: Path) -> dict[str, int]:
+    """Return the users of the daemons with their ids."""
+    numbers = kept_numbers(project)
+    return {name: numbers[name] for name in DAEMONS}
 
 
 def give_to_job_user(project: Path) -> None:

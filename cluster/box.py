@@ -90,7 +90,7 @@ def prepare(cluster: Cluster, project: Path, state: Path) -> None:
     for name in ("run", "run/nodes", "home", "logs"):
         (state / name).mkdir(exist_ok=True)
     accounts.choose_numbers(project)
-    slurm.write_configuration(cluster, state)
+    slurm.write_configuration(cluster, state, accounts.daemons(project))
 
 
 def open_box(state: Path) -> int:

@@ -8,10 +8,17 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
-from cluster import accounts
-from cluster.description import CONTROLLER, CONTROLLER_ADDRESS, Cluster, address_of
+from cluster import accounts, programs
+from cluster.description import (
+    CONTROLLER,
+    CONTROLLER_ADDRESS,
+    Cluster,
+    ClusterError,
+    address_of,
+)
 from records.acting_user import give
 from records.mounts import _bind, cover, mount
 
@@ -20,13 +27,16 @@ FUSE_DEVICE = os.makedev(10, 229)
 
 def write_accounts(project: Path, homes: Path, folder: Path) -> None:
     """Add the cluster's users, groups and subordinate ids to the machine's in a copy of /etc."""
-    users = accounts.users(project)
+    users, daemons = accounts.users(project), accounts.daemons(project)
     for user, number in users.items():
         give(homes / user, number, number, 0o700)
     # First, so that an id or name which the machine has too is the cluster's.
     lines = {
-        "passwd": [f"{user}:x:{n}:{n}::{homes / user}:/bin/sh" for user, n in users.items()],
-        "group": [f"{user}:x:{n}:" for user, n in users.items()],
+        "passwd": [
+            *(f"{user}:x:{n}:{n}::{homes / user}:/bin/sh" for user, n in users.items()),
+            *(f"{user}:x:{n}:{n}::/nonexistent:/usr/sbin/nologin" for user, n in daemons.items()),
+        ],
+        "group": [f"{user}:x:{n}:" for user, n in {**users, **daemons}.items()],
         # Without a line here nobody becomes the user by `su`, as Slurm does for scrontab's jobs.
         "shadow": [f"{user}:*:::::::" for user in users],
         "subuid": [],
@@ -35,7 +45,8 @@ def write_accounts(project: Path, homes: Path, folder: Path) -> None:
     for place, own in lines.items():
         path = folder / place
         text = path.read_text() if path.exists() else ""
-        rest = [line for line in text.splitlines() if line.partition(":")[0] not in users]
+        ours = users.keys() | daemons.keys()
+        rest = [line for line in text.splitlines() if line.partition(":")[0] not in ours]
         path.write_text("\n".join([*own, *rest]) + "\n")
 
 
@@ -66,6 +77,36 @@ def open_fuse(folder: Path) -> None:
     mount("--bind", folder / "fuse", "/dev/fuse")
 
 
+def own_usr(programs: Path, kept: list[Path]) -> None:
+    """Lay the cluster's programs over /usr; what is kept stays as it was, also where it is there.
+
+    So do file systems that are mounted below /usr.
+    """
+    usr = Path("/usr")
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [Path(line.split()[4]) for line in mounts]
+    inner = sorted({path for path in (*points, *kept) if usr in path.parents})
+    outer = [path for path in inner if not any(other in path.parents for other in inner)]
+    with ExitStack() as stack:
+        handles = {}
+        for path in outer:
+            handles[path] = os.open(path, os.O_RDONLY)
+            stack.callback(os.close, handles[path])
+        # By a path that needs no quoting among the mount's options.
+        place = Path("/run/unpacked")
+        place.mkdir()
+        mount("--bind", programs / "usr", place)
+        try:
+            mount("-t", "overlay", "-o", f"ro,lowerdir={place}:/usr", "none", usr)
+        except subprocess.CalledProcessError:
+            raise ClusterError(
+                "the cluster's programs cannot be laid over /usr: this kernel, or the file system "
+                "of /usr, does not allow an overlay"
+            ) from None
+        for path, handle in handles.items():
+            _bind(handle, path)
+
+
 def own_etc(cluster: Cluster, project: Path, homes: Path) -> None:
     """Show a copy of /etc with the cluster's users and hosts.
 
@@ -87,6 +128,7 @@ def lay_out_box(cluster: Cluster, project: Path, state: Path) -> None:
     kept = [project, *(path for path in interpreter if project not in path.parents)]
     cover(kept, {Path("/tmp"): "mode=1777"})
     mount("--bind", state / "run", "/run")
+    own_usr(programs.folder_of(state), [project, *interpreter])
     open_fuse(Path("/run/device"))
     own_sysfs()
     own_etc(cluster, project, state / "home")

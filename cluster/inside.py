@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cluster import box, filesystem, network, slurm
@@ -16,8 +17,6 @@ from cluster.description import CONTROLLER, Cluster, ClusterError, Link
 STATE = box.state_folder()
 NODES = Path("/run/nodes")
 DESCRIPTION = STATE / "run" / "description.json"
-#: What is left of the rate of a slowed link.
-SLOW = 0.9
 
 
 def described() -> Cluster:
@@ -136,9 +135,9 @@ def start_node(number: int) -> None:
     slurm.wait_for_nodes([f"node{number}"])
 
 
-def slow_link(number: int) -> None:
-    """Lower the rate of the link to a node by a tenth."""
-    set_share(number, SLOW)
+def slow_link(number: int, by: float) -> None:
+    """Lower the rate of the link to a node by a share of it."""
+    set_share(number, 1 - by)
 
 
 def set_share(number: int, share: float) -> None:
@@ -204,7 +203,7 @@ OPERATIONS = {
     "stop-controller": slurm.stop_controller,
     "start-controller": slurm.start_controller,
 }
-OF_ONE_NODE = {
+OF_ONE_NODE: dict[str, Callable[..., object]] = {
     "become-node": become_node,
     "stop-node": stop_node,
     "start-node": start_node,
@@ -221,7 +220,7 @@ def main() -> int:
         if operation in OPERATIONS:
             OPERATIONS[operation]()
         else:
-            OF_ONE_NODE[operation](int(numbers[0]))
+            OF_ONE_NODE[operation](int(numbers[0]), *map(float, numbers[1:]))
     except (ClusterError, OSError, subprocess.SubprocessError) as error:
         print(error, file=sys.stderr)
         return 1

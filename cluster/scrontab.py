@@ -1,19 +1,23 @@
 """Slurm's `scrontab`, which Debian's packages lack although their daemons support it.
 
 It is compiled from Debian's own source package of the same version, against the library of the
-installed one: four files, without Slurm's own build, which takes minutes. Needs gcc and ld.
+unpacked one: four files, without Slurm's own build, which takes minutes. Needs gcc and ld.
 """
 
+import re
 import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
+from cluster import programs
+from cluster.box import state_folder
 from cluster.description import ClusterError
 from containers import apt
 from records.files import put_in_place
 
-LIBRARY = Path("/usr/lib/x86_64-linux-gnu/slurm-wlm")
+#: Where the library is in the box.
+LIBRARY = "usr/lib/x86_64-linux-gnu/slurm-wlm"
 FILES = ("env.c", "opt.c", "parse.c", "scrontab.c")
 #: What Slurm's configure would find out, as far as these files ask for it.
 CONFIGURED = """\
@@ -23,15 +27,13 @@ CONFIGURED = """\
 """
 
 
-def installed_version() -> str:
-    """Return the version of slurm-client's source package, as Debian writes it."""
-    done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${source:Version}", "slurm-client"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode or not done.stdout:
-        raise ClusterError("slurm-client is not installed; first: make cluster-up")
-    return done.stdout.strip()
+def unpacked_version(project: Path) -> str:
+    """Return the version of the source package of the cluster's Slurm, as Debian writes it."""
+    version = programs.versions(state_folder(project)).get("slurm-client")
+    if version is None:
+        raise ClusterError("the cluster's Slurm is not unpacked yet; first: make cluster-up")
+    # A package that was built again from the same source has a number more.
+    return re.sub(r"\+b\d+$", "", version)
 
 
 def version_number(version: str) -> str:
@@ -56,8 +58,8 @@ def unpacked(version: str, folder: Path, state: Path) -> Path:
     return top
 
 
-def compile_in(source: Path, version: str, folder: Path) -> Path:
-    """Compile scrontab in a folder; return the program."""
+def compile_in(source: Path, version: str, folder: Path, root: Path) -> Path:
+    """Compile scrontab in a folder, with the library below a root; return the program."""
     headers = folder / "include" / "slurm"
     shutil.copytree(source / "slurm", headers)
     (headers.parent / "config.h").write_text(CONFIGURED)
@@ -81,7 +83,7 @@ def compile_in(source: Path, version: str, folder: Path) -> Path:
         subprocess.run(
             ["gcc", "-O1", "-w", "-DHAVE_CONFIG_H", "-include", "config.h", f"-I{headers.parent}",
              f"-I{source}", *(str(own / name) for name in FILES), *map(str, texts), "-rdynamic",
-             f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lslurmfull", "-o", str(program)],
+             f"-L{root / LIBRARY}", f"-Wl,-rpath,/{LIBRARY}", "-lslurmfull", "-o", str(program)],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
     except FileNotFoundError as error:
@@ -97,7 +99,7 @@ def compile_in(source: Path, version: str, folder: Path) -> Path:
 
 def build(project: Path) -> Path:
     """Return scrontab in the project's programs, built if it is missing for this version."""
-    version = installed_version()
+    version = unpacked_version(project)
     target = project / ".wyeast" / "bin" / "scrontab"
     note = project / ".wyeast" / "scrontab" / "version"
     if target.exists() and note.is_file() and note.read_text() == version:
@@ -106,7 +108,7 @@ def build(project: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     source = unpacked(version, folder, project / ".wyeast")
-    program = compile_in(source, version, folder)
+    program = compile_in(source, version, folder, programs.folder_of(state_folder(project)))
     target.parent.mkdir(parents=True, exist_ok=True)
     put_in_place(program, target)
     shutil.rmtree(folder)

@@ -1,10 +1,9 @@
 """Slurm's configuration and daemons in the box."""
 
 import os
-import pwd
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cluster.description import CONTROLLER, CONTROLLER_ADDRESS, Cluster, ClusterError, address_of
@@ -15,21 +14,6 @@ CONFIGURATION = "/run/slurm/slurm.conf"
 PATIENCE_S = 60.0
 #: Everybody's view of the munge socket, where munge's library looks for it.
 MUNGE_SOCKET = "/run/munge/munge.socket.2"
-#: The Debian packages that a cluster is made of, by the program that shows they are there. PMIx's
-#: development package has the link that Slurm loads its library by.
-PACKAGES = {
-    "/usr/sbin/slurmctld": "slurmctld",
-    "/usr/sbin/slurmd": "slurmd",
-    "/usr/bin/srun": "slurm-client",
-    "/usr/sbin/munged": "munge",
-    "/usr/bin/iperf3": "iperf3",
-    "/usr/bin/tini": "tini",
-    "/usr/bin/pkill": "procps",
-    "/usr/share/doc/libpmix-dev": "libpmix-dev",
-}
-# iproute2 is in /sbin or /usr/sbin.
-NETWORK_PROGRAMS = ("ip", "tc")
-
 # When a job ends, nothing of its user stays on the node: nodes are given to one job at a time. Only
 # what is the node's own (-xdev): a checkout that lies in /tmp is mounted there for all nodes.
 EPILOG = """#!/bin/sh
@@ -68,6 +52,8 @@ def configuration(cluster: Cluster, logs: Path) -> str:
             "AccountingStorageType=accounting_storage/none",
             # The nodes' processors are those of the one machine, whatever the description says.
             "SlurmdParameters=config_overrides",
+            # Jobs are few, and each is waited for: it is placed at once, and not within 3 s.
+            "SchedulerParameters=batch_sched_delay=0",
             "SelectType=select/cons_tres",
             "SelectTypeParameters=CR_Core",
             "DisableRootJobs=YES",
@@ -91,27 +77,14 @@ def configuration(cluster: Cluster, logs: Path) -> str:
     )
 
 
-def missing_packages() -> list[str]:
-    """Return the Debian packages that are missing."""
-    lacking = {package for path, package in PACKAGES.items() if not Path(path).exists()}
-    folders = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
-    if not all(any(Path(f, name).exists() for f in folders) for name in NETWORK_PROGRAMS):
-        lacking.add("iproute2")
-    return sorted(lacking)
-
-
-def _make_folder(path: Path, owner: str, mode: int) -> None:
-    account = pwd.getpwnam(owner)
-    give(path, account.pw_uid, account.pw_gid, mode)
-
-
-def write_configuration(cluster: Cluster, state: Path) -> None:
-    """Write what the daemons read, including a new munge key."""
+def write_configuration(cluster: Cluster, state: Path, daemons: Mapping[str, int]) -> None:
+    """Write what the daemons read, including a new munge key; `daemons` are their users' ids."""
     run = state / "run"
-    _make_folder(run / "slurm", "root", 0o755)
-    _make_folder(run / "slurm" / "controller", "slurm", 0o700)
-    _make_folder(run / "munge", "munge", 0o755)
-    _make_folder(state / "keys", "munge", 0o700)
+    munge, slurm = daemons["munge"], daemons["slurm"]
+    give(run / "slurm", 0, 0, 0o755)
+    give(run / "slurm" / "controller", slurm, slurm, 0o700)
+    give(run / "munge", munge, munge, 0o755)
+    give(state / "keys", munge, munge, 0o700)
     (run / "slurm" / "slurm.conf").write_text(configuration(cluster, state / "logs"))
     (run / "slurm" / "cgroup.conf").write_text("CgroupAutomount=yes\nIgnoreSystemd=yes\n")
     epilog = run / "slurm" / "epilog"
@@ -121,12 +94,11 @@ def write_configuration(cluster: Cluster, state: Path) -> None:
     descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400)
     with os.fdopen(descriptor, "wb") as file:
         file.write(os.urandom(128))
-    account = pwd.getpwnam("munge")
-    os.chown(key, account.pw_uid, account.pw_gid, follow_symlinks=False)
-    for name, owner in (("munged", "munge"), ("slurmctld", "slurm")):
+    os.chown(key, munge, munge, follow_symlinks=False)
+    for name, owner in (("munged", munge), ("slurmctld", slurm)):
         log = state / "logs" / f"{name}.log"
         log.touch(0o640)
-        os.chown(log, pwd.getpwnam(owner).pw_uid, -1, follow_symlinks=False)
+        os.chown(log, owner, -1, follow_symlinks=False)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, complaint: str) -> None:

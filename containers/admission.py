@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from containers import images, trust
+from containers import images, store, trust
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.origin import COMMAND, answered_for, told, word
@@ -33,19 +33,21 @@ def listed(root: Path) -> list[str]:
     lines = []
     locked = images.load_own_lock(root)["images"]
     for name, entry in locked.items():
-        if not (images.folder(root) / str(entry["file"])).is_file():
+        if not store.path_of(root, entry).is_file():
             continue
         runs = "runs" if trust.vouched(root, name) else f"is kept out; {COMMAND} IMAGES={name}"
         if isinstance(given := entry.get("admitted"), dict):
             runs += f" on the word of {given.get('by')} ({given.get('how')}, {given.get('utc')})"
         lines.append(f"{name} is {told(entry)}: it {runs}")
-    files = {str(entry["file"]) for entry in locked.values()}
-    for path in sorted(images.folder(root).glob("*.sif")):
-        if path.name not in files:
-            lines.append(f"{path} is not in any lock, so nothing runs it")
+    files = {store.path_of(root, entry) for entry in locked.values()}
     for lock in sorted((root / ".wyeast" / "guests").glob(f"*/{images.LOCK}")):
         for name, entry in images.load_own_lock(lock.parents[1])["images"].items():
             lines.append(f"{name} is {told(entry)}: only the rerun of that bundle uses it")
+            files.add(store.path_of(root, entry))
+    named = (path for path in store.folder(root).glob("*.sif") if not path.is_symlink())
+    for path in sorted((*named, *store.by_digest(root).glob("*.sif"))):
+        if path not in files:
+            lines.append(f"{path} is not in any lock, so nothing runs it")
     return lines
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
+from records import environment
 from records.causes import FULL_DISK, one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -31,7 +32,7 @@ C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libreso
 #: Commands that start nothing of a file that they are given. `build` runs a definition of ours.
 STARTS_NOTHING = ("--version", "build", "key", "pull", "push", "sif", "sign", "verify")
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
-FLAGS = ("--cleanenv", "--contain", "--no-home", "--userns")
+FLAGS = ("--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--userns")
 
 
 def state_folder() -> Path:
@@ -72,13 +73,32 @@ def exec_options() -> list[str]:
       somebody's profile cannot change a result. What must pass (a scheduler's PMI variables) is
       passed by name: Apptainer still passes APPTAINERENV_<NAME> on as <NAME>.
     - `--no-home`: nothing in the user's home (.openmpi/mca-params.conf, site Python) is visible.
-    - No `--contain`, `--pid` or `--ipc`: ranks of one node that a scheduler starts in separate
-      containers must share /dev/shm, /tmp and the process ids to talk through shared memory.
+    - `--no-mount=/opt`: a line `bind path = /opt` in the machine's apptainer.conf would hide the
+      image's own /opt, where its MPI and programs are.
     - `--userns` as root: root may lack the capabilities of the privileged way (in a container or
       a restricted machine), and a launch then runs alike for root and for an ordinary user.
     """
-    options = ["--cleanenv", "--no-home"]
+    options = ["--cleanenv", "--no-home", "--no-mount=/opt"]
     return ["--userns", *options] if os.geteuid() == 0 else options
+
+
+def launch_options(alone: bool) -> list[str]:
+    """Return the options of `apptainer exec` for what is measured: it sees less of the machine.
+
+    They are the same for all implementations of a site.
+
+    - The caller's working folder is not shown, and neither is what a folder is mounted over: root
+      of a container may not unmount.
+    - `alone`, where one container has all ranks: it has process ids and System V's IPC of its own,
+      and not the machine's /tmp and /var/tmp; whoever starts it gives it a /tmp. Ranks that a
+      scheduler starts each in a container share these, and copy from each other's memory through
+      the process ids.
+    - No `--contain`: it hides /dev with the devices of fabrics. So /dev/shm is the machine's.
+    """
+    options = [*exec_options(), "--no-mount=cwd"]
+    if os.geteuid() == 0:
+        options.append("--drop-caps=CAP_SYS_ADMIN")
+    return [*options, "--no-mount=tmp", "--pid", "--ipc"] if alone else options
 
 
 def mount_option(source: str, place: str, writable: bool = True) -> str:
@@ -177,17 +197,19 @@ class CallError(Exception):
     """Apptainer has failed; the text is its last message."""
 
 
-def call(*words: str | Path | Admitted, patience_s: float | None = None, **environment: str) -> str:
+def call(*words: str | Path | Admitted, patience_s: float | None = None, **more: str) -> str:
     """Run Apptainer without a terminal and return its standard output.
 
-    The variables are added to the caller's; `patience_s` is how long it may take. Raises CallError,
+    The variables are added to the caller's, without those that change what is in a container;
+    `patience_s` is how long it may take. Raises CallError,
     and NotAdmitted as `command` does.
     """
     try:
         done = subprocess.run(
             command(*words),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            env={**os.environ, "APPTAINER_QUIET": "1", **environment}, timeout=patience_s,
+            env={**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more},
+            timeout=patience_s,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CallError(
@@ -203,30 +225,29 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **envir
     return done.stdout
 
 
-def provide(say: bool = True, builds: bool = False) -> Path:
+def provide(say: bool = True, builds: bool = False, bootstrap: str = "mmdebstrap") -> Path:
     """Provide Apptainer and the programs around it, and return its path.
 
-    `builds` also requires what building images needs: an ordinary user without subordinate ids can
-    run images that others have built. Takes a few milliseconds if nothing is missing. Raises
-    ProvisionError with a sentence.
+    Where the machine has one, nothing else is needed, except by `builds`: these need programs, by
+    how their base is made, and subordinate ids. Takes a few milliseconds if nothing is missing.
+    Raises ProvisionError with a sentence.
     """
     state = state_folder()
-    installed = programs.ensure(state)
+    found = on_path()
+    if not found and os.geteuid() == 0 and not _is_unpacked() and _install_package(state):
+        found = on_path()
+    wanted = programs.needed(builds, bootstrap, unpacks=found is None)
+    installed = programs.ensure(state, wanted, unpacks=found is None)
     if installed and say:
         print(f"installed {', '.join(installed)}", file=sys.stderr)
-    if (builds or os.geteuid() == 0) and programs.ensure_subordinate_ids() and say:
+    if builds and programs.ensure_subordinate_ids() and say:
         print("gave root subordinate ids in /etc/subuid and /etc/subgid", file=sys.stderr)
-    found = on_path()
     if found:
         # Two Apptainers would leave open which one a campaign has used.
         private_command().unlink(missing_ok=True)
         return found
-    if _stamp().is_file() and _stamp().read_text() == _recipe() and private_command().exists():
+    if _is_unpacked():
         return private_command()
-    if os.geteuid() == 0 and _install_package(state):
-        found = on_path()
-        if found:
-            return found
     if say:
         print(f"unpacking Debian {SUITE}'s Apptainer into {state}/apptainer", file=sys.stderr)
     _unpack(state)
@@ -240,6 +261,11 @@ def _stamp() -> Path:
 def _recipe() -> str:
     # A checkout that was moved has wrong paths in its Apptainer.
     return f"{RECIPE} {state_folder()}\n"
+
+
+def _is_unpacked() -> bool:
+    own = _stamp().is_file() and _stamp().read_text() == _recipe()
+    return own and private_command().exists()
 
 
 def _install_package(state: Path) -> bool:

@@ -205,8 +205,8 @@ class PrivateApt:
         path.write_text(text)
         return path
 
-    def run(self, *arguments: str, where: Path | None = None) -> None:
-        """Run apt-get; raise AptError with apt's own first complaint if it fails."""
+    def run(self, *arguments: str, where: Path | None = None) -> str:
+        """Run apt-get and return what it said; raises AptError with apt's own first complaint."""
         environment = {
             **os.environ,
             "APT_CONFIG": str(self.configuration),
@@ -234,6 +234,7 @@ class PrivateApt:
                 f"apt-get {' '.join(arguments)}: {complaint[3:]} Check the network and the mirror "
                 "in the machine's apt configuration, then try again"
             )
+        return done.stdout
 
     def update(self) -> None:
         """Fetch the package lists unless they are fresh and from the same sources."""

@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from containers import apt, programs, sources
 from containers.apptainer import Admitted, ImageError, command, state_of
+from containers.bootstrap import Bootstrap
 from containers.commands import BuildProgress, StepError, log_path, run_logged
 from containers.table import Implementation, ImplementationTable
 from records.files import put_in_place
-
-Bootstrap = Literal["mmdebstrap", "docker"]
 
 # Increased when mmdebstrap's options change, so that bases are made again.
 RECIPE = "3"

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from containers import images, sif_objects
+from containers import images, sif_objects, store
 from containers.apptainer import Admitted, CallError, call, exec_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
@@ -159,14 +159,14 @@ def bill_inside(image: Path) -> str:
         ) from None
 
 
-def path_of(image: Path) -> Path:
-    """Return the path of an image's bill."""
-    return image.with_name(f"{image.name.removesuffix('.sif')}.cdx.json")
+def path_of(root: Path, name: str) -> Path:
+    """Return the path of the bill of an implementation's image."""
+    return store.folder(root) / f"{name}.cdx.json"
 
 
-def write(image: Path, text: str) -> None:
-    """Write the bill of an image beside it, completely or not at all."""
-    write_whole(path_of(image), text)
+def write(root: Path, name: str, text: str) -> None:
+    """Write the bill of an image into the folder of images, completely or not at all."""
+    write_whole(path_of(root, name), text)
 
 
 def put_inside(image: Path, text: str, scratch: Path) -> None:
@@ -192,10 +192,10 @@ def main() -> int:
         for name in images.chosen(ROOT, options.images):
             image = images.verify(ROOT, name)
             text = bill_inside(image)
-            path = path_of(image)
+            path = path_of(ROOT, name)
             same = path.is_file() and path.read_text() == text
             if not same:
-                write(image, text)
+                write(ROOT, name, text)
             print(f"{'up to date' if same else 'written'}: {path}")
         return 0
 

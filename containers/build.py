@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from containers import (
     sif_header,
     sources,
     staging,
+    store,
     trust,
 )
 from containers.apptainer import Admitted, CallError, call, command, exec_options, provide, state_of
-from containers.bases import Bootstrap, bases_of, ensure_bases
+from containers.bases import bases_of, ensure_bases
+from containers.bootstrap import BOOTSTRAPS, Bootstrap, chosen
 from containers.commands import BuildProgress, StepError, log_path, run_logged
-from containers.locking import BuildError, only_build
+from containers.locking import BuildError, only_build, prune
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
 from containers.spack import image as spack_image
@@ -34,7 +37,6 @@ from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.table import TABLE, Packed, TableError, load_table
-from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -80,36 +82,40 @@ def up_to_date(recipe: staging.Recipe, lock: dict[str, Any]) -> bool:
     if not entry or entry.get("inputs_sha256") != recipe.inputs_sha256():
         return False
     try:
-        return bool(
-            (images.folder(recipe.root) / entry["file"]).stat().st_size == entry.get("bytes")
-        )
+        return bool(store.path_of(recipe.root, entry).stat().st_size == entry.get("bytes"))
     except OSError:
         return False
 
 
+def inputs_here(root: Path, name: str) -> dict[Bootstrap, str]:
+    """Return the digest of an image's inputs in this checkout, by where its base is from."""
+    return {one: recipe_of(root, name, one).inputs_sha256() for one in BOOTSTRAPS}
+
+
 def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
-    """Build one image elsewhere, read its description, and put it into place and into the lock."""
+    """Build one image elsewhere, read its description, and put it into the store and the lock."""
     root, name = recipe.root, recipe.implementation.name
     built_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    target = images.folder(root) / f"{name}.sif"
+    target = store.folder(root) / f"{name}.sif"
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".new-{target.name}")
     try:
         labels, bill = make_image(recipe, aside, root / ".wyeast" / "build" / name, built_utc,
                                   progress)  # fmt: skip
-        size = aside.stat().st_size
+        size, digest = aside.stat().st_size, sources.sha256_of(aside)
         entry = {
             "file": target.name,
-            "sha256": sources.sha256_of(aside),
+            "sha256": digest,
             "bytes": size,
             "inputs_sha256": recipe.inputs_sha256(),
             "built_utc": built_utc,
             "labels": labels,
             "origin": origin.BUILT,
         }
-        put_in_place(aside, target)
+        store.keep(root, aside, digest)
         images.write_entry(root, name, entry)
-        bill_of_materials.write(target, bill)
+        store.name_in_folder(root, entry)
+        bill_of_materials.write(root, name, bill)
     finally:
         aside.unlink(missing_ok=True)
     progress.say(f"{name} is built, {size / 1e6:.0f} MB")
@@ -226,19 +232,27 @@ def check_content(
     return labels
 
 
-def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> None:
+def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
     """Build the named images that are out of date; with `force`, all of them, bases included.
 
-    Raises the errors of this package: each is a sentence.
+    `word` names the bootstrap; without it, it is the one for this machine, and an image is also
+    up to date where its base is from the other one. Raises the errors of this package: each is a
+    sentence.
     """
     progress = BuildProgress()
+    bootstrap, why = chosen(word)
     found = [recipe_of(root, name, bootstrap) for name in names]
     # Variants of one implementation have one image.
     recipes = list({recipe.implementation.name: recipe for recipe in found}.values())
 
     def stale() -> list[staging.Recipe]:
         lock = images.load_lock(root)
-        return [recipe for recipe in recipes if force or not up_to_date(recipe, lock)]
+        kinds: Sequence[Bootstrap] = BOOTSTRAPS if word is None else (bootstrap,)
+
+        def is_current(name: str) -> bool:
+            return any(up_to_date(recipe_of(root, name, kind), lock) for kind in kinds)
+
+        return [one for one in recipes if force or not is_current(one.implementation.name)]
 
     for recipe in recipes:
         if recipe.implementation.packed:
@@ -250,7 +264,10 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
         print(f"images are up to date: {built}")
         return
     with only_build(root):
-        provide(builds=True)
+        if why:
+            progress.say(f"building on the container base that {sources.LOCK} pins, since {why}")
+        provide(builds=True, bootstrap=bootstrap)
+        images.take_over(root)
         if force:
             for base in {base for recipe in recipes for base in recipe.bases}:
                 base.path(root / ".wyeast").unlink(missing_ok=True)
@@ -263,6 +280,7 @@ def build(root: Path, names: list[str], bootstrap: Bootstrap, force: bool) -> No
                     "than this checkout's, so it is being rebuilt"
                 )
             build_image(recipe, progress)
+        prune(root)
 
 
 def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:
@@ -276,7 +294,7 @@ def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:
         raise BuildError("\n".join(origin.question(root, name) for name in unknown))
 
 
-def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
+def pack(root: Path, prefix: str, name: str, word: str | None) -> None:
     """Enter an MPI that is installed under a prefix into the table, and build its image.
 
     Raises the errors of this package: each is a sentence; the table is then as it was.
@@ -287,9 +305,10 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
     packing.check_place(found)
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of(name, packing.entry_of(found, table, nothing), table)
+    bootstrap, _ = chosen(word)
     both = bases_of(root, table, like, sources.load_sources(root), bootstrap)
     with only_build(root):
-        provide(builds=True)
+        provide(builds=True, bootstrap=bootstrap)
         ensure_bases(both, root, BuildProgress())
     base = bases.admit(both[-1], root / ".wyeast")
     packed, lacking = packing.survey(found, like.left_out, base)
@@ -304,7 +323,7 @@ def pack(root: Path, prefix: str, name: str, bootstrap: Bootstrap) -> None:
     packing.write_entry(path, packing.entry_of(found, table, packed))
     load_table.cache_clear()
     try:
-        build(root, [name], bootstrap, force=False)
+        build(root, [name], word, force=False)
     except BaseException:
         path.unlink() if before is None else path.write_bytes(before)
         raise
@@ -326,9 +345,10 @@ def main() -> int:
         "that it builds with an MPI of the distribution",
     )  # fmt: skip
     parser.add_argument(
-        "--bootstrap", default="mmdebstrap", choices=["mmdebstrap", "docker"],
-        help="source of the images' Debian base: the machine's mirror, or the "
-        "container image that containers/sources.lock names (default: %(default)s)",
+        "--bootstrap", choices=BOOTSTRAPS,
+        help="source of the images' Debian base: the machine's mirror (mmdebstrap), or the "
+        "container image that containers/sources.lock pins (docker); without it, the mirror where "
+        "that can be used",
     )  # fmt: skip
     parser.add_argument(
         "--force", action="store_true", help="build even images that are up to date"

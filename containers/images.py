@@ -9,17 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from containers import sif_objects
+from containers import sif_objects, store
 from containers.apptainer import Admitted, mount_option, state_of
 from containers.apptainer import ImageError as ImageError
 from containers.labels import BoundMpi, LabelError, Labels, checked
 from containers.sif_header import SifError
 from containers.sources import sha256_of
 from containers.table import split_variant, unknown_variant
-from records.files import put_in_place, write_whole
+from records.files import json_of, write_whole
 
 LOCK = "containers/images.lock"
-#: What each entry of it has at least: a file in the folder of the images, and its digest.
+#: What each entry of it has at least: the name under which the image travels, and its digest.
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*\.sif")
 SHA256 = re.compile("[0-9a-f]{64}")
 SCHEMA = "wyeast-images-1"
@@ -32,13 +32,34 @@ HOST_MPI = "WYEAST_HOST_MPI"
 GUESTS = "WYEAST_GUESTS"
 
 
-def folder(root: Path) -> Path:
-    """Return the folder of the images."""
-    return root / ".wyeast" / "images"
+def take_over(root: Path) -> None:
+    """Move images that are under their names into the store. No build may be under way."""
+    for entry in load_own_lock(root)["images"].values():
+        named = store.path_of(root, entry)
+        is_named = named.name == entry["file"] and named.is_file() and not named.is_symlink()
+        # A file of another digest is none of the lock's; whoever asks for the image is told.
+        if is_named and sha256_of(named) == entry["sha256"]:
+            store.keep(root, named, entry["sha256"])
+            store.name_in_folder(root, entry)
+
+
+def prune(root: Path) -> list[str]:
+    """Remove from the store what no lock names, the guests' included; return the digests.
+
+    No build and no campaign may be under way.
+    """
+    locks = [root, *(lock.parents[1] for lock in (root / ".wyeast" / "guests").glob(f"*/{LOCK}"))]
+    named = {entry["sha256"] for one in locks for entry in load_own_lock(one)["images"].values()}
+    found = [path for path in store.by_digest(root).glob("*.sif") if path.stem not in named]
+    for path in found:
+        path.unlink()
+    return sorted(path.stem for path in found)
 
 
 def guest_root(root: Path, name: str) -> Path:
-    """Return the separate folder of a bundle's images, with a lock of their own, as in a checkout.
+    """Return the folder with the lock of a bundle's images, laid out as a checkout.
+
+    The images themselves are in the store of the checkout, which does not use them otherwise.
 
     Raises ImageError for a name that is not plain.
     """
@@ -70,8 +91,9 @@ def load_lock(root: Path) -> dict[str, Any]:
     if name := os.environ.get(GUESTS):
         guests = guest_root(root, name)
         for implementation, entry in load_own_lock(guests)["images"].items():
-            file = str(folder(guests).absolute() / entry["file"])
-            lock["images"][implementation] = {**entry, "file": file}
+            # Before there was a store, a bundle's images were in a folder of their own.
+            file = str(store.folder(guests).absolute() / entry["file"])
+            lock["images"][implementation] = {**entry, "file": file, "guest": True}
     return lock
 
 
@@ -79,7 +101,7 @@ def load_own_lock(root: Path) -> dict[str, Any]:
     """Return the checkout's own images.lock; raises ImageError for a file that is not a lock."""
     path = root / LOCK
     try:
-        lock = json.loads(path.read_text())
+        lock = json_of(path.read_text())
     except FileNotFoundError:
         return {"schema": SCHEMA, "images": {}}
     except (OSError, ValueError) as error:
@@ -114,13 +136,19 @@ def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
 
 
 def install(
-    root: Path, implementation: str, aside: Path, entry: dict[str, Any], origin: str
+    root: Path,
+    implementation: str,
+    aside: Path,
+    entry: dict[str, Any],
+    origin: str,
+    guests: str = "",
 ) -> None:
-    """Put an image that came from elsewhere into place and into images.lock.
+    """Put an image that came from elsewhere into the store and into images.lock.
 
     `aside` is the file, in the folder of the images, and is gone afterwards; `origin` is how it is
-    named in messages. No build may be under way. Raises ImageError, and changes nothing, unless
-    the file is the image of its entry, by digest and labels.
+    named in messages. With `guests`, the name of a bundle's images, the lock is theirs. No build
+    may be under way. Raises ImageError, and changes nothing, unless the file is the image of its
+    entry, by digest and labels.
     """
     wanted = checked_labels(entry["labels"], origin)
     found = sha256_of(aside)
@@ -134,8 +162,13 @@ def install(
             f"{origin} has labels that differ from the lock's, so it is not installed; ask "
             "whoever gave you the lock for the right image"
         )
-    put_in_place(aside, folder(root) / entry["file"])
-    write_entry(root, implementation, entry)
+    take_over(root)
+    store.keep(root, aside, entry["sha256"])
+    if guests:
+        write_entry(guest_root(root, guests), implementation, entry)
+    else:
+        write_entry(root, implementation, entry)
+        store.name_in_folder(root, entry)
 
 
 def bound_mpi(variant: str | None) -> BoundMpi | None:
@@ -229,7 +262,7 @@ def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
     """Return the path of an image as `verify` does, and the state in which the file was read."""
     entry = entry_of(root, name)
     implementation, _ = split_variant(name)
-    path = folder(root) / str(entry["file"])
+    path = store.path_of(root, entry)
     try:
         state = state_of(path)
     except OSError:
@@ -260,7 +293,7 @@ def available(root: Path) -> list[str]:
     return sorted(
         name
         for name, entry in load_lock(root)["images"].items()
-        if (folder(root) / entry["file"]).is_file()
+        if store.path_of(root, entry).is_file()
     )
 
 
@@ -310,13 +343,14 @@ def labels(path: Path | Admitted) -> dict[str, str]:
 
     They are checked but still text; read_labels() gives them types.
 
-    The image is identified by its path: `.wyeast/images/` of the checkout whose lock is used.
+    The image is identified by its path: below `.wyeast/images/` of the checkout whose lock is used.
     Raises ImageError for an image that is not in the lock, and for a label that is not as it must
     be.
     """
     # Not resolved: the folder may be a link to a larger disk.
     place = Path(path).absolute()
-    for entry in load_own_lock(place.parents[2])["images"].values():
-        if entry["file"] == place.name:
-            return checked_labels(entry.get("labels"), f"{place.name} in {LOCK}")
+    root = place.parents[3 if place.parent.name == store.STORE else 2]
+    for name, entry in load_lock(root)["images"].items():
+        if store.path_of(root, entry).absolute() == place:
+            return checked_labels(entry.get("labels"), f"{name} in {LOCK}")
     raise ImageError(f"{path} is not in {LOCK}; build it: {BUILD_COMMAND}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from containers import images
 from containers.selection import campaign_lock, sites_here
 from records.acting_user import hand_over, untrusted
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
@@ -40,6 +41,16 @@ def only_build(root: Path) -> Iterator[None]:
         shutil.rmtree(remains, ignore_errors=True)
         held.callback(shutil.rmtree, remains, ignore_errors=True)
         yield
+
+
+def prune(root: Path) -> None:
+    """Remove the images that no lock names any more, unless a campaign of the checkout may run one.
+
+    No build may be under way.
+    """
+    sites = sorted(path.parent.name for path in (root / "site_configs").glob("*/site.yaml"))
+    if not any(holder_of(campaign_lock(root, site)) for site in sites):
+        images.prune(root)
 
 
 @contextmanager

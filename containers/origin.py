@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from containers import images, table
+from containers import images, store, table
 
 COMMAND = "make admit"
 BUILT = {"how": "built"}
@@ -58,7 +58,7 @@ def question(root: Path, name: str) -> str:
     """Return the sentence that asks a person about an image that nobody vouches for."""
     implementation, _ = table.split_variant(name)
     entry = images.entry_of(root, name)
-    path = images.folder(root) / str(entry["file"])
+    path = store.path_of(root, entry)
     return (
         f"{implementation} is {told(entry)}, and nobody here has vouched for it (sha256 "
         f"{entry['sha256']}): if you know who made it, {COMMAND} IMAGES={implementation}; else "

@@ -1,24 +1,24 @@
-"""The machine's programs that make and open images, installed if they are missing.
+"""The machine's programs that make and open images, installed if they are missing and needed.
 
-Root gets them from the distribution; an ordinary user gets the same packages unpacked into
-`.wyeast/tools`. Standard library only: this runs before the virtual environment exists.
+An Apptainer that is there needs nothing more to pull, run, sign and verify: only one that is
+unpacked here does, and builds. Root gets them from the distribution; an ordinary user gets the same
+packages unpacked into `.wyeast/tools`. Standard library only: this runs before the virtual
+environment exists.
 """
 
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from containers import apt
 
-#: Program -> Debian package. What only a build needs is here too: the two go together.
-PACKAGES = {
-    "mmdebstrap": "mmdebstrap",
-    "mksquashfs": "squashfs-tools",
-    "squashfuse": "squashfuse",
-    "patchelf": "patchelf",
-    "newuidmap": "uidmap",
-}
+#: Program -> Debian package: what a build needs, and what an Apptainer needs that is unpacked here.
+OF_BUILDS = {"mksquashfs": "squashfs-tools", "newuidmap": "uidmap"}
+OF_MMDEBSTRAP = {"mmdebstrap": "mmdebstrap"}
+OF_UNPACKED = {"squashfuse": "squashfuse", "patchelf": "patchelf"}
 #: Libraries that an unpacked Apptainer or tool needs beside the C library: file -> package.
 LIBRARIES = {
     "libseccomp.so.2": "libseccomp2",
@@ -30,6 +30,10 @@ LIBRARIES_OF_TOOLS = {
     "libfuseprivate": "libsquashfuse0",
     "liblzo2.so.2": "liblzo2-2",
 }
+
+
+SUBORDINATE_IDS = ("/etc/subuid", "/etc/subgid")
+NAME_SERVICES = Path("/etc/nsswitch.conf")
 
 
 class ProvisionError(Exception):
@@ -53,9 +57,23 @@ def find(program: str, state: Path) -> Path | None:
     return Path(found) if found else None
 
 
-def missing(state: Path) -> list[str]:
+def needed(builds: bool, bootstrap: str, unpacks: bool) -> dict[str, str]:
+    """Return the programs that are needed, with the package of each.
+
+    `builds`: to build images, on a base made by `bootstrap`; `unpacks`: for an Apptainer that is
+    unpacked here.
+    """
+    found = dict(OF_UNPACKED) if unpacks else {}
+    if builds:
+        found |= OF_BUILDS
+        if bootstrap == "mmdebstrap":
+            found |= OF_MMDEBSTRAP
+    return found
+
+
+def missing(packages: Mapping[str, str], state: Path) -> list[str]:
     """Return the programs that are missing."""
-    return [program for program in PACKAGES if not find(program, state)]
+    return [program for program in packages if not find(program, state)]
 
 
 def library_folders(state: Path) -> list[Path]:
@@ -70,15 +88,16 @@ def find_library(name: str, state: Path) -> Path | None:
     return next((f / name for f in library_folders(state) if (f / name).exists()), None)
 
 
-def ensure(state: Path) -> list[str]:
+def ensure(state: Path, wanted: Mapping[str, str], unpacks: bool) -> list[str]:
     """Install what is missing and return the packages installed; fast if nothing is missing.
 
     Raises ProvisionError if a package cannot be obtained.
     """
-    packages = {PACKAGES[program] for program in missing(state)}
-    packages |= {
-        package for name, package in LIBRARIES.items() if find_library(name, state) is None
-    }
+    packages = {wanted[program] for program in missing(wanted, state)}
+    if unpacks:
+        packages |= {
+            package for name, package in LIBRARIES.items() if find_library(name, state) is None
+        }
     if not packages:
         return []
     try:
@@ -92,7 +111,7 @@ def ensure(state: Path) -> list[str]:
         raise ProvisionError(
             f"{', '.join(sorted(packages))} cannot be installed: {error}"
         ) from error
-    still = missing(state)
+    still = missing(wanted, state)
     if still:
         raise ProvisionError(f"{', '.join(still)} is still missing after installing it")
     return sorted(packages)
@@ -105,6 +124,8 @@ def unpack_as_user(packages: set[str], state: Path) -> None:
             "newuidmap is missing, and only root can install it since it is a setuid program; "
             "ask an administrator for the package uidmap"
         )
+    if not find("patchelf", state):
+        packages.add("patchelf")
     for name, package in LIBRARIES_OF_TOOLS.items():
         if find_library(name, state) is None:
             packages.add(package)
@@ -131,19 +152,40 @@ def ensure_subordinate_ids() -> bool:
     """
     user = "root" if os.geteuid() == 0 else _user_name()
     names = {user, str(os.geteuid())}
-    lacking = [path for path in ("/etc/subuid", "/etc/subgid") if not _has_range(path, names)]
+    lacking = [path for path in SUBORDINATE_IDS if not _has_range(path, names)]
     if lacking and os.geteuid() != 0:
+        if _asks_a_service():
+            return False
+        # Two users with the same range could each change what the other's containers own.
+        first = max(map(_first_free, SUBORDINATE_IDS))
+        free = f"{first}-{first + 65535}"
         raise ProvisionError(
-            f"{user} has no range in {lacking[0]}; an administrator can add one: "
-            f"usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+            f"{user} has no range in {lacking[0]}, which building images needs; an administrator "
+            f"can add one that is free: usermod --add-subuids {free} --add-subgids {free} {user}; "
+            "images that others have built need none: make pull"
         )
     for path in lacking:
-        first = max([100000, *(start + count for _, start, count in _ranges(path))])
+        first = _first_free(path)
         text = Path(path).read_text() if Path(path).exists() else ""
         with open(path, "a") as file:
             file.write("\n" if text and not text.endswith("\n") else "")
             file.write(f"root:{first}:65536\n")
     return bool(lacking)
+
+
+def _first_free(path: str) -> int:
+    """Return the first id after all ranges of a file."""
+    return max([100000, *(start + count for _, start, count in _ranges(path))])
+
+
+def _asks_a_service() -> bool:
+    """Return whether ranges come from elsewhere than these files, as by `subid: sss`."""
+    try:
+        text = NAME_SERVICES.read_text()
+    except OSError:
+        return False
+    found = re.search(r"^subid:\s*(\w+)", text, re.M)
+    return found is not None and found[1] != "files"
 
 
 def _user_name() -> str:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from containers import images, origin
+from containers import images, origin, store
 from containers.apptainer import Admitted, CallError, apptainer_command, call, command, state_of
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
@@ -28,7 +28,6 @@ from containers.trusted_keys import PUBLIC, gpg, keyring, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
 from records.acting_user import name_of, name_of_group, others_write
-from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -149,7 +148,7 @@ def vouched(root: Path, name: str) -> bool:
     if not any((root / FOLDER).glob("*.asc")):
         return False
     try:
-        return bool(_signers_of(root, images.folder(root) / str(entry["file"])))
+        return bool(_signers_of(root, store.path_of(root, entry)))
     except (TrustError, OSError, ProvisionError):
         return False
 
@@ -243,11 +242,15 @@ def sign(root: Path, words: str, wanted: str, dry_run: bool, passphrase_file: st
 def sign_image(
     root: Path, name: str, path: Path, ring: Path, index: int, passphrase: bytes | None = None
 ) -> None:
-    """Sign a copy of an image by a key of a keyring; put it into place if its signature counts."""
+    """Sign a copy of an image by a key of a keyring; it replaces the image if its signature counts.
+
+    The unsigned one stays in the store until the next build.
+    """
     aside = path.with_name(f".signed-{path.name}")
     entry = images.entry_of(root, name)
     try:
         shutil.copy2(path, aside)
+        aside.chmod(0o755)
         try:
             signers(root, aside)
         except TrustError:
@@ -268,8 +271,10 @@ def sign_image(
             )
         signers(root, aside)
         renewed = {**entry, "sha256": sha256_of(aside), "bytes": aside.stat().st_size}
-        put_in_place(aside, path)
+        images.take_over(root)
+        store.keep(root, aside, renewed["sha256"])
         images.write_entry(root, name, renewed)
+        store.name_in_folder(root, renewed)
     finally:
         aside.unlink(missing_ok=True)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from containers import images
 from containers.apptainer import Admitted, command, exec_options, mount_option
+from records.environment import environment
 
 # Variables that tell a relocated Open MPI where it is; other implementations ignore them.
 RELOCATION = ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX")
@@ -51,10 +52,10 @@ def mpiexec_of(image: Admitted) -> list[str]:
 
 
 def inside(image: Admitted, folder: Path) -> Place:
-    """Return the place inside an image, as the checks use it."""
+    """Return the place inside an image, with none of the caller's variables."""
     mount = mount_option(str(folder), "/mnt")
     prefix = command("exec", *exec_options(), mount, "--pwd=/mnt", image)
-    return Place(prefix, dict(os.environ), folder)
+    return Place(prefix, environment(os.environ), folder)
 
 
 #: What a program outside an image needs of the caller's environment.

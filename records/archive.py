@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from records.causes import harmless
+from records.causes import harmless, one_line
 from records.files import replacing
 
 SUMS = "SHA256SUMS"
@@ -261,7 +261,8 @@ def unpack(path: Path, folder: Path, most: int = MOST_BYTES) -> tuple[str, dict[
                 missing.remove(name)
                 _take(archive, info, folder / top / name, sums[name])
         if missing:
-            raise BundleError(f"it is incomplete: {len(missing)} files are missing, {min(missing)}")
+            first = one_line(min(missing))
+            raise BundleError(f"it is incomplete: {len(missing)} files are missing, {first}")
     return top, sums
 
 

@@ -143,6 +143,17 @@ class End(Record):
     carriers: Count | None = None
 
 
+class ToldDisturbances(Record):
+    """The last line of an output whose own format has no place for what came from outside.
+
+    It counts as `End` does.
+    """
+
+    record: Literal["disturbances"]
+    stopped: Count
+    carriers: Count
+
+
 class CampaignError(Exception):
     """A campaign cannot be read, started, written or resumed; the text is a sentence."""
 

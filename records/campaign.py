@@ -19,19 +19,20 @@ from records.digests import LaunchFiles
 from records.files import read_json
 from records.fold import State
 from records.journal import FILE as JOURNAL
-from records.kept import has_launches, kept_by
-from records.launch import Launch, LaunchRecord, Output, read_launch
+from records.kept import Shelf, has_launches, kept_by
+from records.launch import Launch, read_launch
+from records.manifest import FILE as MANIFEST
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
-from records.schedule import refuse_another, state_of
+from records.schedule import changed_manifest, refuse_another, state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"
 
 
 #: What was read of launches, by their names and the digests that the journal has of them.
-Known = dict[tuple[str, str | None], tuple[LaunchRecord, Output | None]]
+Known = dict[tuple[str, str | None], Launch]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Campaign:
     problems: list[LeftOut] = field(default_factory=list)
     #: The compared cells for which its budget had no room.
     no_room: list[str] = field(default_factory=list)
+    #: The cells, each with an implementation, of which something is still to be measured.
+    open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
     #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
@@ -66,7 +69,7 @@ class Campaign:
 
     def sound(self) -> list[Launch]:
         """Return the launches that enter statistics."""
-        return [launch for launch in self.launches if launch.output is not None]
+        return [launch for launch in self.launches if launch.is_sound]
 
     def unproven(self) -> int:
         """Return how many launches have no digests: changes to them would go unnoticed."""
@@ -169,17 +172,19 @@ def manifest_of_nodes(campaign: Campaign) -> Manifest:
         return campaign.manifest
 
 
-def read_campaign(path: Path, known: Known | None = None) -> Campaign:
+def read_campaign(path: Path, known: Known | None = None, anew: bool = False) -> Campaign:
     """Read a campaign; what cannot be read is listed in `problems`, the rest is kept.
 
     What is `known` of packs, by what the journal says of it, is not read again; what is read is
-    added.
+    added. If `anew`, all values are computed from what programs printed, and those that were kept
+    must be the same (`read_launch`).
     """
-    with rights_of_owner(path):
-        return _read_campaign(path, {} if known is None else known)
+    shelf = Shelf()
+    with rights_of_owner(path), shelf.held():
+        return _read_campaign(path, {} if known is None else known, anew, shelf)
 
 
-def _read_campaign(path: Path, known: Known) -> Campaign:
+def _read_campaign(path: Path, known: Known, anew: bool, shelf: Shelf) -> Campaign:
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:
@@ -192,23 +197,28 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
         state = state_of(path)
         if state:
             refuse_another(path, state, campaign.manifest.campaign)
+            if changed := changed_manifest(state, campaign.manifest):
+                campaign.problems.append(LeftOut(MANIFEST, changed))
     except CampaignError as error:
         state = None
         unknown = [LeftOut(JOURNAL, f"{error}; so what is missing is unknown")]
     else:
         unknown = []
-    campaign.no_room = left_out(state) if state else []
-    found = kept_by(path, state)
+    if state:
+        campaign.no_room = left_out(state)
+        campaign.open = {(one.planned.cell, one.planned.implementation) for one in state.open()}
+    found = kept_by(path, state, shelf)
     campaign.kept = {one.name: one for one in reversed(found)}
     for one in found:
         told = (one.name, one.sha256)
         try:
-            record, output = known[told] if told in known else read_launch(one)
+            launch = known[told] if told in known else read_launch(one, anew)
             if one.sha256:
-                known[told] = record, output
+                known[told] = launch
         except (RecordError, OSError) as error:
             campaign.problems.append(LeftOut(one.name, str(error)))
             continue
+        record = launch.record
         key = (record.round, record.cell, record.implementation)
         if key in seen:
             campaign.problems.append(
@@ -231,10 +241,10 @@ def _read_campaign(path: Path, known: Known) -> Campaign:
                 LeftOut(one.name, f"{one.where}: ran an image other than the one in the manifest")
             )
             continue
-        if output is None:
+        if not launch.is_sound:
             said = record.sentence or "no reason was recorded"
             campaign.problems.append(LeftOut(one.name, f"{record.outcome}: {said}"))
-        campaign.launches.append(Launch(record, output))
+        campaign.launches.append(launch)
     if not campaign.manifest.raw_removed_utc:
         campaign.problems += unknown
         if state:

@@ -56,10 +56,12 @@ class Disturbance(BaseModel):
     looked_s: Duration
     others_s: Processors
     others: dict[Annotated[str, Field(max_length=16)], Processors] = {}
-    #: How often carriers of the node's links went or came, or, where the program counts both
-    #: itself, of all nodes'; and how often a rank, or the job's script, went on after a stop.
+    #: How often carriers of the node's links went or came, or, where the program counts that
+    #: itself, of all nodes'.
     carriers: Often = 0
-    stopped: Often = 0
+    #: How often a rank, or the job's script, went on after a stop; None where the script did not
+    #: and nobody counted the ranks' stops.
+    stopped: Often | None = None
 
     @property
     def share(self) -> float:
@@ -73,7 +75,7 @@ class Disturbance(BaseModel):
 
     def from_outside(self) -> dict[Outside, int]:
         """Return how often happened what a block may be measured again for, if it did."""
-        counts: dict[Outside, int] = {"stopped": self.stopped, "carriers": self.carriers}
+        counts: dict[Outside, int] = {"stopped": self.stopped or 0, "carriers": self.carriers}
         return {name: count for name, count in counts.items() if count}
 
 
@@ -188,11 +190,15 @@ def all_of(parent: int, ended: Mapping[int, Sequence[SeenProcess]]) -> int:
 
 
 def disturbance(
-    before: Sequence[str], after: Sequence[str], is_local: bool, stopped: int = 0, carriers: int = 0
+    before: Sequence[str],
+    after: Sequence[str],
+    is_local: bool,
+    stopped: int | None = None,
+    carriers: int | None = None,
 ) -> Disturbance | None:
     """Return what came from outside between two looks; None where the node did not tell.
 
-    `stopped` and `carriers` are what the program itself counted.
+    `stopped` and `carriers` are what else was counted, None of what nobody did.
     """
     first, last = look_of(before), look_of(after)
     if first is None or last is None or last.uptime_s < first.uptime_s:
@@ -211,9 +217,18 @@ def disturbance(
         looked_s=last.uptime_s - first.uptime_s,
         others_s=sum(by_name.values()) / second,
         others={name: by_name[name] / second for name in greatest},
-        carriers=max(of_node, carriers),
+        carriers=max(of_node, carriers or 0),
         stopped=stopped,
     )
+
+
+def stops_of(script: int, *programs: int | None) -> int | None:
+    """Return how often a script and its programs went on after a stop.
+
+    None where that is never as far as it was counted, and a program did not count.
+    """
+    counted = script + sum(one or 0 for one in programs)
+    return None if not counted and None in programs else counted
 
 
 def stops_noted(path: Path) -> int:

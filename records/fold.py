@@ -111,6 +111,8 @@ class State:
     stopped_for: tuple[str, ...] = ()
     #: Of a campaign with a budget: how it decides, its waves, and why it measures nothing more.
     design: Design | None = None
+    #: Of what its manifest declared; None of one from before that was noted.
+    declared_sha256: str | None = None
     waves: list[Wave] = field(default_factory=list)
     ended: Ended | None = None
     #: Whether there are tables and a report of all that was recorded.
@@ -199,7 +201,7 @@ class State:
             if self.campaign is not None:
                 raise JournalError("the journal begins twice")
             self.campaign, self.is_converted = event.campaign, event.converted
-            self.design = event.design
+            self.design, self.declared_sha256 = event.design, event.declared_sha256
             return
         if self.campaign is None:
             raise JournalError("the journal does not begin with a campaign")

@@ -15,7 +15,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -58,6 +58,8 @@ class Begun(Fact):
     converted: bool = False
     #: Of a campaign with a budget.
     design: Design | None = None
+    #: Of what the manifest declares; None of campaigns from before it was noted.
+    declared_sha256: Sha256 | None = None
 
 
 class Resumed(Fact):
@@ -257,18 +259,68 @@ class Entry(Fact):
     event: Annotated[Event, Field(discriminator="kind")]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Content:
-    """The content of a journal's file: its entries, their size in bytes, its last line's sum."""
+    """What was read of a journal: its entries, their size in bytes, its last line's sum.
 
-    entries: list[Entry]
-    size: int
-    last: str
+    It grows as lines are added to the file: what has been read is not read again.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    size: int = 0
+    last: str = NOTHING
+    #: Where the last line begins.
+    last_begin: int = 0
+    #: Which file it was, how large, and when it was changed, in ns, as it was last read.
+    file: tuple[int, int] | None = None
+    seen: tuple[int, int] = (0, 0)
 
     @property
     def events(self) -> list[Event]:
         """Return what happened, in order."""
         return [entry.event for entry in self.entries]
+
+    def take_in(self, data: bytes, where: object) -> None:
+        """Add the lines that follow, without a torn last one; raise JournalError for a bad one."""
+        # Anything after the last line end is torn.
+        for text in data.split(b"\n")[:-1]:
+            line = text + b"\n"
+            place = f"{where}:{len(self.entries) + 1}"
+            try:
+                entry = Entry.model_validate_json(line)
+            except ValidationError as error:
+                said = one_line(explain(error))
+                raise JournalError(f"{place}: the journal is damaged: {said}") from None
+            if entry.seq != len(self.entries) + 1 or entry.before != self.last:
+                raise JournalError(
+                    f"{place}: the journal is damaged: the line before is not the one that was "
+                    "written"
+                )
+            self.add(entry, line)
+
+    def add(self, entry: Entry, line: bytes) -> None:
+        """Add an entry that stands in the file as this line."""
+        self.entries.append(entry)
+        self.last, self.last_begin = hashlib.sha256(line).hexdigest(), self.size
+        self.size += len(line)
+
+    def goes_on(self, descriptor: int, found: os.stat_result) -> bool:
+        """Return whether a file is the one that was read, to which at most lines were added.
+
+        It is another, or was rewritten, where the last line is not in its place any more, or
+        where it was changed and has not grown.
+        """
+        size, changed_ns = self.seen
+        is_same = self.file == (found.st_dev, found.st_ino) and found.st_size >= self.size
+        if not is_same or (found.st_size == size and found.st_ctime_ns != changed_ns):
+            return False
+        line = os.pread(descriptor, self.size - self.last_begin, self.last_begin)
+        return not self.entries or hashlib.sha256(line).hexdigest() == self.last
+
+    def note(self, found: os.stat_result) -> None:
+        """Note how the file was when it was last read or written."""
+        self.file = (found.st_dev, found.st_ino)
+        self.seen = (found.st_size, found.st_ctime_ns)
 
 
 def content_of(data: bytes, where: object) -> Content:
@@ -276,40 +328,30 @@ def content_of(data: bytes, where: object) -> Content:
 
     Raises JournalError for any other damage.
     """
-    entries: list[Entry] = []
-    before, size = NOTHING, 0
-    # Anything after the last line end is torn.
-    for text in data.split(b"\n")[:-1]:
-        line = text + b"\n"
-        place = f"{where}:{len(entries) + 1}"
-        try:
-            entry = Entry.model_validate_json(line)
-        except ValidationError as error:
-            said = one_line(explain(error))
-            raise JournalError(f"{place}: the journal is damaged: {said}") from None
-        if entry.seq != len(entries) + 1 or entry.before != before:
-            raise JournalError(
-                f"{place}: the journal is damaged: the line before is not the one that was written"
-            )
-        entries.append(entry)
-        before, size = hashlib.sha256(line).hexdigest(), size + len(line)
-    return Content(entries, size, before)
+    content = Content()
+    content.take_in(data, where)
+    return content
 
 
-def _read(descriptor: int) -> bytes:
+def _read(descriptor: int, known: Content | None, where: object) -> Content:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         raise JournalError(f"the {FILE} of this campaign is not a file of its own")
-    parts = []
-    while part := os.read(descriptor, 2**24):
+    content = known if known and known.goes_on(descriptor, found) else Content()
+    parts, at = [], content.size
+    while part := os.pread(descriptor, 2**24, at):
         parts.append(part)
-    return b"".join(parts)
+        at += len(part)
+    content.take_in(b"".join(parts), where)
+    content.note(found)
+    return content
 
 
-def read_journal(campaign: Path) -> Content | None:
+def read_journal(campaign: Path, known: Content | None = None) -> Content | None:
     """Return the content of a campaign's journal, or None if it has none, like older ones.
 
-    It is only read. Raises JournalError if it cannot be read or is damaged.
+    Of what is `known` of it already, only what was added is read, and added to that. It is only
+    read. Raises JournalError if it cannot be read or is damaged.
     """
     path = campaign / FILE
     try:
@@ -317,25 +359,28 @@ def read_journal(campaign: Path) -> Content | None:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(path, flags)
         try:
-            data = _read(descriptor)
+            return _read(descriptor, known, path)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise JournalError(f"{path} cannot be read: {error.strerror}") from None
-    return content_of(data, path)
 
 
 class Journal:
-    """A journal that is open for writing; `entries` are its content."""
+    """A journal that is open for writing."""
 
     def __init__(self, path: Path, descriptor: int, content: Content) -> None:
         self.path = path
-        self.entries = content.entries
+        self.content = content
         self._descriptor = descriptor
-        self._size, self._last = content.size, content.last
         self._is_broken = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Return its lines, in order."""
+        return self.content.entries
 
     def append(self, event: Event, sync: bool = True) -> Entry:
         """Add an event; with `sync` it is on the disk when this returns.
@@ -348,7 +393,7 @@ class Journal:
         # Also where a signal ends this half-way: then the file and this object differ.
         self._is_broken = True
         entry = Entry(
-            seq=len(self.entries) + 1, before=self._last, monotonic_s=time.monotonic(),
+            seq=len(self.entries) + 1, before=self.content.last, monotonic_s=time.monotonic(),
             utc=files.utc_now(), boot=boot_id(), event=event,
         )  # fmt: skip
         line = f"{json.dumps(entry.model_dump(mode='json'), allow_nan=False)}\n".encode("ascii")
@@ -357,11 +402,10 @@ class Journal:
             while left:
                 left = left[os.write(self._descriptor, left) :]
         except OSError:
-            os.ftruncate(self._descriptor, self._size)
+            os.ftruncate(self._descriptor, self.content.size)
             self._is_broken = False
             raise
-        self.entries.append(entry)
-        self._size, self._last = self._size + len(line), hashlib.sha256(line).hexdigest()
+        self.content.add(entry, line)
         self._is_broken = False
         if sync:
             self.sync()
@@ -378,11 +422,11 @@ class Journal:
 
 
 @contextmanager
-def open_journal(campaign: Path) -> Iterator[Journal]:
+def open_journal(campaign: Path, known: Content | None = None) -> Iterator[Journal]:
     """Open a campaign's journal for its one writer; create it if there is none.
 
-    A torn last line is cut off. Raises JournalError while another process writes it and for a
-    damaged one, and OSError where it cannot be written.
+    What is `known` of it is not read again. A torn last line is cut off. Raises JournalError while
+    another process writes it and for a damaged one, and OSError where it cannot be written.
     """
     path = campaign / FILE
     if not campaign.is_dir():
@@ -394,13 +438,15 @@ def open_journal(campaign: Path) -> Iterator[Journal]:
                 flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
                 descriptor = os.open(FILE, flags | os.O_CLOEXEC, 0o644, dir_fd=folder)
                 try:
-                    data = _read(descriptor)
-                    content = content_of(data, path)
-                    if content.size < len(data):
+                    content = _read(descriptor, known, path)
+                    if content.size < os.fstat(descriptor).st_size:
                         os.ftruncate(descriptor, content.size)
                     os.fsync(descriptor)
                     os.fsync(folder)
-                    yield Journal(path, descriptor, content)
+                    try:
+                        yield Journal(path, descriptor, content)
+                    finally:
+                        content.note(os.fstat(descriptor))
                 finally:
                     os.close(descriptor)
             finally:

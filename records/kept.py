@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from records import digests, packs
 from records.acting_user import opened
 from records.base import CampaignError, RecordError
-from records.fold import LaunchState, State, fold
-from records.journal import JournalError, read_journal
+from records.fold import LaunchState, State
+from records.following import following
+from records.journal import JournalError
 from records.launch import RECORD, LaunchRecord, record_in
 from records.packs import PackPlace
 
@@ -45,18 +48,53 @@ class FolderLaunch:
         digests.refuse_changed(self, known)
 
 
+class Shelf:
+    """Opens packs; while it is held, the one that was opened last stays open for what follows."""
+
+    def __init__(self) -> None:
+        self._holds: ExitStack | None = None
+        self._path: Path | None = None
+        self._pack: IO[bytes] | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep a pack open between launches that are read one after the other."""
+        with ExitStack() as self._holds:
+            try:
+                yield
+            finally:
+                self._holds = self._path = self._pack = None
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[IO[bytes]]:
+        """Open a pack for reading; raises OSError."""
+        if self._holds is None:
+            with opened(path) as pack:
+                yield pack
+            return
+        if self._pack is None or self._path != path:
+            self._path = self._pack = None
+            self._holds.close()
+            self._pack = self._holds.enter_context(opened(path))
+            self._path = path
+        yield self._pack
+
+
 class PackedLaunch:
     """A launch in a pack; `sha256` is of its bytes there, None where no journal says it."""
 
-    def __init__(self, pack: Path, segment: packs.PackSegment, sha256: str | None) -> None:
+    def __init__(
+        self, pack: Path, segment: packs.PackSegment, sha256: str | None, shelf: Shelf
+    ) -> None:
         self.pack, self.segment, self.sha256 = pack, segment, sha256
+        self._shelf = shelf
         self.name = segment.launch
         #: As if the pack were a folder, which it is to those who unpack it.
         self.where = pack / segment.launch
 
     def read(self, name: str) -> bytes:
         """Return what a file of it holds, as the launch left it; raises OSError and RecordError."""
-        with opened(self.pack) as pack:
+        with self._shelf.opened(self.pack) as pack:
             try:
                 return packs.content_of(pack, self.segment, name)
             except RecordError as error:
@@ -70,7 +108,7 @@ class PackedLaunch:
         """Raise RecordError unless its files are what the launch left behind."""
         if self.sha256:
             offset = self.segment.offset
-            with opened(self.pack) as pack:
+            with self._shelf.opened(self.pack) as pack:
                 if packs.digest_of(pack, offset, self.segment.end - offset) == self.sha256:
                     return
         # Which of them it is; they alone can tell where no journal does.
@@ -105,28 +143,34 @@ def has_any(path: Path) -> bool:
         return False
 
 
-def kept_launches(campaign: Path) -> list[Kept]:
-    """Return the launches of a campaign as far as they are there, in the order of their names."""
+def kept_launches(campaign: Path, shelf: Shelf | None = None) -> list[Kept]:
+    """Return the launches of a campaign as far as they are there, in the order of their names.
+
+    Packs are opened by a `shelf`.
+    """
     try:
-        content = read_journal(campaign)
-        return kept_by(campaign, fold(content.events) if content else None)
+        known = following(campaign)
+        return kept_by(campaign, known.state if known.read() else None, shelf)
     except JournalError:
-        return kept_by(campaign, None)
+        return kept_by(campaign, None, shelf)
 
 
-def kept_by(campaign: Path, state: State | None) -> list[Kept]:
+def kept_by(campaign: Path, state: State | None, shelf: Shelf | None = None) -> list[Kept]:
     """Return the launches of a campaign as far as they are there, in the order of their names.
 
     What counts in a pack is what the journal amounts to; of what it never planned, what stands
-    last.
+    last. Packs are opened by a `shelf`.
     """
+    shelf = shelf or Shelf()
     places = placed(state.of(None)) if state else {}
     found: list[Kept] = []
     for path in pack_files(campaign):
         try:
-            found += found_in(path, places.get(path.name, ()))
+            of = places.get(path.name, [])
+            found += found_in(path, of, shelf)
             known = state.launches if state else {}
-            found += [one for one in last_in(path) if one.name not in known]
+            if not has_nothing_else(path, of):
+                found += [one for one in last_in(path, shelf) if one.name not in known]
         except OSError:
             # Whoever reads the journal beside it says what is missing.
             continue
@@ -145,14 +189,24 @@ def placed(launches: Iterable[LaunchState]) -> dict[str, list[LaunchState]]:
     return found
 
 
-def found_in(path: Path, launches: Iterable[LaunchState]) -> list[PackedLaunch]:
+def has_nothing_else(path: Path, launches: Iterable[LaunchState]) -> bool:
+    """Return whether a pack consists of these launches alone, by their places and its size."""
+    end = 0
+    for place in sorted((one.place for one in launches if one.place), key=lambda one: one.offset):
+        if place.offset != end:
+            return False
+        end = place.end
+    return path.stat().st_size == end + len(packs.end_mark(end))
+
+
+def found_in(path: Path, launches: Iterable[LaunchState], shelf: Shelf) -> list[PackedLaunch]:
     """Return what of these a pack has, where it was put or, if others were taken out, elsewhere.
 
     Raises OSError where it cannot be read.
     """
     found = []
     elsewhere: dict[str, packs.PackSegment] | None = None
-    with opened(path) as pack:
+    with shelf.opened(path) as pack:
         size = pack.seek(0, 2)
         for one in launches:
             place: PackPlace | None = one.place
@@ -166,31 +220,33 @@ def found_in(path: Path, launches: Iterable[LaunchState]) -> list[PackedLaunch]:
                     }
                 segment = elsewhere.get(place.sha256)
             if segment:
-                found.append(PackedLaunch(path, segment, place.sha256))
+                found.append(PackedLaunch(path, segment, place.sha256, shelf))
     return found
 
 
-def last_in(path: Path) -> list[PackedLaunch]:
+def last_in(path: Path, shelf: Shelf) -> list[PackedLaunch]:
     """Return what a pack has last of each launch, without one that is cut off at its end.
 
     Raises OSError where it cannot be read.
     """
-    with opened(path) as pack:
+    with shelf.opened(path) as pack:
         segments = list(packs.segments_of(pack))
         if segments and not packs.whole(pack, segments[-1]):
             segments.pop()
     last = {segment.launch: segment for segment in segments}
-    return [PackedLaunch(path, segment, None) for segment in last.values()]
+    return [PackedLaunch(path, segment, None, shelf) for segment in last.values()]
 
 
 def read_records(campaign: Path) -> Iterator[LaunchRecord]:
     """Yield the records of a campaign's launches that can be read, without their outputs."""
-    for one in kept_launches(campaign):
-        try:
-            yield record_in(one)
-        except (RecordError, OSError):
-            # Whoever reads the campaign with its outputs says which and why.
-            continue
+    shelf = Shelf()
+    with shelf.held():
+        for one in kept_launches(campaign, shelf):
+            try:
+                yield record_in(one)
+            except (RecordError, OSError):
+                # Whoever reads the campaign with its outputs says which and why.
+                continue
 
 
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
@@ -209,7 +265,7 @@ def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
         refuse_unreadable(campaign / packs.FOLDER)
         for name, launches in places.items():
             try:
-                found = found_in(campaign / packs.FOLDER / name, launches)
+                found = found_in(campaign / packs.FOLDER / name, launches, Shelf())
             except FileNotFoundError:
                 continue
             except OSError as error:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -32,18 +33,18 @@ from records.base import (
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
-from records.experiments import experiments, read_by
-from records.files import json_of, read_text, write_json
-from records.hpl import HplRun, hpl_output
+from records.experiments import experiments
+from records.files import json_of, read_text
+from records.hpl import hpl_output
 from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
 from records.nodes import possible
-from records.npb import NpbRun, npb_output
-from records.program_output import ProgramOutput, explain, program_output
-from records.start_up import start_up_times
+from records.npb import npb_output
+from records.program_output import explain, program_output
+from records.values import FILE as VALUES
+from records.values import LaunchValues, Output, read_as, values_in, values_of
 
-#: What a launch printed, by its output_format.
-Output = ProgramOutput | list[HplRun] | NpbRun
+#: How what a launch printed is read, by its output_format.
 READERS: dict[str, Callable[[str, Path], Output]] = {
     "wyeast-records-1": program_output, "wyeast-records-2": program_output,
     "hpl": hpl_output, "npb": npb_output,
@@ -51,14 +52,17 @@ READERS: dict[str, Callable[[str, Path], Output]] = {
 LAUNCH_SCHEMA = "wyeast-launch-1"
 #: The file of a launch that has its record.
 RECORD = "launch.json"
-#: What a launch leaves in its stage folder, should it never get to be judged.
-ASKED = "launch_asked.json"
 #: What pydantic calls a key that a model does not have.
 UNKNOWN = "extra_forbidden"
 #: The name of a launch, which may be a folder's: one that is not hidden, without slashes.
 LaunchName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_=-][A-Za-z0-9.=_+-]*$")]
 #: The name of a file of it.
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$")]
+#: Of a variable of the environment; and of how many of them.
+LONGEST_NAME, MOST_VARIABLES = 200, 2000
+#: The name of a variable of the environment, and some of them.
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=LONGEST_NAME)]
+Variables = Annotated[list[VariableName], Field(max_length=MOST_VARIABLES)]
 #: Between points in time of which one clock may have been set meanwhile.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
@@ -143,6 +147,14 @@ class LaunchRecord(AskedLaunch):
     disturbance: Disturbance | None = None
     #: Which file its image was, as the first node saw it before and after; None where it did not.
     image_file: ImageFile | None = None
+    #: What was removed of the variables that were there on its node, since no site names them.
+    variables_removed: Variables = []
+    #: Of a preflight: the ranks' own variables, with the values of those that decide what is
+    #: measured; and which of these nobody here has set.
+    environment: dict[VariableName, str | None] = {}
+    from_elsewhere: Variables = []
+    #: The version of the Apptainer that started it, of launches that look: each image's preflight.
+    apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
     exit_code: ExitCode | None
@@ -174,12 +186,40 @@ class LaunchRecord(AskedLaunch):
         return datetime.fromisoformat(self.started_utc).timestamp()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Launch:
-    """A launch with what its program printed; `output` is None unless the launch is sound."""
+    """A launch with what its program printed, and the values of that.
+
+    `printed` is None unless the launch is sound. With its values `kept`, it is read when somebody
+    asks for it.
+    """
 
     record: LaunchRecord
-    output: Output | None
+    printed: Output | None
+    kept: LaunchValues | None = None
+    read: Callable[[], Output] | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether it enters statistics."""
+        return self.printed is not None or self.read is not None
+
+    @cached_property
+    def output(self) -> Output | None:
+        """Return what its program printed, None unless it is sound.
+
+        Raises RecordError and OSError where that is read only now, and cannot be.
+        """
+        return self.read() if self.read else self.printed
+
+    @cached_property
+    def values(self) -> LaunchValues:
+        """Return what it measured; raises RecordError for one that is not sound."""
+        if self.kept is not None:
+            return self.kept
+        if self.output is None:
+            raise RecordError(f"{self.record.launch} is not sound, and measured nothing")
+        return values_of(self.record.experiment, self.output, self.record.started_s())
 
 
 Kind = TypeVar("Kind", bound=AskedLaunch)
@@ -255,25 +295,49 @@ def text_in(launch: LaunchFiles, name: str) -> str:
     return io.TextIOWrapper(io.BytesIO(launch.read(name)), "utf-8", errors="replace").read()
 
 
-def write_asked(file: Path, asked: AskedLaunch) -> None:
-    """Leave word of a launch before it starts."""
-    write_json(file, asked.facts)
+def output_of(record: LaunchRecord, text: str, where: Path) -> Output:
+    """Return what a sound launch printed; raise RecordError with place and line."""
+    return READERS[record.output_format](text, where)
 
 
-def read_launch(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
-    """Return a launch's record and output; raise RecordError with place and line, and OSError."""
+def output_in(launch: LaunchFiles, record: LaunchRecord) -> Output:
+    """Return what a sound launch printed; raise RecordError with place and line, and OSError."""
+    return output_of(record, text_in(launch, "stdout"), launch.where / "stdout")
+
+
+def values_of_text(record: LaunchRecord, text: bytes) -> LaunchValues:
+    """Return the values of a sound launch that printed this; raise RecordError and ValueError."""
+    read = io.TextIOWrapper(io.BytesIO(text), "utf-8", errors="replace").read()
+    output = output_of(record, read, Path(record.launch, "stdout"))
+    return values_of(record.experiment, output, record.started_s())
+
+
+def read_launch(launch: LaunchFiles, anew: bool = False) -> Launch:
+    """Return a launch; raise RecordError with place and line, and OSError.
+
+    Where its values were kept, and are what this version would compute, its output is not read
+    before somebody asks for it. Else, and `anew`, it is read, and what was kept has to be what it
+    gives.
+    """
     record = record_in(launch)
     launch.refuse_changed(record.sha256)
     if record.outcome != "sound":
-        return record, None
-    stdout = launch.where / "stdout"
-    output = READERS[record.output_format](text_in(launch, "stdout"), stdout)
-    if record.experiment in read_by("start-up") and isinstance(output, ProgramOutput):
-        try:
-            start_up_times(output, record.started_s())
-        except ValueError as error:
-            raise RecordError(f"{stdout}: {error}") from None
-    return record, output
+        return Launch(record, None)
+    kept: LaunchValues | None = None
+    if VALUES in record.sha256:
+        kept = values_in(launch.read(VALUES), launch.where / VALUES)
+        if kept.read_as != read_as(record.experiment):
+            kept = None
+        elif not anew:
+            return Launch(record, None, kept, partial(output_in, launch, record))
+    output = output_in(launch, record)
+    try:
+        values = values_of(record.experiment, output, record.started_s())
+    except ValueError as error:
+        raise RecordError(f"{launch.where / 'stdout'}: {error}") from None
+    if kept not in (None, values):
+        raise RecordError(f"{launch.where / VALUES}: these are not the values that stdout gives")
+    return Launch(record, output, values)
 
 
 def round_prefix(round_number: int) -> str:

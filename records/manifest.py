@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -99,10 +101,18 @@ class RoundDone(Part):
 
 
 #: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
-#: to be worth their price.
-BEGIN, FEWEST = 3, 5
+#: to be worth their price (simulated in docs/method/designs.md).
+BEGIN, FEWEST = 3, 3.3
 #: The rules by which what is measured next is decided (`analysis.precision.waves.decide`).
-DECIDED_BY: Literal[2] = 2
+DECIDED_BY: Literal[3] = 3
+
+
+#: What of a manifest is declared before the first launch, and stays as it is.
+DECLARED = (
+    "schema", "campaign", "name", "site", "tier", "created_utc", "checks", "study", "like",
+    "time_limit", "raw_by_rank", "order_seed", "design", "repeat_beyond", "images", "host_mpi",
+    "site_data", "inputs", "machine", "environment", "software", "night",
+)  # fmt: skip
 
 
 class Design(BaseModel):
@@ -114,8 +124,9 @@ class Design(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
-    #: 1: later rounds had everything, also what is compared with nothing.
-    version: Literal[1, 2] = DECIDED_BY
+    #: 1: later rounds had everything, also what is compared with nothing. 2: whether there was room
+    #: for looks was decided after the first round.
+    version: Literal[1, 2, 3] = DECIDED_BY
     budget_s: Annotated[float, Field(gt=0, le=1e9)]
     seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     #: At how many complete blocks is looked, and the share of the level that each look has.
@@ -125,7 +136,7 @@ class Design(BaseModel):
     #: With so many blocks each check begins.
     begin: Annotated[int, Field(ge=2, le=1000)]
     #: Looks are worth their price from so many blocks of all on; below is one test at the end.
-    fewest: Annotated[int, Field(ge=2, le=1000)]
+    fewest: Annotated[float, Field(ge=2, le=1000)]
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
     #: The campaign whose waves are measured again, as it decided them; nothing is decided anew.
     repeats: PlainName | None = None
@@ -167,6 +178,8 @@ class Manifest(Part):
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
     #: The variables of who started it; None for those whose values are nobody's business.
     environment: dict[str, str | None] = {}
+    #: Those of them that were not handed on; None of campaigns from before that was so.
+    variables_removed: list[str] | None = None
     software: Annotated[dict[str, Any], AfterValidator(of_commit)]
     commands: list[str]
     rounds_done: list[RoundDone] = []
@@ -224,6 +237,12 @@ class Manifest(Part):
     def changed(self, **facts: Any) -> Manifest:
         """Return the manifest with other facts; raises CampaignError for invalid ones."""
         return manifest_of({**self.facts, **facts}, self.campaign)
+
+    def declared_sha256(self) -> str:
+        """Return the SHA-256 of what was declared before the first launch, by which it is known."""
+        declared = {key: self.facts[key] for key in DECLARED if key in self.facts}
+        text = json.dumps(declared, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def unknown(self) -> list[str]:
         """Return the keys that this version does not know."""

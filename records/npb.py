@@ -25,6 +25,8 @@ LINE = re.compile(
     r"^ (Class|Size|Iterations|Time in seconds|Total processes|Active processes|Compiled procs"
     r"|Mop/s total|Mop/s/process|Operation type|Verification|Version) *= *(.*?)\s*$"
 )
+#: Where our programs repeat what they time: the seconds of each time, of which the median counts.
+EACH_TIME = re.compile(r"^ Each time +=((?: \S+)+)$")
 HOSTS = re.compile(r"^ Hosts +=((?: \S+)+)$")
 NEEDED = ("Class", "Size", "Iterations", "Time in seconds", "Total processes", "Mop/s total",
           "Mop/s/process", "Operation type", "Verification", "Version")  # fmt: skip
@@ -39,7 +41,8 @@ SINGLE = 1e-6
 class NpbRun:
     """A benchmark that ran to its end, right or wrong; time in seconds, rates in op/s.
 
-    `hosts` has the host of each rank, which only our own programs print.
+    `times_s` has each time that the section was timed, of which `time_s` is the median. `hosts` has
+    the host of each rank, which only our own programs print.
     """
 
     benchmark: str
@@ -47,6 +50,7 @@ class NpbRun:
     size: tuple[int, ...]
     iterations: int
     time_s: float
+    times_s: tuple[float, ...]
     processes: int
     rate_ops: float
     rate_per_process_ops: float
@@ -195,6 +199,25 @@ class _Summary:
             )
         return known
 
+    def times(self, lines: list[str], first: int) -> tuple[float, ...]:
+        """Return the seconds of each time; lines of the summary, and where in the file they begin.
+
+        Raises RecordError where the time in the summary is not their median.
+        """
+        middle, off = self.number("Time in seconds")
+        found = [(number, entry[1]) for number, line in enumerate(lines, first)
+                 if (entry := EACH_TIME.match(line))]  # fmt: skip
+        if not found:
+            return (middle,)
+        if len(found) > 1:
+            raise RecordError(f"{self.path}:{found[1][0]}: Each time a second time")
+        [(number, text)] = found
+        where = f"{self.path}:{number}"
+        times = tuple(_number(word, where, "Each time")[0] for word in text.split())
+        if len(times) % 2 == 0 or abs(sorted(times)[len(times) // 2] - middle) > off:
+            raise RecordError(f"{where}: {middle} s is not the median of an odd number of times")
+        return times
+
     def check_rates(self, operations: float, processes: set[int]) -> None:
         """Refuse rates that do not follow from the time, allowing for rounding."""
         time, time_off = self.number("Time in seconds")
@@ -291,6 +314,7 @@ def npb_output(whole: str, path: Path) -> NpbRun:
         size=known.size,
         iterations=known.iterations,
         time_s=summary.number("Time in seconds")[0],
+        times_s=summary.times(lines[starts[0] :], starts[0] + 1),
         processes=processes,
         rate_ops=summary.number("Mop/s total")[0] * 1e6,
         rate_per_process_ops=summary.number("Mop/s/process")[0] * 1e6,

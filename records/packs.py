@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from records import files
 from records.base import Count, Positive, RecordError
 from records.launch import RECORD, LaunchRecord, finished_launch, record_of
+from records.left_behind import read_left
 from records.manifest import Sha256
 
 #: The folder of a campaign that has its packs.
@@ -113,13 +114,14 @@ def member(name: str, content: bytes, seconds: float) -> bytes:
 def segment_of(record: LaunchRecord, sources: Mapping[str, Path | bytes], job: str) -> bytes:
     """Return what a pack has of a launch: its record, with the digests of its files, and these.
 
-    A source that is not there, since the launch never wrote it, is kept as an empty file. Raises
-    OSError where one cannot be read, and CampaignError for a name that no file can have.
+    A source that is not there, since the launch never wrote it, or is no file, is kept as an empty
+    file. Raises OSError where one cannot be read, and CampaignError for a name that no file can
+    have.
     """
     contents = {
-        name: source if isinstance(source, bytes) else source.read_bytes() if source.is_file()
-        else b"" for name, source in sources.items()
-    }  # fmt: skip
+        name: source if isinstance(source, bytes) else what_is_left(source)
+        for name, source in sources.items()
+    }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     # As whoever reads it will see it, names of files too.
     kept = finished_launch(record, sha256=digests, job=job)
@@ -134,6 +136,14 @@ def segment_of(record: LaunchRecord, sources: Mapping[str, Path | bytes], job: s
                 stored, content = name + GZ, compressed
         parts.append(member(f"{kept.launch}/{stored}", content, ended))
     return b"".join(parts)
+
+
+def what_is_left(source: Path) -> bytes:
+    """Return what a launch has left in a file, nothing where that is no file; raises OSError."""
+    try:
+        return read_left(source)
+    except (FileNotFoundError, RecordError):
+        return b""
 
 
 def members_of(pack: IO[bytes], start: int = 0) -> Iterator[tuple[str, PackedFile]]:

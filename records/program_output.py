@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from records.base import End, Header, Record, RecordError
+from records.base import End, Header, Record, RecordError, ToldDisturbances
 from records.causes import harmless_strings, may_harm
 from records.communication import (
     OPERATIONS,
@@ -33,11 +33,14 @@ from records.communication import (
 )
 from records.disturbance import Outside
 from records.emulation import EmulationIterations, EmulationResult
+from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
 #: More than any end record has.
 MOST_END_BYTES = 4096
+#: What may say at an output's end what came from outside.
+LAST_LINE: TypeAdapter[End | ToldDisturbances] = TypeAdapter(End | ToldDisturbances)
 
 Result = (
     PingPong
@@ -54,6 +57,7 @@ Result = (
     | LinpackSolve
     | Su3Result
     | Su3Proof
+    | NodePairsRound
 )
 RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
@@ -69,6 +73,7 @@ RESULTS: dict[str, type[Result]] = {
     "linpack": LinpackSolve,
     "su3": Su3Result,
     "su3_proof": Su3Proof,
+    "node_pairs": NodePairsRound,
     **dict.fromkeys(OPERATIONS, Communication),
 }
 SeriesOfTimes = Iterations | CommunicationIterations | EmulationIterations | Su3Iterations
@@ -221,20 +226,19 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     return output
 
 
-def disturbances_in(path: Path) -> dict[Outside, int]:
-    """Return what a program's end record counted of what came from outside; 0 of what it did not.
+def disturbances_in(path: Path) -> dict[Outside, int | None]:
+    """Return what a program's last line counted of what came from outside; None of what it did not.
 
-    An output without one tells nothing, whatever it is.
+    An output without such a line tells nothing, whatever it is.
     """
-    counts: dict[Outside, int] = {"stopped": 0, "carriers": 0}
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_END_BYTES))
             last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-        end = End.model_validate_json(last)
+        told = LAST_LINE.validate_json(last)
     except (OSError, ValueError):
-        return counts
-    return {"stopped": end.stopped or 0, "carriers": end.carriers or 0}
+        return {"stopped": None, "carriers": None}
+    return {"stopped": told.stopped, "carriers": told.carriers}
 
 
 def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:

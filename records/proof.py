@@ -23,7 +23,7 @@ from records.fold import State, fold
 from records.journal import Content, Entry, Lost, read_journal
 from records.launch import LaunchRecord
 from records.manifest import Manifest
-from records.schedule import refuse_another
+from records.schedule import changed_manifest, refuse_another
 
 Verdict = Literal["proven", "unproven", "damaged"]
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
@@ -88,10 +88,13 @@ class Proof:
 
 
 def proof_in(folder: Path) -> Proof:
-    """Return what speaks against the campaign in a folder, all of whose files are read."""
+    """Return what speaks against the campaign in a folder, all of whose files are read.
+
+    What was kept of its launches' values is computed anew.
+    """
     try:
         with rights_of_owner(folder):
-            return proof_of(read_campaign(folder))
+            return proof_of(read_campaign(folder, anew=True))
     except (CampaignError, OSError) as error:
         return Proof(folder.name, None, 0, (Doubt("manifest damaged", one_line(str(error))),))
 
@@ -114,6 +117,8 @@ def _doubts(campaign: Campaign) -> Iterator[Doubt]:
         if content is not None:
             state = fold(content.events)
             refuse_another(campaign.path, state, manifest.campaign)
+            if changed := changed_manifest(state, manifest):
+                yield Doubt("manifest damaged", changed)
     except CampaignError as error:
         state = None
         yield Doubt("journal damaged", one_line(str(error)))

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from records import kept, packs
@@ -19,7 +19,8 @@ from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
 from records.disturbance import Outside, why_again
 from records.files import flush_to_disk
-from records.fold import LaunchState, State, fold
+from records.fold import LaunchState, State
+from records.following import following
 from records.journal import (
     FILE,
     Begun,
@@ -37,11 +38,11 @@ from records.journal import (
     SessionBegan,
     Submitted,
     open_journal,
-    read_journal,
 )
-from records.launch import LaunchRecord, record_in
-from records.manifest import Design
+from records.launch import LaunchRecord, record_in, values_of_text
+from records.manifest import Design, Manifest
 from records.packs import PackPlace
+from records.values import FILE as VALUES
 
 #: Hidden, so that it is no part of what is bundled.
 GIVEN_UP = ".given_up"
@@ -55,8 +56,14 @@ class Schedule:
     def __init__(self, campaign: Path, journal: Journal) -> None:
         self.campaign = campaign
         self.journal = journal
-        self.state = fold(entry.event for entry in journal.entries)
+        self._known = following(campaign)
+        self._known.content = journal.content
         refuse_another(campaign, self.state, campaign.name)
+
+    @property
+    def state(self) -> State:
+        """Return what the journal amounts to."""
+        return self._known.state
 
     def add(self, event: Event, sync: bool = True) -> None:
         """Take in what happened, and put it into the journal; it is there when this returns.
@@ -64,11 +71,11 @@ class Schedule:
         Without `sync` it gets to the disk with what comes next. Raises OSError where it cannot be
         written, and JournalError for what cannot have happened: then it did not.
         """
-        self.state.apply(event)
+        self._known.expect(event)
         try:
             self.journal.append(event, sync)
         except BaseException:
-            self.state = fold(entry.event for entry in self.journal.entries)
+            self._known.fold_anew()
             raise
 
     def settle(self, cause: str = UNSEEN) -> None:
@@ -190,7 +197,7 @@ class Schedule:
         job = self.job_name(name, self.state.launches[name].attempts)
         folder = self.campaign / packs.FOLDER
         try:
-            segment = packs.segment_of(record, files, job)
+            segment = packs.segment_of(record, with_values(record, files), job)
             if not folder.exists():
                 # Not its parents: a campaign that was renamed would be begun under its old name.
                 folder.mkdir()
@@ -309,6 +316,20 @@ class Schedule:
             folder.rename(aside)
 
 
+def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict[str, Path | bytes]:
+    """Return the files of a launch with its values beside what it printed; raises OSError.
+
+    What cannot be read has none: who reads the campaign says so, and why.
+    """
+    stdout = files.get("stdout", b"")
+    if record.outcome == "sound":
+        text = stdout if isinstance(stdout, bytes) else stdout.read_bytes()
+        with suppress(RecordError, ValueError):
+            values = values_of_text(record, text)
+            return {**files, VALUES: values.model_dump_json().encode()}
+    return dict(files)
+
+
 def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Recorded:
     """Return what the journal says of a launch that is in the campaign."""
     return Recorded(
@@ -330,6 +351,20 @@ def refuse_another(campaign: Path, state: State, name: str) -> None:
     )
 
 
+def changed_manifest(state: State, manifest: Manifest) -> str | None:
+    """Return a sentence where a manifest no longer declares what it did before the first launch.
+
+    Of a part of a campaign, and of one that was redacted, nobody can tell.
+    """
+    is_whole = not (manifest.redacted or manifest.sample)
+    if not is_whole or state.declared_sha256 in (None, manifest.declared_sha256()):
+        return None
+    return (
+        f"the manifest of {manifest.campaign} was changed: it no longer declares what it did "
+        "before the first launch (its design, images, inputs or machine)"
+    )
+
+
 @contextmanager
 def held(campaign: Path) -> Iterator[Schedule]:
     """Hold a campaign's journal, made where there is none; one process at a time can.
@@ -337,26 +372,35 @@ def held(campaign: Path) -> Iterator[Schedule]:
     Raises JournalError where another has it or it is damaged, and OSError where it cannot be
     written.
     """
-    with open_journal(campaign) as journal:
+    with open_journal(campaign, following(campaign).content) as journal:
         yield Schedule(campaign, journal)
 
 
-def begin(campaign: Path, is_converted: bool = False, design: Design | None = None) -> None:
+def begin(
+    campaign: Path, is_converted: bool = False, design: Design | None = None,
+    declared_sha256: str | None = None,
+) -> None:  # fmt: skip
     """Make the journal of a campaign; `is_converted` if it has launches from before it had one.
 
-    `design` is that of a budget.
+    `design` is that of a budget, `declared_sha256` what its manifest is known by.
 
     Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
     """
     with held(campaign) as schedule:
         if schedule.state.campaign is None:
-            schedule.add(Begun(campaign=campaign.name, converted=is_converted, design=design))
+            schedule.add(
+                Begun(
+                    campaign=campaign.name, converted=is_converted, design=design,
+                    declared_sha256=declared_sha256,
+                )
+            )  # fmt: skip
 
 
 def state_of(campaign: Path) -> State | None:
     """Return what a campaign's journal amounts to, or None where it has none, as older ones.
 
-    It is only looked at. Raises JournalError where it cannot be read or is damaged.
+    It is only looked at, and what this process has read of it is not read again; what is returned
+    goes on with the journal. Raises JournalError where it cannot be read or is damaged.
     """
-    content = read_journal(campaign)
-    return None if content is None else fold(content.events)
+    known = following(campaign)
+    return None if known.read() is None else known.state

@@ -12,11 +12,11 @@ from records.communication import (
     StartupDurations,
 )
 from records.emulation import EmulationResult
-from records.launch import Output
 from records.node_rates import LinpackSolve, Rate
 from records.npb import NpbRun
 from records.program_output import ProgramOutput, Result
 from records.su3 import Su3Result
+from records.values import Output
 
 
 def timed_s(output: Output) -> float:
@@ -26,7 +26,7 @@ def timed_s(output: Output) -> float:
     start-up all of it.
     """
     if isinstance(output, NpbRun):
-        return output.time_s
+        return math.fsum(output.times_s)
     if not isinstance(output, ProgramOutput):
         return math.fsum(run.time_s for run in output)
     applications = [one for one in output.results if isinstance(one, EmulationResult)]

@@ -18,6 +18,7 @@ from reframe.core.exceptions import SanityError
 from records.communication import Communication, PingPong
 from records.imb import read_imb_output
 from records.netpipe import read_netpipe_hosts, read_netpipe_output
+from records.program_output import disturbances_in
 from reframe_checks.mixins.agreement import (
     Agreement,
     Circumstances,
@@ -308,15 +309,23 @@ class CrossValidation(Experiment):
             f" || {{ code=$?; {failed}; exit $code; }}"
         ).strip()
 
+    def outputs(self) -> list[str]:
+        """Return the names of files that programs leave: those with NetPIPE's times."""
+        named = any(other.name == NETPIPE for other in self.foreign)
+        return [f"{NETPIPE}.{turn}.out" for turn in self.turns()] if named else []
+
+    def other_stops(self) -> list[int | None]:
+        """Return what our program counted in earlier turns; the others do not count."""
+        earlier = [self.stage(f"{self.program}.{turn}.stdout") for turn in self.turns()[:-1]]
+        return [None, *(disturbances_in(path)["stopped"] for path in earlier)]
+
     def other_files(self) -> dict[str, Path]:
         """Return what the other launches of the job left, and the table of the agreement."""
-        names = [TABLE]
+        names = [TABLE, *self.outputs()]
         for turn in self.turns():
             streams = [f"{other.name}.{turn}" for other in self.foreign]
             streams += [f"{self.program}.{turn}"] if turn != self.turns()[-1] else []
             names += [f"{name}.{stream}" for name in streams for stream in ("stdout", "stderr")]
-            if any(other.name == NETPIPE for other in self.foreign):
-                names.append(f"{NETPIPE}.{turn}.out")
         return {name: self.stage(name) for name in names}
 
     def cell_parameters(self) -> dict[str, str]:

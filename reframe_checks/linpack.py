@@ -15,11 +15,13 @@ from records.limits.plausibility import rate_above_peak
 from reframe_checks.mixins import hpl_problem, node_memory
 from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
-from reframe_checks.mixins.image import ROOT, options_of_exec
-from reframe_checks.mixins.job_script import quoted
+from reframe_checks.mixins.image import ROOT
+from reframe_checks.mixins.job_script import quoted, work_folder
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
+#: What xhpl reads in its working folder.
+INPUT = "HPL.dat"
 HPL_DAT_OF_THE_THESIS = "literature/kearns2003/hpl_dat.csv"
 
 
@@ -144,13 +146,16 @@ class Linpack(Experiment):
         memory = self.site()["memory_bytes_per_node"]
         platform = copy.copy(self.container_platform)
         # It does not use MPI.
-        platform.options = options_of_exec()
+        platform.options, platform.by_scheduler = [], False
         platform.command = quoted(
             "hpl_dat", "--p", rows, "--q", columns, "--n", self.n, "--nb", self.nb,
-            "--nodes", self.nodes, "--memory-bytes-per-node", memory, "--output", "HPL.dat",
+            "--nodes", self.nodes, "--memory-bytes-per-node", memory,
         )  # fmt: skip
         generate = platform.launch_command(self.stagedir)
-        self.prerun_cmds = [f"{generate} || exit $?", *self.prerun_cmds]
+        self.prerun_cmds = [f"{generate} >{INPUT} || exit $?", *self.prerun_cmds]
+        self.container_platform.inputs = (INPUT,)
+        # Over which it is mounted.
+        (work_folder(self.stagedir) / INPUT).touch()
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""

@@ -33,6 +33,10 @@ def combinations() -> list[tuple[str, int]]:
 
 COMBINATIONS = combinations()
 
+#: Seconds for which a program of ours repeats what it times, as far as once does not take as long:
+#: the small classes take milliseconds, and one interruption would be the launch's result.
+LEAST_SECONDS = 0.5
+
 #: What all ranks together hold at least, for each point, key or row: FT has four complex arrays,
 #: MG three of doubles and an eighth, a 64th, … of two; IS three of integers (and a fourth for the
 #: values that keys can have, which are fewer).
@@ -60,7 +64,9 @@ class Nas(Experiment):
         """Start so many ranks; leave out what is not asked for in this tier."""
         self.num_tasks = self.ranks
         self.program = f"nas_{self.benchmark.lower()}"
-        self.program_arguments = ["--class", self.size]
+        self.program_arguments = [
+            "--class", self.size, "--least-seconds", str(LEAST_SECONDS)
+        ]  # fmt: skip
         self.skip_if(
             (self.size, self.ranks) not in COMBINATIONS,
             f"class {self.size} on {self.ranks} rank(s) is not in tier {TIER}",

@@ -1,15 +1,18 @@
 """What a node's cores and memory achieve by themselves: the yardstick for everything else."""
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after, variable
+from reframe.core.builtins import parameter, performance_function, run_after, variable
 from reframe.core.exceptions import SanityError
 
 from records import node_rates as records
 from records.limits.plausibility import computing_above_peak, memory_above_core
-from reframe_checks.mixins.cores import cores_of_a_node
+from reframe_checks.mixins.cores import cores_of_a_node, nodes_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
-from reframe_checks.mixins.tiers import of_tier
+from reframe_checks.mixins.tiers import VALIDATION, of_tier
+
+#: Of DGEMM's matrices.
+ORDER = of_tier(quick=1500, paper=3000, site=3000)
 
 
 class OnOneNode(Experiment):
@@ -54,6 +57,26 @@ class OnOneNode(Experiment):
             )
         return results
 
+    def judged_product(self, n: int) -> records.DgemmResult:
+        """Return DGEMM's result; refuse a wrong product and a rate above the peak."""
+        [product] = self.measured([("dgemm", n)], "operation", "n")
+        assert isinstance(product, records.DgemmResult)
+        if sentence := computing_above_peak(product, self.peak_flops()):
+            raise Suspect(sentence)
+        return product
+
+    def judged_loops(self) -> list[records.StreamResult]:
+        """Return STREAM's loops; refuse missing ones, and rates that no memory can reach."""
+        asked: list[tuple[object, ...]] = [("stream", kernel) for kernel in records.STREAM_BYTES]
+        results = self.measured(asked, "operation", "kernel")
+        loops = [loop for loop in results if isinstance(loop, records.StreamResult)]
+        of_a_node = self.site().get("memory_bytes_per_s_per_node")
+        for loop in loops:
+            memory = of_a_node and self.nodes * of_a_node
+            if sentence := memory_above_core(loop, memory, self.peak_flops()):
+                raise Suspect(sentence)
+        return loops
+
 
 @rfm.simple_test
 class Dgemm(OnOneNode):
@@ -61,7 +84,7 @@ class Dgemm(OnOneNode):
 
     descr = "DGEMM on all cores of a node at once"
     program = "dgemm"
-    n = variable(int, value=of_tier(quick=1500, paper=3000, site=3000), loggable=True)
+    n = variable(int, value=ORDER, loggable=True)
     iterations = of_tier(quick=3, paper=20, site=20)
 
     def arguments(self) -> list[str]:
@@ -74,11 +97,7 @@ class Dgemm(OnOneNode):
 
     def examine(self) -> None:
         """Refuse a product other than the one asked for, a wrong one, and a rate above the peak."""
-        [self.product] = self.measured([("dgemm", self.n)], "operation", "n")
-        assert isinstance(self.product, records.DgemmResult)
-        sentence = computing_above_peak(self.product, self.peak_flops())
-        if sentence:
-            raise Suspect(sentence)
+        self.product = self.judged_product(self.n)
 
     @performance_function("FLOP/s")
     def rate(self) -> float:
@@ -100,19 +119,56 @@ class Stream(OnOneNode):
 
     def examine(self) -> None:
         """Refuse missing loops, unverified results and rates that no memory can reach."""
-        asked: list[tuple[object, ...]] = [("stream", kernel) for kernel in records.STREAM_BYTES]
-        results = self.measured(asked, "operation", "kernel")
-        self.loops = [loop for loop in results if isinstance(loop, records.StreamResult)]
-        for loop in self.loops:
-            memory = self.site().get("memory_bytes_per_s_per_node")
-            sentence = memory_above_core(loop, memory, self.peak_flops())
-            if sentence:
-                raise Suspect(sentence)
+        self.loops = self.judged_loops()
 
     @performance_function("B/s")
     def triad(self) -> float:
         """Return the bandwidth of triad, by the best iteration."""
         return self.loops[-1].best_bandwidth
+
+
+@rfm.simple_test
+class NodeRates(OnOneNode):
+    """DGEMM or STREAM on all nodes at once: which node's cores, memory or clock are slower."""
+
+    descr = "what all nodes do by themselves, side by side"
+    #: The program.
+    rate = parameter(("dgemm", "stream"), loggable=True)
+    iterations = of_tier(quick=5, paper=20)
+
+    @run_after("init")
+    def leave_to_who_names_it(self) -> None:
+        """Leave the check out of campaigns that do not name it: Dgemm and Stream are of a node."""
+        self.tags |= {VALIDATION}
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Fill the cores of all nodes."""
+        self.program = self.rate
+        self.num_tasks = nodes_of_site() * cores_of_a_node()
+
+    @run_after("setup")
+    def leave_out_a_single_node(self) -> None:
+        """Leave out a site of one node."""
+        self.skip_if(
+            self.site()["nodes"] == 1,
+            "the site has one node, and there is none to compare it with: measure Dgemm and Stream",
+        )
+
+    def arguments(self) -> list[str]:
+        """Return the program's own arguments, as of one node."""
+        return ["--n", str(ORDER)] if self.rate == "dgemm" else ["--kernel", "all"]
+
+    def cell_parameters(self) -> dict[str, str | int]:
+        """Return what identifies the cell."""
+        return {"rate": self.rate, "ranks": self.num_tasks}
+
+    def examine(self) -> None:
+        """Refuse what is refused of one node."""
+        if self.rate == "dgemm":
+            self.judged_product(ORDER)
+        else:
+            self.judged_loops()
 
 
 @rfm.simple_test

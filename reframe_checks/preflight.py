@@ -1,21 +1,41 @@
 """Preflight: the ranks form one world on the requested nodes, before anything is timed."""
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
-from reframe.core.builtins import performance_function, run_after
+from reframe.core.builtins import performance_function, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from containers import images
-from containers.table import TableError, load_table
+from containers.table import TableError, load_table, split_variant
+from records import packs
+from records.base import NotKept, RecordError
+from records.budget import experiment_of
+from records.causes import one_line
+from records.environment import NAME, from_elsewhere, values
+from records.kept import found_in
+from records.launch import LONGEST_NAME, MOST_VARIABLES, record_in
+from records.left_behind import read_left
 from records.limits.plausibility import latency_above_link
+from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
-from reframe_checks.mixins.recording import Suspect
+from reframe_checks.mixins.job_script import quoted
+from reframe_checks.mixins.launching import Start
+from reframe_checks.mixins.recording import SCHEDULES, Suspect
 from reframe_checks.mixins.tiers import TIERS
 
+#: What each rank leaves: its variables; and each container, before its launcher begins.
+OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
+#: Of one of these files.
+MOST_BYTES = 2**20
 # The message, in bytes, that the program measures latency with.
 SHORT = 8
+#: What the job's script was told by the node's Apptainer.
+APPTAINER = "launch_apptainer"
 
 
 def is_version(family: str, version: str, said: str) -> bool:
@@ -32,6 +52,26 @@ def is_version(family: str, version: str, said: str) -> bool:
         return version in said
     found = common.version_in(said)
     return found is not None and found.removesuffix(".0") == version.removesuffix(".0")
+
+
+def noting(kind: str) -> str:
+    """Return what a shell does to note its variables in a file that no other one has.
+
+    It becomes what its words are then. Their numbers, from 0 on, need not be the ranks'.
+    """
+    return (
+        f"n=0; until mkdir {kind}.$n.taken 2>/dev/null || [ $n = 99999 ]; do n=$((n + 1)); done; "
+        f'env -0 >{kind}.$n; exec "$@"'
+    )
+
+
+def first_apptainer(schedule: Schedule) -> str | None:
+    """Return what a campaign's first preflight on record says that it was started by."""
+    for one in schedule.state.of(None):
+        if one.place and experiment_of(one.planned.cell) == Preflight.__name__:
+            for kept in found_in(schedule.campaign / packs.FOLDER / one.place.pack, [one]):
+                return record_in(kept).apptainer
+    return None
 
 
 @rfm.simple_test
@@ -57,13 +97,88 @@ class Preflight(Experiment):
         """Make the program itself refuse a world of another size or spread."""
         self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
 
+    def start_of(self, program: list[str]) -> Start:
+        """Return how the ranks start, and how they and their containers note their variables."""
+        start = super().start_of(["sh", "-c", noting(OF_RANK), "sh", *program])
+        before = quoted("sh", "-c", noting(OF_CONTAINER), "sh")
+        return replace(start, command=f"{before} {start.command}")
+
+    def outputs(self) -> list[str]:
+        """Return the names of files that programs leave: those with their variables."""
+        kinds = (OF_RANK, OF_CONTAINER)
+        return [f"{kind}.{number}" for kind in kinds for number in range(self.num_tasks)]
+
+    def variables_of(self, kind: str) -> dict[str, str]:
+        """Return the variables that ranks, or containers when they began, have noted, of all."""
+        found: dict[str, str] = {}
+        for number in range(self.num_tasks):
+            # What is no file is as one that was not left.
+            with suppress(FileNotFoundError, RecordError):
+                left = read_left(Path(self.stagedir) / f"{kind}.{number}", MOST_BYTES)
+                pairs = (
+                    entry.partition("=") for entry in left.decode(errors="replace").split("\0")
+                )
+                found |= {name: one_line(value) for name, _, value in pairs
+                          if NAME.fullmatch(name) and len(name) <= LONGEST_NAME}  # fmt: skip
+        return dict(sorted(found.items())[:MOST_VARIABLES])
+
+    def noted_variables(self) -> dict[str, Any]:
+        """Return what the record has of variables: also the ranks' own, and whose nobody's are."""
+        return {
+            **super().noted_variables(),
+            "environment": values(self.variables_of(OF_RANK)),
+            "from_elsewhere": self.from_elsewhere(),
+        }
+
+    def from_elsewhere(self) -> list[str]:
+        """Return which variables containers had when they began that nobody here has set."""
+        implementation, _ = split_variant(self.implementation())
+        of_image: dict[str, str] = {}
+        # Of an image that is in no table nobody here has set any.
+        with suppress(TableError):
+            of_image = load_table(ROOT).resolve(implementation).environment
+        platform = self.container_platform
+        words = (word.removeprefix("--env=") for word in platform.options if "--env=" in word)
+        explained = {*of_image, *platform.variables, *(word.partition("=")[0] for word in words)}
+        inside = self.variables_of(OF_CONTAINER)
+        return from_elsewhere(inside, explained, platform.by_scheduler)
+
+    @run_before("run")
+    def look_at_apptainer(self) -> None:
+        """Ask the node which Apptainer it has, before the launch's time begins."""
+        self.prerun_cmds[:0] = [f"apptainer --version >{APPTAINER} 2>/dev/null"]
+
+    def apptainer(self) -> str | None:
+        """Return what the node's Apptainer says of itself."""
+        return one_line(" ".join(self.noted(APPTAINER)), 200) or None
+
+    def refuse_another_apptainer(self) -> None:
+        """Raise NotKept where launches start by another Apptainer than when the campaign began.
+
+        Nothing has failed then: it is measured when the one of before is back.
+        """
+        now = self.apptainer()
+        for schedule in SCHEDULES:
+            before = first_apptainer(schedule)
+            if before and now and before != now:
+                raise NotKept(
+                    f"launches would start by {now}, and those of {schedule.campaign.name} have "
+                    f"started by {before}; put that back and resume, or measure a new campaign"
+                )
+
     def cell_parameters(self) -> dict[str, int]:
         """Return what identifies the cell."""
         return {"ranks": self.num_tasks, "nodes": self.nodes}
 
     def examine(self) -> None:
         """Refuse a library that is not the image's, and a world without a latency."""
+        self.refuse_another_apptainer()
         output = self.read_records()
+        for kind in (OF_RANK, OF_CONTAINER):
+            if not self.variables_of(kind):
+                raise SanityError(
+                    f"the launch has left no {kind}: which variables it had is unknown"
+                )
         labels, bound = self.image.labels, self.image.labels.bound
         family, version = labels.family, labels.version
         if not is_version(family, version, output.header.library):

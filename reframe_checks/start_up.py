@@ -76,6 +76,10 @@ class StartUp(Experiment):
             *self.prerun_cmds,
         ]
 
+    def outputs(self) -> list[str]:
+        """Return the names of files that programs leave: when a launcher's daemons were up."""
+        return [DAEMONS_BOOTED]
+
     def on_every_node(self, command: str) -> str:
         """Return a command that runs another once on every node of the job.
 

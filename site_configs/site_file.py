@@ -84,6 +84,16 @@ def _patterns(value: Any) -> bool:
         return False
 
 
+def _variables(value: Any) -> bool:
+    return _texts(value) and all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in value)
+
+
+def _switches(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_text, value)) and all(
+        map(_patterns, value.values())
+    )  # fmt: skip
+
+
 def _or(other: Any, fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value == other or fits(value)
 
@@ -116,6 +126,7 @@ KEYS: dict[str, KeyRule] = {
     "access": KeyRule("a list of options", _texts),
     "launch": _one_of(("mpiexec", "srun")),
     "launch_options": KeyRule("a list of options", _texts),
+    "variables": KeyRule("a list of names of variables", _variables),
     "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
     "budget": KeyRule(
         "a time in seconds, minutes or hours, such as 900s, 15m or 2h",
@@ -135,6 +146,10 @@ KEYS: dict[str, KeyRule] = {
     "measured_links_bit_per_s": KeyRule(
         "a list of bit/s above 0",
         lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
+    ),
+    # By which heat maps of pairs of nodes are ordered, and pairs under one switch told from others.
+    "topology": KeyRule(
+        "switches, each with a list of regular expressions of its nodes' names", _switches
     ),
     "shared_page_cache": KeyRule("true or false", lambda value: isinstance(value, bool)),
     "processors": _detected("a whole number of at least 1", _whole, needed=False),

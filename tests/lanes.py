@@ -33,6 +33,11 @@ SOUND = "sound"
 BUILT_OF = ("benchmarks", "tests/benchmarks/conftest.py", "containers/sources.lock")
 
 
+def cores() -> int:
+    """Return on how many processors the tests may run."""
+    return len(os.sched_getaffinity(0))
+
+
 @dataclass(frozen=True)
 class Lane:
     """Tests that run together."""
@@ -61,11 +66,11 @@ class Lane:
         """Return what runs its tests and writes their outcomes into a file."""
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
-        cores = ["-n", str(len(os.sched_getaffinity(0))), f"--dist={self.shared_out}"]
+        shared_out = ["-n", str(cores()), f"--dist={self.shared_out}"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(cores if self.shared_out else []), *(options.tests or self.files()),
+            *(shared_out if self.shared_out else []), *(options.tests or self.files()),
         ]  # fmt: skip
 
 
@@ -110,6 +115,21 @@ def outcomes(lane: str, record: Path, code: int) -> Iterator[Done]:
         yield Done(f"the lane ended with exit code {code}", lane, "errors", 0)
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What a lane took, in seconds: on the clock, and of the processors, with all it started."""
+
+    lasted: float
+    busy: float
+
+
+def ended(process: subprocess.Popen[bytes]) -> float:
+    """Wait for a process; return the processors' seconds of all that was waited for in it."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
 def closing_line(done: list[Done], seconds: float) -> str:
     """Return what pytest would end with, had it run all lanes."""
     counts = Counter(one.outcome for one in done)
@@ -121,19 +141,23 @@ def closing_line(done: list[Done], seconds: float) -> str:
     return f" {', '.join(words)} in {seconds:.2f}s ({clock}) ".center(80, "=")
 
 
-def summary(done: list[Done], taken: dict[str, float], seconds: float) -> list[str]:
+def summary(done: list[Done], taken: dict[str, Taken], seconds: float) -> list[str]:
     """Return the slowest tests, the minutes of each lane, what failed, and how all ended.
 
-    Of lanes beside each other, all of which took so many seconds.
+    Of lanes beside each other, all of which took so many seconds. What the tests left of the
+    processors was idle, or others had it.
     """
     slow = sorted(done, key=lambda one: -one.seconds)[:SLOWEST]
     slow = [one for one in slow if one.seconds >= AT_LEAST_S]
     bad = [one for one in done if one.outcome in BAD]
-    lanes = ", ".join(f"{lane} {lasted / 60:.1f}" for lane, lasted in taken.items())
+    lanes = ", ".join(f"{lane} {one.lasted / 60:.1f}" for lane, one in taken.items())
+    busy = ", ".join(f"{lane} {one.busy / 60:.1f}" for lane, one in taken.items())
+    share = sum(one.busy for one in taken.values()) / (seconds * cores())
     return [
         *(["slowest tests:"] if slow else []),
         *(f"{one.seconds:8.1f} s  {one.lane:8}  {one.name}" for one in slow),
         f"minutes of each lane: {lanes}",
+        f"minutes of processors: {busy}; {share:.0%} of {cores()} processors' time",
         *(f"{'FAILED' if one.outcome == 'failed' else 'ERROR'} {one.name}" for one in bad),
         closing_line(done, seconds),
     ]
@@ -157,8 +181,8 @@ class Run:
     records: Path
     environment: dict[str, str]
     done: list[Done] = field(default_factory=list)
-    #: Seconds and exit code, by lane.
-    taken: dict[str, float] = field(default_factory=dict)
+    #: Times and exit code, by lane.
+    taken: dict[str, Taken] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
 
     def output(self, lane: Lane) -> Path:
@@ -174,17 +198,19 @@ class Run:
             print(f"lane {lane.name}{said if is_beside else ''}:", flush=True)
             began = time.monotonic()
             with self.output(lane).open("w") if is_beside else nullcontext() as file:
-                process = await asyncio.create_subprocess_exec(
-                    *lane.command(self.options, record),
+                process = subprocess.Popen(
+                    lane.command(self.options, record),
                     cwd=PROJECT, env=self.environment, stdout=file, stderr=file,
                 )  # fmt: skip
+                ending = asyncio.ensure_future(asyncio.to_thread(ended, process))
                 try:
-                    code = await process.wait()
+                    busy = await asyncio.shield(ending)
                 except asyncio.CancelledError:
                     # It was interrupted as well, and ends what its tests have begun.
-                    await process.wait()
+                    await ending
                     raise
-            self.taken[lane.name], self.codes[lane.name] = time.monotonic() - began, code
+            code = self.codes[lane.name] = process.returncode
+            self.taken[lane.name] = Taken(time.monotonic() - began, busy)
             self.done += outcomes(lane.name, record, code)
 
     async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
@@ -217,7 +243,10 @@ def main() -> int:
     coverage = [sys.executable, "-m", "coverage"]
     if options.long:
         subprocess.run([*coverage, "erase"], cwd=PROJECT, check=True)
-    run = Run(options, records, {**os.environ, BUILDS: str(builds(records / "builds"))})
+    environment = {**os.environ, BUILDS: str(builds(records / "builds"))}
+    # Tests start Python a thousand times: what it has compiled once it is to find again.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    run = Run(options, records, environment)
     began = time.monotonic()
     for stage in STAGES:
         rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import lanes
-from tests.lanes import CLUSTER, FAST, LANES, PROJECT, Done, Lane, Run, outcomes, summary
+from tests.lanes import CLUSTER, FAST, LANES, PROJECT, Done, Lane, Run, Taken, outcomes, summary
 
 
 def test_every_test_is_in_one_lane() -> None:
@@ -36,7 +36,9 @@ def test_a_lane_s_files_are_those_with_its_markers() -> None:
     assert "tests/test_lanes.py" not in CLUSTER.files()
 
 
-def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
+def test_outcomes_of_all_lanes_are_one_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "test_some.py"
     file.write_text(
         "import pytest\n"
@@ -51,13 +53,16 @@ def test_outcomes_of_all_lanes_are_one_summary(tmp_path: Path) -> None:
                f"--rootdir={tmp_path}", f"--junitxml={record}", str(file)]  # fmt: skip
     assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 1
     done = [*outcomes("fast", record, 1), Done("real.py::test_slow", "real", "passed", 3600.0)]
-    lines = summary(done, {"fast": 30.0, "real": 3650.2}, 3660.4)
-    assert lines[:3] == [
+    monkeypatch.setattr(lanes, "cores", lambda: 2)
+    taken = {"fast": Taken(30.0, 45.0), "real": Taken(3650.2, 5445.6)}
+    lines = summary(done, taken, 3660.4)
+    assert lines[:4] == [
         "slowest tests:",
         "  3600.0 s  real      real.py::test_slow",
         "minutes of each lane: fast 0.5, real 60.8",
+        "minutes of processors: fast 0.8, real 90.8; 75% of 2 processors' time",
     ]
-    assert sorted(lines[3:-1]) == [
+    assert sorted(lines[4:-1]) == [
         "ERROR test_some::test_without_its_fixture", "FAILED test_some::test_bad",
     ]  # fmt: skip
     closing = lines[-1].strip("= ")
@@ -70,8 +75,8 @@ def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
     record.write_text('<testsuite><testcase classname="a" name="b" time="1"/></testsuite>')
     assert [one.outcome for one in outcomes("real", record, 3)] == ["passed", "errors"]
     assert [one.outcome for one in outcomes("real", record, 0)] == ["passed"]
-    lines = summary([killed], {"real": 5.0}, 5.0)
-    assert lines[1] == "ERROR the lane ended with exit code -9"
+    lines = summary([killed], {"real": Taken(5.0, 5.0)}, 5.0)
+    assert lines[2] == "ERROR the lane ended with exit code -9"
     assert lines[-1].strip("= ") == "0 passed, 1 error in 5.00s (0:00:05)"
 
 
@@ -89,6 +94,15 @@ class Scripted(Lane):
 
 def scripted(name: str, script: str) -> Scripted:
     return Scripted(name, "", "", script=script)
+
+
+def test_a_lane_s_time_of_the_processors_is_that_of_all_it_starts(tmp_path: Path) -> None:
+    # Busy for a while that it reads off its own clock, in an orphan that has left its session.
+    busy = f"{sys.executable} -c 'import time\nwhile time.process_time() < 1: pass'"
+    script = f"setsid sh -c '{busy.replace(chr(39), chr(34))}; touch over' & {await_file('over')}"
+    run = Run(argparse.Namespace(), tmp_path, {**os.environ})
+    asyncio.run(run.stage([[scripted("busy", script)]]))
+    assert run.codes == {"busy": 0} and run.taken["busy"].busy >= 1
 
 
 def await_file(name: str) -> str:

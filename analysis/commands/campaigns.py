@@ -51,25 +51,41 @@ def folder_of(name: str) -> Path:
     return path
 
 
-def campaign_of(name: str) -> Campaign:
-    """Return a campaign; report on stderr what was left out of it."""
+def campaign_of(name: str, anew: bool = False) -> Campaign:
+    """Return a campaign, its values computed `anew`; report on stderr what was left out of it."""
     from records.campaign import read_campaign
 
-    campaign = read_campaign(folder_of(name))
+    campaign = read_campaign(folder_of(name), anew=anew)
+    say_left_out(campaign)
+    return campaign
+
+
+def say_left_out(campaign: Campaign) -> None:
+    """Report on stderr what was left out of a campaign."""
     for problem in campaign.problems:
         print(f"left out: {problem.where}: {problem.sentence}", file=sys.stderr)
-    return campaign
 
 
 def comparison_of(name: str, base: str | None) -> Comparison:
     """Return the comparison of a campaign, or end with a sentence."""
+    return compared(campaign_of(name), base)
+
+
+def compared(campaign: Campaign, base: str | None) -> Comparison:
+    """Return the comparison of a campaign that was read, or end with a sentence."""
     from analysis.comparison.compare import compare
 
-    campaign = campaign_of(name)
     try:
         comparison = compare(campaign, base)
     except ValueError as error:
         fail(str(error))
+    end_with_nothing(comparison)
+    return comparison
+
+
+def end_with_nothing(comparison: Comparison) -> None:
+    """End with a sentence where a campaign has nothing that could be compared."""
+    campaign = comparison.campaign
     if not campaign.sound():
         fail(f"{campaign.path.name} has no sound launch; the sentences above say why")
     if not comparison.cells:
@@ -78,4 +94,3 @@ def comparison_of(name: str, base: str | None) -> Comparison:
             "compares implementations"
         )
         raise typer.Exit(0)
-    return comparison

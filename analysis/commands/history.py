@@ -250,8 +250,9 @@ def regress(
 ) -> None:
     """Find what became worse, or was measured before and is not now.
 
-    Exit with 3 if anything became worse, 1 on an error or for what was not measured, 5 if a
-    comparison was inconclusive or could not have seen a slowdown of --slowdown, else with 0.
+    Exit with 3 if anything became worse, 1 on an error or for what could not be measured, 5 if a
+    comparison was inconclusive or could not have seen a slowdown of --slowdown, or something is
+    still to be measured, else with 0.
     """
     from analysis.history.limits import caveats_of, without_refused
     from analysis.history.lost_cells import lost_since
@@ -322,4 +323,6 @@ def regress(
         f"implementations; {len(found) - len(told)} inconclusive, {len(apart)} not compared, "
         f"{len(lost)} not measured"
     )
-    raise typer.Exit(REGRESSION_FOUND if bad else 1 if lost else COULD_NOT_SEE if blind else 0)
+    kinds = {one.kind for one in lost}
+    unseen = COULD_NOT_SEE if blind or "not reached" in kinds else 0
+    raise typer.Exit(REGRESSION_FOUND if bad else 1 if "lost" in kinds else unseen)

@@ -1,4 +1,4 @@
-"""Commands of models: messages over size, scaling over ranks, guidelines, and overlap."""
+"""Commands of models: messages over size, scaling, guidelines, overlap, and slow nodes."""
 
 from __future__ import annotations
 
@@ -85,3 +85,20 @@ def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
             "some with: make run CHECKS='CollectiveForms.*suite=non-blocking'"
         )
     show(table, pager)
+
+
+@app.command()
+def nodes(campaign: CampaignArgument, pager: PagerOption = True) -> None:
+    """Print which nodes and which links between them are slow, and nodes' own rates."""
+    from analysis.models.node_pairs import node_pairs_in
+    from analysis.models.node_tables import tables_of_nodes
+    from analysis.tables.terminal import show
+
+    found = campaign_of(campaign)
+    tables = tables_of_nodes(found, node_pairs_in(found))
+    if not tables:
+        fail(
+            f"{found.path.name} has no sound launch on two nodes or more to compare; measure "
+            "some with: make run CHECKS='NodePairs|NodeRates'"
+        )
+    show(tables, pager)

@@ -93,7 +93,7 @@ def replay(campaign: CampaignArgument) -> None:
     from records.base import CampaignError
     from records.journal import read_journal
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, anew=True)
     try:
         content = read_journal(found.path)
         if content is None:

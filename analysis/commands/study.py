@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from analysis.commands.campaigns import ROOT, PagerOption, campaign_of, fail
+
+if TYPE_CHECKING:
+    from records.campaign import Campaign
 
 app = typer.Typer()
 
@@ -30,6 +33,17 @@ def study(
     Whether a claim follows from the report's own tables; whether it holds in the campaign; what a
     test would need.
     """
+    if page and campaign is None:
+        fail("--page writes into a campaign's folder; name the campaign")
+    measured = None if campaign is None else campaign_of(campaign)
+    print_study(paper, measured, html, page, tables, pager)
+
+
+def print_study(
+    paper: str, campaign: Campaign | None, html: Path | None = None, page: bool = False,
+    tables: bool = True, pager: bool = False,
+) -> None:  # fmt: skip
+    """Do what `study` does, of a campaign that was read; end with a sentence where it cannot."""
     from analysis.studies.declaration import StudyError
     from analysis.studies.page import exhibit_tables, tally, write_pages
     from analysis.studies.reading import read_paper
@@ -37,13 +51,9 @@ def study(
     from analysis.studies.verdicts import evaluate
     from analysis.tables.terminal import show
 
-    if page and campaign is None:
-        fail("--page writes into a campaign's folder; name the campaign")
     try:
         found = read_paper(ROOT, paper)
-        measured = None
-        if campaign is not None:
-            measured = TodaysTables(found, campaign_of(campaign))
+        measured = None if campaign is None else TodaysTables(found, campaign)
         if tables:
             show(exhibit_tables(found, measured), pager)
         evaluated = evaluate(found, measured)

@@ -28,6 +28,7 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
     """Return what came from outside during the launches that count, if anything did."""
     records = [launch.record for launch in campaign.sound()]
     found = [others(records), stops(records), carriers(records), leftovers(records)]
+    found.append(variables(records))
     if campaign.repeated:
         found.append(
             FromOutside(
@@ -46,6 +47,20 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
             )
         )
     return [one for one in found if one is not None]
+
+
+def variables(records: list[LaunchRecord]) -> FromOutside | None:
+    """Return which variables containers had that neither Wyeast nor the site has set."""
+    found = {one.implementation: one.from_elsewhere for one in records if one.from_elsewhere}
+    if not found:
+        return None
+    said = "; ".join(f"{name}: {', '.join(names)}" for name, names in sorted(found.items()))
+    return FromOutside(
+        "variables from elsewhere",
+        "Some variables that may change times were set in containers by the machine's "
+        "apptainer.conf or by a script of the image, and neither by Wyeast nor by the site "
+        f"({said}): the preflights' launch.json have their values.",
+    )
 
 
 def others(records: list[LaunchRecord]) -> FromOutside | None:

@@ -32,7 +32,6 @@ from records.files import belongs_to_us, write_whole
 from records.kept import FOLDERS, pack_files
 from records.launch import Launch
 from records.manifest import Manifest, read_manifest
-from records.program_output import ProgramOutput
 from records.proof import proof_of
 
 FILE = ".history.index"
@@ -134,7 +133,7 @@ def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
 
 def clock_of(launch: Launch) -> str:
     """Return what timed a launch; empty if its output does not say."""
-    return launch.output.clock if isinstance(launch.output, ProgramOutput) else ""
+    return launch.values.clock or ""
 
 
 def words_of(sizes: list[int]) -> str:

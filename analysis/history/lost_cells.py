@@ -2,6 +2,7 @@
 
 A campaign should have measured a cell of an implementation if its manifest has the image, and the
 same site, tier and expression of checks as the earlier one, or all checks; or if it started it.
+What a campaign has left out for its budget, or has not got to, is not lost: nobody tried it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -31,6 +33,8 @@ class UntoldCell:
     experiment: str
     implementation: str
     sentence: str
+    #: Whether something went wrong, or it was left out for a budget, or is still to be measured.
+    kind: Literal["lost", "no room", "not reached"] = "lost"
 
 
 def counted(cells: Iterable[str]) -> str:
@@ -71,7 +75,7 @@ def lost_cells(
     asked = asked_for_other(before, after.manifest) is None
     reasons: dict[tuple[str, str], str] = {}
     for launch in after.launches:
-        if launch.output is None:
+        if not launch.is_sound:
             said = launch.record.sentence or "no reason was recorded"
             reasons.setdefault(
                 (launch.record.cell, launch.record.implementation),
@@ -88,10 +92,16 @@ def lost_cells(
         )  # fmt: skip
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
+            kind: Literal["lost", "no room", "not reached"] = "lost"
             if any(f"{cell} ".startswith(f"{of} ") for of in after.no_room):
-                reason = "its budget had no room for it"
+                kind, reason = "no room", "its budget had no room for it"
+            elif not reason and any(
+                name == implementation and f"{cell} ".startswith(f"{of} ")
+                for of, name in after.open
+            ):
+                kind, reason = "not reached", "it is still to be measured; RESUME does it"
             sentence += f" ({reason})" if reason else ""
-            found.append(UntoldCell(cell, experiment, implementation, sentence))
+            found.append(UntoldCell(cell, experiment, implementation, sentence, kind))
     return found
 
 

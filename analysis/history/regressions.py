@@ -197,7 +197,8 @@ def write_junit(
 ) -> None:  # fmt: skip
     """Write a JUnit file: a case for each cell and implementation; raises OSError.
 
-    What is refused is skipped, with all its reasons in one case; what is lost is an error.
+    What is refused is skipped, with all its reasons in one case; what is lost is an error, and what
+    nobody has tried is skipped.
     """
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in refused:
@@ -209,7 +210,8 @@ def write_junit(
                    TAGS[one.outcome], one.sentence) for one in found),
             *(Case(cell, group, "skipped", f"not compared: {'; '.join(said)}")
               for (cell, group), said in reasons.items()),
-            *(Case(one.cell, f"{one.experiment}.{one.implementation}", "error",
+            *(Case(one.cell, f"{one.experiment}.{one.implementation}",
+                   "error" if one.kind == "lost" else "skipped",
                    f"not measured: {one.sentence}") for one in lost),
         ],
     )  # fmt: skip

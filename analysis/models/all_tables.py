@@ -9,7 +9,9 @@ from analysis.models.guidelines import guideline_tables
 from analysis.models.linpack import Hpl, hpl_in, hpl_table
 from analysis.models.message_tables import model_tables
 from analysis.models.messages import Fitted, fitted_in
+from analysis.models.node_pairs import NodePairs, node_pairs_in
 from analysis.models.node_rates import cycles_table, node_table, rates_in
+from analysis.models.node_tables import tables_of_nodes
 from analysis.models.overlap import overlap_table
 from analysis.models.scaling_tables import scaling_tables
 from analysis.tables.table import Table
@@ -34,12 +36,18 @@ class Models:
         return hpl_in(self.campaign)
 
     @cached_property
+    def node_pairs(self) -> list[NodePairs]:
+        """Return what is said of nodes and the links between them."""
+        return node_pairs_in(self.campaign)
+
+    @cached_property
     def rates(self) -> list[Table]:
         """Return the tables of HPL and of a node's own rates, as far as they were measured."""
         campaign, rates = self.campaign, rates_in(self.campaign)
         tables = (
             hpl_table(campaign, self.hpl), node_table(campaign, rates),
             cycles_table(campaign, rates, self.fitted.one_way, self.root),
+            *tables_of_nodes(campaign, self.node_pairs),
         )  # fmt: skip
         return [table for table in tables if table]
 

@@ -39,8 +39,12 @@ def rates_in(campaign: Campaign) -> Rates:
     """Return the rates that a campaign measured, by implementation."""
     found: Rates = defaultdict(list)
     for launch in campaign.sound():
-        if isinstance(launch.output, ProgramOutput) and not launch.record.oversubscribed:
-            found[launch.record.implementation] += [
+        # Those of all nodes at once are told by node (node_tables.py).
+        record = launch.record
+        if isinstance(launch.output, ProgramOutput) and not (
+            record.oversubscribed or record.nodes > 1
+        ):
+            found[record.implementation] += [
                 result for result in launch.output.results if isinstance(result, Rate)
             ]
     return {name: rates for name, rates in sorted(found.items()) if rates}

@@ -219,7 +219,7 @@ def what_broke(night: Campaign) -> tuple[dict[str, str], dict[str, str]]:
     asked = night.manifest.night
     broken = dict(asked.broken) if asked else {}
     sound = Counter(launch.record.implementation for launch in night.sound())
-    unsound = [launch.record for launch in night.launches if launch.output is None]
+    unsound = [launch.record for launch in night.launches if not launch.is_sound]
     for name in night.manifest.images:
         own = [record for record in unsound if record.implementation == name]
         # Nothing is timed in an image whose preflight failed.

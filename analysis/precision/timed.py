@@ -4,10 +4,44 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+from statistics import quantiles
 
 from analysis.tables.table import COUNT, DURATION, PERCENT, Column, Row, Table
 from records.campaign import Campaign
+from records.launch import LaunchRecord
 from records.timed import timed_s
+
+
+def between_s(records: Iterable[LaunchRecord]) -> list[float]:
+    """Return the seconds from each launch's end to the beginning of the next one of its round.
+
+    By the launches' own stamps, which leave out what their jobs do before and after: that is part
+    of what measuring costs. Of a launch that another one followed which is not there, or of which
+    nobody knows the place, there is none.
+    """
+    found = []
+    timed = [one for one in records if one.wall_s is not None and one.position is not None]
+    ordered = sorted(timed, key=lambda one: (one.round, one.position))
+    for one, following in pairwise(ordered):
+        assert one.position is not None and one.wall_s is not None
+        if (following.round, following.position) == (one.round, one.position + 1):
+            found.append(following.started_s() - one.started_s() - one.wall_s)
+    # Where somebody set the clock, it tells nothing.
+    return [seconds for seconds in found if seconds >= 0]
+
+
+def said_between(records: Iterable[LaunchRecord]) -> str | None:
+    """Return a sentence on the time between launches, None of too few to say."""
+    found = between_s(records)
+    if len(found) < 2:
+        return None
+    lower, median, upper = quantiles(found, n=4, method="inclusive")
+    return (
+        f"From the end of a launch to the beginning of the next of its round: {median:.3g} s, the "
+        f"median of {len(found)}; the middle half {lower:.3g} to {upper:.3g} s."
+    )
 
 
 def timed_table(campaign: Campaign) -> Table | None:
@@ -47,4 +81,7 @@ def timed_table(campaign: Campaign) -> Table | None:
         + (f", and {timed / whole:.0%} of {whole:.0f} s of rounds" if whole else "")
         + ".",
     ]
+    # Of a sample, other launches were between them.
+    records = [] if campaign.manifest.sample else [one.record for one in campaign.launches]
+    notes += [said] if (said := said_between(records)) else []
     return Table("what-was-timed", "What the time was spent on", columns, rows, notes)

@@ -147,38 +147,38 @@ def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
 
 
 def decide(
-    design: Design, entries: Sequence[Entry], compared: Callable[[], Comparison]
+    design: Design, entries: Sequence[Entry], state: State, compared: Callable[[], Comparison]
 ) -> Decision:
     """Return the wave that comes next, or why none does.
 
-    `compared` gives the comparison of the launches that are recorded by then; it is asked for where
-    something is to be chosen.
+    `state` is what the entries amount to; `compared` gives the comparison of the launches that are
+    recorded by then; it is asked for where something is to be chosen.
     """
-    state = fold(entry.event for entry in entries)
     spent = spent_s(entries)
     left = design.budget_s - spent
     number = len(state.waves) + 1
     after = max((one.round for wave in state.waves for one in wave.rounds), default=0)
     cells = begun_cells(state) if state.waves else None
 
-    def wave_of_all(why: str, count: int, predicted: float | None) -> Wave:
-        every = tuple(WaveRound(round=after + 1 + more, cells=cells) for more in range(count))
-        return Wave.model_validate(
-            {"number": number, "why": why, "rounds": every, "scores": (), "predicted_s": predicted,
-             "spent_s": spent}
+    def wave_of_all(why: Literal["begin", "uniform"], predicted: float | None) -> Wave:
+        return Wave(
+            number=number, why=why,
+            rounds=(WaveRound(round=after + 1, cells=cells),), scores=(), predicted_s=predicted,
+            spent_s=spent,
         )  # fmt: skip
 
     if not state.waves:
-        return wave_of_all("begin", 1, None)
+        return wave_of_all("begin", None)
     if not cells:
         return Ended(why="decided", spent_s=spent, open_series=0)
     seconds = block_seconds(entries, state)
     round_s = math.fsum(seconds.get(cell, 0.0) for cell in cells)
-    if number == 2 and is_enough(design, spent, round_s) and not left_out(state):
-        return wave_of_all("begin", design.begin - 1, round_s * (design.begin - 1))
-    if is_uniform(state, number):
+    is_small = bool(left_out(state)) or any(wave.why == "uniform" for wave in state.waves)
+    if after == design.begin:
+        is_small = is_small or not has_room(design, left, round_s, max(seconds.values()))
+    if after < design.begin or is_small:
         if round_s <= left:
-            return wave_of_all("uniform", 1, round_s)
+            return wave_of_all("uniform" if is_small else "begin", round_s)
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
     every = open_series(comparison)
@@ -187,25 +187,30 @@ def decide(
     return chosen(design, series, seconds, spent, number, after, len(every))
 
 
-def is_enough(design: Design, spent: float, round_s: float) -> bool:
-    """Return whether a budget has so many blocks of all that looks are worth their price.
+def has_room(design: Design, left: float, round_s: float, longest_s: float) -> bool:
+    """Return whether looks are worth their price, by times alone: no value was looked at by then.
 
-    The first of them is `spent`, with all that is done but once in a campaign.
+    What every cell begins with is measured, and so many seconds are left: enough for the share of a
+    round that pays by simulation, and to bring any one cell to its next look, which with few cells
+    takes more.
     """
-    return spent + (design.fewest - 1) * round_s <= design.budget_s
+    coming = [blocks for blocks in design.looks if blocks > design.begin]
+    to_next = (min(coming) - design.begin) * longest_s if coming else math.inf
+    return max((design.fewest - design.begin) * round_s, to_next) <= left
 
 
-def is_uniform(state: State, number: int | None = None) -> bool:
-    """Return whether a budget is too small for looks, so that all is measured equally often.
+def is_uniform(state: State) -> bool:
+    """Return whether all was measured equally often and is tested once, with the whole level.
 
-    That is said by the second wave, before any value was looked at.
+    So it is where a budget had no room for looks; and while it goes on, that is not known before
+    something was chosen.
     """
-    if len(state.waves) > 1:
-        return state.waves[1].why == "uniform"
-    if number is not None:
-        return True
-    has_ended = state.ended is not None and state.ended.why != "interrupted"
-    return has_ended and bool(state.waves)
+    if any(wave.why != "begin" for wave in state.waves):
+        return any(wave.why == "uniform" for wave in state.waves)
+    ended = state.ended
+    if ended is None or ended.why == "interrupted":
+        return False
+    return bool(state.waves) and (len(state.waves) == 1 or ended.open_series is None)
 
 
 def chosen(
@@ -347,7 +352,7 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
         replaced = [
             name for name in gone if (had := then.launches.get(name)) and had.status == "recorded"
         ]
-        again = decide(design, before, partial(compare, part_of(campaign, then)))
+        again = decide(design, before, then, partial(compare, part_of(campaign, then)))
         yield Replayed(event, again, replaced[0] if replaced else None)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
-from analysis.comparison.cells import series_of
 from analysis.comparison.clock_limited import NAME as LIMITED
 from analysis.comparison.compare import Cell, Comparison, compare
 from analysis.comparison.image_caveats import image_caveats
@@ -27,6 +26,7 @@ from analysis.report.headline import headlines
 from analysis.report.heat_map import heat_maps
 from analysis.report.latency_plane import latency_plane
 from analysis.report.more_rows import MorePages
+from analysis.report.pair_map import pair_maps
 from analysis.report.profile_figures import matrix_figure, share_figure
 from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
@@ -135,14 +135,21 @@ def profile_figures(profiles: list[ProfiledCell]) -> list[tuple[ProfiledCell, Ma
 def counts(campaign: Campaign) -> dict[str, int]:
     """Return how many launches there are of each outcome."""
     tally: Counter[str] = Counter(launch.record.outcome for launch in campaign.launches)
-    tally["compared"] = sum(bool(series_of(launch)) for launch in campaign.sound())
+    tally["compared"] = sum(bool(launch.values.series) for launch in campaign.sound())
     return dict(tally)
 
 
 def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     """Write the report of a campaign; return its path."""
     campaign = read_campaign(path)
-    comparison = compare(campaign, base)
+    return report_on(campaign, compare(campaign, base), out)
+
+
+def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> Path:
+    """Write the report of a campaign that was read and compared; return its path.
+
+    What it finds that cannot be read becomes one of the campaign's problems.
+    """
     profiles, unreadable = profiled_cells(campaign)
     campaign.problems += unreadable
     manifest = manifest_of_nodes(campaign)
@@ -164,7 +171,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     figures = figures_of(comparison, ratios=ratios)
     caveats = image_caveats(comparison)
     said = warnings(comparison, caveats)
-    target = out or path / "report.html"
+    target = out or campaign.path / "report.html"
     pages = MorePages.beside(target, tables)
     every = {name: comparison.experiment(name) for name in metrics()}
     template = environment.get_template("report.html")
@@ -214,6 +221,7 @@ def write_report(path: Path, base: str | None, out: Path | None) -> Path:
         limited=next((table for table in tables if table.name == LIMITED), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
         node_rates=[table for table in models.rates if table.name != HPL],
+        pair_maps=pair_maps(models.node_pairs),
         start_ups=start_up_rows(comparison, parts),
         profiles=[(one, one.shares) for one in profiles],
         profile_figures=profile_figures(profiles),

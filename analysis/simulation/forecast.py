@@ -66,19 +66,23 @@ def believed(
 
 
 def share_decided(
-    comparison: Comparison, round_s: float, budget_s: float, begin: int, fewest: int, seed: int = 1
+    comparison: Comparison,
+    round_s: float,
+    budget_s: float,
+    begin: int,
+    fewest: float,
+    seed: int = 1,
 ) -> float | None:
     """Return the expected share of judged series that a campaign with a budget decides.
 
-    A round takes `round_s`. Below `fewest` rounds of everything it has uniform ones, below `begin`
-    of them a share of that. None where nothing can be said, since the rounds show no spread.
+    A round takes `round_s`. Below `fewest` rounds of everything it has `begin` of all, below
+    `begin` of them a share of that. None where the rounds show no spread.
     """
     parts, beliefs = believed(comparison, seconds_of_blocks(comparison, round_s))
-    blocks = int(budget_s / round_s)
     if not parts:
         return None
     looks = Looks()
-    design = race(budget_s, looks) if blocks >= fewest else rounds(max(begin, blocks))
+    design = race(budget_s, looks) if budget_s >= fewest * round_s else rounds(begin)
     random = np.random.default_rng(seed)
     shares = []
     for _ in range(TRIALS):

@@ -15,6 +15,7 @@ from records.communication import Startup
 from records.emulation import EmulationResult
 from records.files import replacing
 from records.launch import Launch
+from records.node_pairs import NodePairsRound
 from records.node_rates import Rate
 from records.npb import NpbRun
 from records.program_output import ProgramOutput
@@ -87,6 +88,9 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     if isinstance(launch.output, ProgramOutput):
         for result in launch.output.results:
+            if isinstance(result, NodePairsRound):
+                rows += way_rows(launch, result)
+                continue
             row: dict[str, Any] = {"launch": launch.record.launch}
             for name in RESULTS.keys() & type(result).model_fields.keys():
                 if name != "time_s":
@@ -118,6 +122,22 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
             names = ("n", "nb", "p", "q", "time_s", "rate_flops", "residual")
             rows.append(row | {name: getattr(run, name) for name in names})
     return rows
+
+
+def way_rows(launch: Launch, result: NodePairsRound) -> list[dict[str, Any]]:
+    """Return a row for each way of a round of pairs of nodes."""
+    ways = zip(
+        result.source, result.to, result.min_s, result.median_s, result.max_s, strict=True
+    )  # fmt: skip
+    return [
+        {
+            "launch": launch.record.launch, "operation": result.operation,
+            "method": result.measure, "group": f"rank {source} to {to}, sweep {result.sweep}",
+            "message_bytes": result.message_bytes, "iterations": result.iterations,
+            "min_s": least, "median_s": median, "max_s": most,
+        }
+        for source, to, least, median, most in ways
+    ]  # fmt: skip
 
 
 def series_rows(launch: Launch, schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ typedef struct {
 static volatile sig_atomic_t stopped;
 static carrier carriers[MOST_LINKS];
 static size_t links;
+static int has_links;
 
 /* Links that come and go with containers and virtual machines, and the machine's own. */
 static const char *const passing[] = {"lo", "veth", "docker", "br-", "virbr", "cni", "tap", "ifb"};
@@ -51,10 +52,18 @@ static int read_changes(const char *name, unsigned long *changes)
     return found == 1 ? 0 : -1;
 }
 
-int begin_disturbances(void)
+int begin_stops(void)
 {
     stopped = 0;
+    struct sigaction action = {.sa_handler = count_stop, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGCONT, &action, NULL);
+}
+
+int begin_disturbances(void)
+{
     links = 0;
+    has_links = 1;
     DIR *folder = opendir(LINKS);
     for (struct dirent *entry; folder && links < MOST_LINKS && (entry = readdir(folder));) {
         carrier *here = &carriers[links];
@@ -67,23 +76,27 @@ int begin_disturbances(void)
     }
     if (folder)
         closedir(folder);
-    struct sigaction action = {.sa_handler = count_stop, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    return sigaction(SIGCONT, &action, NULL);
+    return begin_stops();
 }
 
-unsigned long times_stopped(void)
+static long carrier_changes(void)
 {
-    return (unsigned long)stopped;
-}
-
-unsigned long carrier_changes(void)
-{
-    unsigned long all = 0;
+    long all = 0;
     for (size_t i = 0; i < links; i++) {
         unsigned long now;
         if (read_changes(carriers[i].name, &now) == 0 && now > carriers[i].changes)
-            all += now - carriers[i].changes;
+            all += (long)(now - carriers[i].changes);
     }
     return all;
+}
+
+disturbances own_disturbances(void)
+{
+    return (disturbances){(long)stopped, has_links ? carrier_changes() : -1};
+}
+
+void print_disturbances(FILE *out, disturbances counted)
+{
+    fprintf(out, "{\"record\":\"disturbances\",\"stopped\":%ld,\"carriers\":%ld}\n",
+            counted.stopped, counted.carriers);
 }

@@ -3,13 +3,29 @@
 #ifndef WYEAST_DISTURBANCES_H
 #define WYEAST_DISTURBANCES_H
 
-/* Begin to count; returns 0, or -1 where the kernel lets no signal be counted. */
+#include <stdio.h>
+
+/* How often a process went on after a stop, and how often a carrier has gone or come: below 0 where
+ * that was not counted. */
+typedef struct {
+    long stopped, carriers;
+} disturbances;
+
+/* Begin to count stops, which is one call of the system; returns 0, or -1 where the kernel lets no
+ * signal be counted. */
+int begin_stops(void);
+
+/* Begin to count stops, and carriers of the links that are there; returns what begin_stops does. */
 int begin_disturbances(void);
 
-/* How often this process went on after a stop, since begin_disturbances. */
-unsigned long times_stopped(void);
+/* What this process has counted since. */
+disturbances own_disturbances(void);
 
-/* How often carriers of links that were there then have gone or come since. */
-unsigned long carrier_changes(void);
+/* What all ranks have: stops of all together, carriers of the node where that happened most, since
+ * ranks of a node have the same links. Only rank 0 gets it. Every rank must call it. */
+disturbances disturbances_of_all_ranks(void);
+
+/* Print a line of JSON, for an output whose own format has no place for it. */
+void print_disturbances(FILE *out, disturbances counted);
 
 #endif

@@ -40,12 +40,8 @@ void end_program(const program_description *program, size_t results)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    /* Stops are each rank's own; ranks of a node have the same links. By names that no profile counts
-     * among the program's calls. */
-    unsigned long own[] = {times_stopped(), carrier_changes()}, stops = 0, carriers = 0;
-    PMPI_Reduce(&own[0], &stops, 1, MPI_UNSIGNED_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    PMPI_Reduce(&own[1], &carriers, 1, MPI_UNSIGNED_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
-    const int is_lost = rank == 0 && print_end_of(stdout, results, stops, carriers);
+    const disturbances counted = disturbances_of_all_ranks();
+    const int is_lost = rank == 0 && print_end_of(stdout, results, counted);
     int code = is_lost ? EXIT_FAILED : EXIT_SOUND;
     if (code)
         fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",

@@ -113,9 +113,11 @@ int print_end(FILE *out, size_t results)
     return get_out(out);
 }
 
-int print_end_of(FILE *out, size_t results, unsigned long stopped, unsigned long carriers)
+int print_end_of(FILE *out, size_t results, disturbances counted)
 {
-    fprintf(out, "{\"record\":\"end\",\"results\":%zu,\"stopped\":%lu,\"carriers\":%lu}\n", results,
-            stopped, carriers);
+    fprintf(out, "{\"record\":\"end\",\"results\":%zu,\"stopped\":%ld", results, counted.stopped);
+    if (counted.carriers >= 0)
+        fprintf(out, ",\"carriers\":%ld", counted.carriers);
+    fputs("}\n", out);
     return get_out(out);
 }

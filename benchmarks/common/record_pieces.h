@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "disturbances.h"
 #include "summary.h"
 
 #define RECORD_FORMAT "wyeast-records-2"
@@ -47,6 +48,6 @@ void print_header_record(FILE *out, const header_facts *facts);
 int print_end(FILE *out, size_t results);
 
 /* The same with how often ranks were stopped, and how often carriers went or came. */
-int print_end_of(FILE *out, size_t results, unsigned long stopped, unsigned long carriers);
+int print_end_of(FILE *out, size_t results, disturbances counted);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/disturbances.h"
 /* After mpi.h, which HPL's own header expects. */
 #include "hpl.h"
 
@@ -66,9 +67,14 @@ static int is_readable(void)
 
 int main(int argc, char **argv)
 {
+    const int uncounted = begin_disturbances();
     MPI_Init(&argc, &argv);
     int rank, readable = 1, failure = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (uncounted) {
+        fprintf(stderr, PROGRAM ": stops of this process cannot be counted\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     if (rank == 0)
         readable = is_readable();
     MPI_Bcast(&readable, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -83,7 +89,10 @@ int main(int argc, char **argv)
         fprintf(stderr, PROGRAM ": nothing was solved; see N in " INPUT "\n");
         failure = 1;
     }
-    if (rank == 0 && fflush(stdout) != 0)
+    const disturbances counted = disturbances_of_all_ranks();
+    if (rank == 0)
+        print_disturbances(stdout, counted);
+    if (rank == 0 && (fflush(stdout) != 0 || ferror(stdout)))
         failure = 1;
     MPI_Bcast(&failure, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();

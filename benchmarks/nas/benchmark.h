@@ -16,6 +16,14 @@ extern const char *const class_names[];
     {.name = "class", .kind = OPTION_CHOICE, .value = &chosen_class, .initial = "S",               \
      .names = class_names, .help = "the size of the problem, as NPB defines it"}
 
+/* The row for how long the timed section is repeated: NPB has it once, which in small classes is one
+ * time of milliseconds, at the mercy of a single interruption. */
+extern double least_seconds;
+#define REPETITION_OPTION                                                                          \
+    {.name = "least-seconds", .kind = OPTION_FRACTION, .value = &least_seconds, .initial = "0",    \
+     .most = 3600, .help = "repeat the timed section until it has taken this long in all, an odd " \
+                           "number of times and at most 99; the median counts"}
+
 /* The place of the chosen class in the tables of reference_values.h. */
 size_t class_index(void);
 
@@ -25,12 +33,6 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
 
 /* Touched memory for so many things; where there is none the program ends. */
 void *reserve(const program_description *program, size_t count, size_t bytes);
-
-/* Wait for all ranks and return the time in seconds. */
-double begin_timing(void);
-
-/* The seconds since then, of the rank that took longest; on rank 0. */
-double end_timing(double began);
 
 /* The part of n things that part number `which` of `parts` has: its first one, for which = parts
  * the end. */
@@ -49,18 +51,34 @@ void verify_complex(verification *v, const char *what, const double found[2],
                     const double expected[2], double tolerance);
 void verify_whole(verification *v, const char *what, long long found, long long expected);
 
+/* What a benchmark does each time, on all ranks; `solver` is its own. */
+typedef struct {
+    void (*prepare)(void *solver); /* Untimed: restore what the section changes; may be NULL. */
+    void (*section)(void *solver); /* Timed, from a barrier to the end of the last rank. */
+    void (*verify)(void *solver, verification *v); /* Untimed; what rank 0 compares counts. */
+} timed_part;
+
+enum { MOST_TIMES = 99 };
+typedef struct {
+    int count;
+    double seconds[MOST_TIMES]; /* On rank 0, in the order measured, of the rank that took longest. */
+} section_times;
+
+/* Run the timed section once, or as often as --least-seconds asks, and verify each time. */
+void time_section(const timed_part *part, void *solver, section_times *times, verification *v);
+
 typedef struct {
     const char *benchmark; /* Two capital letters. */
     long long size[3];     /* Of the problem; one number or three, as NPB prints it. */
     int iterations;
-    double seconds;
     double operations; /* By NPB's count, in all. */
     const char *operation_type;
 } run_summary;
 
-/* Print the summary and leave, with exit code 1 where the answer is wrong. Every rank calls it;
- * what rank 0 has counts. */
+/* Print the summary with the median of the times and leave, with exit code 1 where an answer is
+ * wrong. Every rank calls it; what rank 0 has counts. */
 void end_benchmark(const program_description *program, const run_summary *summary,
-                   const verification *verified) __attribute__((noreturn));
+                   const section_times *times, const verification *verified)
+    __attribute__((noreturn));
 
 #endif

@@ -12,7 +12,7 @@
 enum { STEPS_OF_A_SOLUTION = 25, MOVE_TAG = 1, SUM_TAG = 2 };
 #define SMALLEST_EIGENVALUE 0.1 /* rcond */
 
-static const option options[] = {CLASS_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_cg",
     "nas_cg: CG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -24,6 +24,8 @@ static const program_description program = {
  * their order. Rank (i, j) multiplies the pieces of its column of the matrix, j * rows and on, and
  * has then a part of the sums for those of its row, i * columns and on. */
 typedef struct {
+    const cg_reference *reference;
+    double *zetas, *residuals; /* Of each iteration. */
     int order, rank, ranks, rows, columns, row, column;
     MPI_Comm along_column;
     sparse_matrix matrix;
@@ -161,8 +163,9 @@ static void begin_with_ones(solver *s)
         s->x[i] = 1.0;
 }
 
-static void set_up(solver *s, const cg_reference *reference)
+static void set_up(solver *s)
 {
+    const cg_reference *reference = s->reference;
     MPI_Comm_rank(MPI_COMM_WORLD, &s->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
     s->order = reference->order;
@@ -195,6 +198,8 @@ static void set_up(solver *s, const cg_reference *reference)
     s->partial = reserve(&program, (size_t)(s->matrix.end_row - s->matrix.first_row), size);
     s->moved = reserve(&program, own + 1, size); /* Pieces differ by one at most. */
     s->others = reserve(&program, own * columns, size);
+    s->zetas = reserve(&program, (size_t)reference->iterations, size);
+    s->residuals = reserve(&program, (size_t)reference->iterations, size);
     s->requests = reserve(&program, 2 * columns, sizeof *s->requests);
     s->counts = reserve(&program, 2 * (size_t)s->rows, sizeof *s->counts);
     s->starts = s->counts + s->rows;
@@ -206,7 +211,8 @@ static void set_up(solver *s, const cg_reference *reference)
 
 static void tear_down(solver *s)
 {
-    double *numbers[] = {s->x, s->z, s->r, s->p, s->q, s->factor, s->partial, s->moved, s->others};
+    double *numbers[] = {s->x, s->z, s->r, s->p, s->q, s->factor, s->partial, s->moved, s->others,
+                         s->zetas, s->residuals};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         free(numbers[i]);
     free(s->requests);
@@ -215,33 +221,47 @@ static void tear_down(solver *s)
     MPI_Comm_free(&s->along_column);
 }
 
+static void begin_again(void *solver_of_all)
+{
+    begin_with_ones(solver_of_all);
+}
+
+static void find_eigenvalue(void *solver_of_all)
+{
+    solver *s = solver_of_all;
+    for (int i = 0; i < s->reference->iterations; i++)
+        s->zetas[i] = iterate(s, s->reference->shift, &s->residuals[i]);
+}
+
+static void verify(void *solver_of_all, verification *v)
+{
+    const solver *s = solver_of_all;
+    if (s->rank == 0)
+        verify_real(v, "zeta", s->zetas[s->reference->iterations - 1], s->reference->zeta,
+                    cg_tolerance);
+}
+
 int main(int argc, char **argv)
 {
     begin_benchmark(&program, "CG", &argc, &argv);
-    const cg_reference *reference = &cg_references[class_index()];
     static solver s;
-    set_up(&s, reference);
-    double residual, zeta = 0.0;
+    const cg_reference *reference = s.reference = &cg_references[class_index()];
+    set_up(&s);
     begin_with_ones(&s);
-    iterate(&s, reference->shift, &residual); /* Untimed. */
-    begin_with_ones(&s);
-    const double began = begin_timing();
-    for (int i = 1; i <= reference->iterations; i++) {
-        zeta = iterate(&s, reference->shift, &residual);
-        if (s.rank == 0)
-            printf(" %5d  residual %.6e  zeta %.13e\n", i, residual, zeta);
-    }
-    const double seconds = end_timing(began);
+    iterate(&s, reference->shift, &s.residuals[0]); /* Untimed. */
+    const timed_part part = {begin_again, find_eigenvalue, verify};
+    section_times times;
+    verification verified = {0};
+    time_section(&part, &s, &times, &verified);
+    for (int i = 0; s.rank == 0 && i < reference->iterations; i++)
+        printf(" %5d  residual %.6e  zeta %.13e\n", i + 1, s.residuals[i], s.zetas[i]);
     /* NPB's count: of a solution, for each row, and of its steps. */
     const double row = reference->nonzeros * (reference->nonzeros + 1.0);
-    run_summary summary = {.benchmark = "CG", .size = {reference->order},
-                           .iterations = reference->iterations, .seconds = seconds,
-                           .operations = 2.0 * reference->iterations * reference->order *
-                                         (3.0 + row + STEPS_OF_A_SOLUTION * (5.0 + row) + 3.0),
-                           .operation_type = "floating point"};
-    verification verified = {0};
-    if (s.rank == 0)
-        verify_real(&verified, "zeta", zeta, reference->zeta, cg_tolerance);
+    const run_summary summary = {.benchmark = "CG", .size = {reference->order},
+                                 .iterations = reference->iterations,
+                                 .operations = 2.0 * reference->iterations * reference->order *
+                                               (3.0 + row + STEPS_OF_A_SOLUTION * (5.0 + row) + 3.0),
+                                 .operation_type = "floating point"};
     tear_down(&s);
-    end_benchmark(&program, &summary, &verified);
+    end_benchmark(&program, &summary, &times, &verified);
 }

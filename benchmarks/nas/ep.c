@@ -13,7 +13,7 @@
 /* Ranks share the pairs in batches, and a rank works in pieces that stay in the cache. */
 enum { LOG2_BATCH = 16, PAIRS_OF_A_PIECE = 1024, LANES = 8 };
 
-static const option options[] = {CLASS_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_ep",
     "nas_ep: EP of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -120,8 +120,34 @@ static void add_batch(uint64_t first, tally *sums)
     }
 }
 
-static void verify(verification *v, const ep_reference *reference, const tally *found)
+typedef struct {
+    const ep_reference *reference;
+    long long batches;
+    int rank, ranks;
+    tally all;
+} generator;
+
+static void generate(void *solver)
 {
+    generator *g = solver;
+    tally mine = {0};
+    for (long long batch = first_of_part(g->batches, g->ranks, g->rank);
+         batch < first_of_part(g->batches, g->ranks, g->rank + 1); batch++)
+        add_batch(random_after(RANDOM_SEED_OF_EP, (uint64_t)batch << (LOG2_BATCH + 1)), &mine);
+    double sums[2] = {mine.sum_x, mine.sum_y}, all_sums[2] = {0.0, 0.0};
+    MPI_Allreduce(sums, all_sums, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(mine.counts, g->all.counts, EP_ANNULI, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    g->all.sum_x = all_sums[0];
+    g->all.sum_y = all_sums[1];
+}
+
+static void verify(void *solver, verification *v)
+{
+    const generator *g = solver;
+    const ep_reference *reference = g->reference;
+    const tally *found = &g->all;
+    if (g->rank != 0)
+        return;
     verify_real(v, "the sum of X", found->sum_x, reference->sum_x, ep_tolerance);
     verify_real(v, "the sum of Y", found->sum_y, reference->sum_y, ep_tolerance);
     long long pairs = 0;
@@ -138,34 +164,25 @@ int main(int argc, char **argv)
 {
     begin_benchmark(&program, "EP", &argc, &argv);
     const ep_reference *reference = &ep_references[class_index()];
-    const long long batches = 1LL << (reference->log2_pairs - LOG2_BATCH);
-    int rank, ranks;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks > batches) {
+    generator g = {.reference = reference,
+                   .batches = 1LL << (reference->log2_pairs - LOG2_BATCH)};
+    MPI_Comm_rank(MPI_COMM_WORLD, &g.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &g.ranks);
+    if (g.ranks > g.batches) {
         complaint about;
         complain(&about, "%d ranks for the %lld batches of class %s: at most one rank per batch",
-                 ranks, batches, chosen_class);
+                 g.ranks, g.batches, chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
-    tally mine = {0}, all = {0};
-    add_batch(RANDOM_SEED_OF_EP, &mine); /* Untimed, so that code and memory are there. */
-    mine = (tally){0};
-    const double began = begin_timing();
-    for (long long batch = first_of_part(batches, ranks, rank);
-         batch < first_of_part(batches, ranks, rank + 1); batch++)
-        add_batch(random_after(RANDOM_SEED_OF_EP, (uint64_t)batch << (LOG2_BATCH + 1)), &mine);
-    double sums[2] = {mine.sum_x, mine.sum_y}, all_sums[2] = {0.0, 0.0};
-    MPI_Allreduce(sums, all_sums, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Allreduce(mine.counts, all.counts, EP_ANNULI, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    all.sum_x = all_sums[0];
-    all.sum_y = all_sums[1];
-    const double numbers = 2.0 * (double)(1LL << reference->log2_pairs);
-    run_summary summary = {.benchmark = "EP", .size = {(long long)numbers},
-                           .seconds = end_timing(began), .operations = numbers,
-                           .operation_type = "Random numbers generated"};
+    tally untimed = {0};
+    add_batch(RANDOM_SEED_OF_EP, &untimed); /* So that code and memory are there. */
+    const timed_part part = {.section = generate, .verify = verify};
+    section_times times;
     verification verified = {0};
-    if (rank == 0)
-        verify(&verified, reference, &all);
-    end_benchmark(&program, &summary, &verified);
+    time_section(&part, &g, &times, &verified);
+    const double numbers = 2.0 * (double)(1LL << reference->log2_pairs);
+    const run_summary summary = {.benchmark = "EP", .size = {(long long)numbers},
+                                 .operations = numbers,
+                                 .operation_type = "Random numbers generated"};
+    end_benchmark(&program, &summary, &times, &verified);
 }

@@ -17,7 +17,7 @@ enum { CHECKED_POINTS = 1024 };
 #define DIFFUSION 1e-6 /* The specification's alpha. */
 #define PI 3.14159265358979323846
 
-static const option options[] = {CLASS_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_ft",
     "nas_ft: FT of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -31,6 +31,8 @@ typedef struct {
     double *spectrum; /* With whole lines of z; evolves. */
     double *field, *other;
     double *decay[3]; /* Of one step, for each wave number of a dimension. */
+    double checksums[FT_MOST_ITERATIONS][2];
+    int rank;
 } heat;
 
 static int points_of(extent e)
@@ -212,38 +214,48 @@ static void tear_down(heat *h)
     free_pencils(&h->box);
 }
 
+static void solve(void *solver)
+{
+    heat *h = solver;
+    begin_field(h);
+    for (int i = 0; i < h->reference->iterations; i++) {
+        evolve(h, h->field);
+        transform_back(h);
+        take_checksum(h, h->checksums[i]);
+    }
+}
+
+static void verify(void *solver, verification *v)
+{
+    const heat *h = solver;
+    for (int i = 0; h->rank == 0 && i < h->reference->iterations; i++) {
+        char what[32];
+        snprintf(what, sizeof what, "checksum %d", i + 1);
+        verify_complex(v, what, h->checksums[i], h->reference->checksum[i], ft_tolerance);
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin_benchmark(&program, "FT", &argc, &argv);
     static heat h;
     h.reference = &ft_references[class_index()];
     const int *n = h.reference->points, iterations = h.reference->iterations;
-    double checksum[FT_MOST_ITERATIONS][2];
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_rank(MPI_COMM_WORLD, &h.rank);
     set_up(&h);
     begin_field(&h); /* Untimed. */
-    const double began = begin_timing();
-    begin_field(&h);
-    for (int i = 0; i < iterations; i++) {
-        evolve(&h, h.field);
-        transform_back(&h);
-        take_checksum(&h, checksum[i]);
-    }
-    const double seconds = end_timing(began);
-    const double points = (double)n[0] * n[1] * n[2], l = log(points);
-    run_summary summary = {.benchmark = "FT", .size = {n[0], n[1], n[2]}, .iterations = iterations,
-                           .seconds = seconds,
-                           .operations = points * (14.8157 + 7.19641 * l +
-                                                   (5.23518 + 7.21113 * l) * iterations),
-                           .operation_type = "floating point"};
+    const timed_part part = {.section = solve, .verify = verify};
+    section_times times;
     verification verified = {0};
-    for (int i = 0; rank == 0 && i < iterations; i++) {
-        printf(" %5d  checksum %.12e %.12e\n", i + 1, checksum[i][0], checksum[i][1]);
-        char what[32];
-        snprintf(what, sizeof what, "checksum %d", i + 1);
-        verify_complex(&verified, what, checksum[i], h.reference->checksum[i], ft_tolerance);
-    }
+    time_section(&part, &h, &times, &verified);
+    for (int i = 0; h.rank == 0 && i < iterations; i++)
+        printf(" %5d  checksum %.12e %.12e\n", i + 1, h.checksums[i][0], h.checksums[i][1]);
+    const double points = (double)n[0] * n[1] * n[2], l = log(points);
+    const run_summary summary = {.benchmark = "FT", .size = {n[0], n[1], n[2]},
+                                 .iterations = iterations,
+                                 .operations = points * (14.8157 + 7.19641 * l +
+                                                         (5.23518 + 7.21113 * l) * iterations),
+                                 .operation_type = "floating point"};
     tear_down(&h);
-    end_benchmark(&program, &summary, &verified);
+    end_benchmark(&program, &summary, &times, &verified);
 }

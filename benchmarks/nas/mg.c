@@ -13,7 +13,7 @@
 
 enum { MOST_LEVELS = 10, CHARGES = 10 };
 
-static const option options[] = {CLASS_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_mg",
     "nas_mg: MG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -29,6 +29,7 @@ typedef struct {
     double *u[MOST_LEVELS], *r[MOST_LEVELS], *v;
     double *lines;
     double *part, *room; /* Of a cube that is gathered. */
+    double norm;         /* Of the residual in the end. */
 } multigrid;
 
 /* A point of the cube by its random number; `place` counts x fastest. */
@@ -222,6 +223,22 @@ static void tear_down(multigrid *m)
     free_ranks(&m->ranks);
 }
 
+static void solve(void *solver)
+{
+    multigrid *m = solver;
+    begin_with_zero(m);
+    for (int i = 0; i < m->reference->iterations; i++)
+        cycle(m);
+    m->norm = residual_norm(m);
+}
+
+static void verify(void *solver, verification *v)
+{
+    const multigrid *m = solver;
+    if (m->ranks.rank == 0)
+        verify_real(v, "the residual's norm", m->norm, m->reference->residual, mg_tolerance);
+}
+
 int main(int argc, char **argv)
 {
     begin_benchmark(&program, "MG", &argc, &argv);
@@ -231,19 +248,15 @@ int main(int argc, char **argv)
     make_charges(&m);
     begin_with_zero(&m);
     cycle(&m); /* Untimed. */
-    const double began = begin_timing();
-    begin_with_zero(&m);
-    for (int i = 0; i < m.reference->iterations; i++)
-        cycle(&m);
-    const double norm = residual_norm(&m), seconds = end_timing(began);
-    const long long n = m.reference->points;
-    run_summary summary = {.benchmark = "MG", .size = {n, n, n},
-                           .iterations = m.reference->iterations, .seconds = seconds,
-                           .operations = 58.0 * m.reference->iterations * (double)(n * n * n),
-                           .operation_type = "floating point"};
+    const timed_part part = {.section = solve, .verify = verify};
+    section_times times;
     verification verified = {0};
-    if (m.ranks.rank == 0)
-        verify_real(&verified, "the residual's norm", norm, m.reference->residual, mg_tolerance);
+    time_section(&part, &m, &times, &verified);
+    const long long n = m.reference->points;
+    const run_summary summary = {.benchmark = "MG", .size = {n, n, n},
+                                 .iterations = m.reference->iterations,
+                                 .operations = 58.0 * m.reference->iterations * (double)(n * n * n),
+                                 .operation_type = "floating point"};
     tear_down(&m);
-    end_benchmark(&program, &summary, &verified);
+    end_benchmark(&program, &summary, &times, &verified);
 }

@@ -9,6 +9,7 @@
 #include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/communication.h"
+#include "../common/disturbances.h"
 #include "../common/estimate.h"
 #include "../common/leaving.h"
 #include "../common/progress.h"
@@ -213,6 +214,31 @@ static int reserve(echo_state *state, complaint *about)
                     asked.plan.iterations);
 }
 
+/* Task 0 learns what both have counted. */
+static int end_together(echo_state *state, size_t results, complaint *about)
+{
+    disturbances counted = own_disturbances(), of_other;
+    char nothing = 0;
+    if (state->pair.number == 1) {
+        /* It is told of the end, which its own must not overtake. */
+        complaint end;
+        if (tell(state, &counted, sizeof counted, about))
+            return -1;
+        hear(state, &nothing, 0, &end);
+        return 0;
+    }
+    if (hear(state, &of_other, sizeof of_other, about))
+        return -1;
+    counted.stopped += of_other.stopped;
+    if (of_other.carriers > counted.carriers)
+        counted.carriers = of_other.carriers;
+    if (asked.plan.estimate)
+        print_estimate(&state->estimated);
+    if (print_end_of(stdout, results, counted))
+        return complain(about, "the output could not be written: disk full or output closed");
+    return tell(state, &nothing, 0, about);
+}
+
 static int run(echo_state *state, complaint *about)
 {
     if (reserve(state, about) || introduce(state, about))
@@ -226,18 +252,7 @@ static int run(echo_state *state, complaint *about)
             if (state->pair.number == 0)
                 count_part(&state->done);
         }
-    char nothing = 0;
-    if (state->pair.number == 0) {
-        if (asked.plan.estimate)
-            print_estimate(&state->estimated);
-        if (print_end(stdout, asked.plan.estimate ? 0 : points))
-            return complain(about, "the output could not be written: disk full or output closed");
-        return tell(state, &nothing, 0, about);
-    }
-    /* Task 0 is told of this one's end, which must not overtake the last message. */
-    complaint end;
-    hear(state, &nothing, 0, &end);
-    return 0;
+    return end_together(state, asked.plan.estimate ? 0 : points, about);
 }
 
 static int tasks_as_asked(complaint *about)
@@ -262,6 +277,10 @@ int main(int argc, char **argv)
     if (what == ASKED_VERSION)
         printf("%s %s\n", program.name, PROGRAM_VERSION);
     int status = 0;
+    if (what == ASKED_RUN && begin_disturbances()) {
+        fprintf(stderr, "%s: stops of this process cannot be counted\n", program.name);
+        return EXIT_FAILED;
+    }
     if (what == ASKED_RUN) {
         message_route route = strcmp(asked.route, "direct") == 0 ? ROUTE_DIRECT : ROUTE_DAEMON;
         status = join_pair(&state.pair, route, argv, &about);

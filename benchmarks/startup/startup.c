@@ -8,7 +8,9 @@
 #include <time.h>
 
 #include "../common/arguments.h"
+#include "../common/disturbances.h"
 #include "../common/leaving.h"
+#include "../common/record_pieces.h"
 #include "../common/records.h"
 
 #define PROGRAM "startup"
@@ -163,6 +165,9 @@ static void print_durations(double since, double *launched, const double *entere
 int main(int argc, char **argv)
 {
     double entered = wall_clock();
+    /* Stops alone: one call of the system is less than the microsecond to which times are printed,
+     * and looking for the links is not. */
+    const int uncounted = begin_stops();
     MPI_Init(&argc, &argv);
     double initialised = wall_clock();
     int rank, ranks;
@@ -172,6 +177,8 @@ int main(int argc, char **argv)
     mistake found;
     double heard = hear_of_all(rank, ranks, &found);
 
+    if (uncounted)
+        leave_at_once(PROGRAM, "stops of this process cannot be counted");
     options chosen;
     complaint about;
     if (parse(argc, argv, &chosen, &about))
@@ -214,7 +221,8 @@ int main(int argc, char **argv)
     if (rank == 0 && chosen.since > 0)
         print_durations(chosen.since, times + 2 * ranks, times, times + ranks, heard, ranks);
 
-    int code = rank == 0 && print_end(stdout, results) ? EXIT_FAILED : EXIT_SOUND;
+    const disturbances counted = disturbances_of_all_ranks();
+    int code = rank == 0 && print_end_of(stdout, results, counted) ? EXIT_FAILED : EXIT_SOUND;
     if (code)
         fprintf(stderr, PROGRAM ": the output could not be written: disk full or output closed\n");
     free(times);

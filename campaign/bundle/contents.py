@@ -12,7 +12,7 @@ from typing import Any
 
 from campaign.bundle import crate
 from campaign.provenance import sha256_of
-from containers import images, table
+from containers import images, store, table
 from records.acting_user import git
 from records.archive import BundleError, Member
 from records.campaign import IMPORTED
@@ -158,10 +158,11 @@ def add_images(root: Path, bundle: Bundle) -> None:
             entry = images.load_lock(root)["images"].get(implementation) or {}
         except images.ImageError as error:
             raise BundleError(str(error)) from None
-        path = images.folder(root) / str(entry.get("file") or f"{implementation}.sif")
+        path = store.path_of(root, entry) if entry else store.place_of(root, image.sha256)
         if not path.is_file():
             raise BundleError(
-                f"{path} is missing; make the bundle without images, or bring it here"
+                f"the image {implementation} is missing ({path}); make the bundle without images, "
+                "or bring it here"
             )
         if sha256_of(path) != image.sha256 or entry.get("sha256") != image.sha256:
             raise BundleError(
@@ -170,7 +171,8 @@ def add_images(root: Path, bundle: Bundle) -> None:
             )
         bundle.members[f"images/{implementation}.sif"] = Member(path, executable=True)
         # Where this checkout had it from, and who answered for it, is no business of others.
-        own = {key: value for key, value in entry.items() if key not in ("origin", "admitted")}
+        ours = ("origin", "admitted", "guest")
+        own = {key: value for key, value in entry.items() if key not in ours}
         entries[implementation] = own | {"file": f"{implementation}.sif"}
     lock = {"schema": images.SCHEMA, "images": entries}
     bundle.members["images/images.lock"] = of_json(lock)

@@ -18,7 +18,7 @@ FOLDERS = {
     "campaign/launches/": "A folder for each launch: its record, standard output and error, script",
     "campaign/packs/": "A tar for each round: of each launch its record, output, script",
     "campaign/nodes/": "The facts of each node that measured",
-    "campaign/reframe/": "ReFrame's log and report of each round",
+    "campaign/reframe/": "ReFrame's messages and its last report",
     "campaign/tables/": "Tables of launches, results and iterations (Parquet)",
     "definitions/": "The files the campaign was measured with: checks, site, containers, locks",
     "images/": "The images that the campaign ran, with their digests",

@@ -14,7 +14,7 @@ from pathlib import Path
 from campaign.bundle.redaction import LIST, refuse_another_list
 from campaign.patterns import refuse_pattern
 from campaign.provenance import sha256_of
-from containers import images, origin, table, trust
+from containers import images, origin, store, table, trust
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
@@ -143,13 +143,14 @@ def put_image(
         ) from None
     if not PLAIN.fullmatch(implementation) or {sums[name], given.get("sha256")} != {digest}:
         raise BundleError(f"{name} of the bundle is not the image that was measured ({digest})")
-    guests = images.guest_root(ROOT, guests_of(bundle))
-    target = images.folder(guests) / f"{implementation}.sif"
+    guests = guests_of(bundle)
+    lock_of_guests = images.guest_root(ROOT, guests) / images.LOCK
+    lock_of_guests.parent.mkdir(parents=True, exist_ok=True)
+    target = store.place_of(ROOT, digest)
     target.parent.mkdir(parents=True, exist_ok=True)
-    (guests / images.LOCK).parent.mkdir(exist_ok=True)
     # Nothing else of the bundle's entry is believed, least of all that a build here made it.
     entry = {
-        "file": target.name,
+        "file": f"{implementation}.sif",
         "sha256": digest,
         "bytes": (unpacked / name).stat().st_size,
         "labels": labels,
@@ -162,8 +163,7 @@ def put_image(
     with only_build(ROOT):
         try:
             shutil.copyfile(unpacked / name, aside)
-            aside.chmod(0o755)
-            images.install(guests, implementation, aside, entry, f"{name} of the bundle")
+            images.install(ROOT, implementation, aside, entry, f"{name} of the bundle", guests)
         finally:
             aside.unlink(missing_ok=True)
 

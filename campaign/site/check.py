@@ -21,7 +21,7 @@ from analysis.tables.table import Column, Row, Table
 from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
 from campaign import measuring
-from campaign.rounds import only_campaign
+from campaign.rounds import only_campaign, report_of
 from containers import images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, exec_options
@@ -236,9 +236,9 @@ def launcher_of(root: Path, site: dict[str, Any], name: str) -> str:
 def outcomes(campaign: Path, names: list[str]) -> dict[str, str]:
     """Return `ok`, or what failed, for each image of a campaign of preflights."""
     found: dict[str, str] = {}
-    for path in sorted((campaign / "reframe").glob("round*.json")):
+    if (report := report_of(campaign)).exists():
         # ReFrame writes NaN where a metric is, which our own reader refuses.
-        for run in json.loads(files.read_text(path))["runs"]:
+        for run in json.loads(files.read_text(report))["runs"]:
             for case in run["testcases"]:
                 name = re.search(r"implementation=(\S+)", case.get("display_name") or "")
                 if name and case["result"] in ("fail", "abort"):

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from containers import build, images, origin, sif_objects, trust
+from containers import build, images, origin, sif_objects, store, trust
 from containers.apptainer import CallError, apptainer_command, call
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
@@ -25,6 +25,7 @@ from containers.registry_connection import Registry, RegistryError, check_addres
 from containers.sources import SourceError, sha256_of
 from containers.spack import environment as spack_environment
 from containers.table import TableError
+from records.causes import one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: The word for the registry's own lock.
@@ -69,13 +70,15 @@ def read_lock(text: str, where: str) -> dict[str, LockEntry]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise RegistryError(
-            f"{where} is not an image lock: {place or 'the text'}: {first['msg']}; use the "
-            f"{images.LOCK} of whoever built the images"
+            f"{where} is not an image lock: {one_line(place) or 'the text'}: {first['msg']}; use "
+            f"the {images.LOCK} of whoever built the images"
         ) from None
     for name, entry in entries.items():
         check_name(name)
         if entry.file != f"{name}.sif":
-            raise RegistryError(f"{where} is not an image lock: {name} has the file {entry.file}")
+            raise RegistryError(
+                f"{where} is not an image lock: {name} has the file {one_line(entry.file)!r}"
+            )
         try:
             images.checked_labels(entry.labels, f"{name} in {where}")
         except images.ImageError as error:
@@ -87,8 +90,8 @@ def check_name(name: str) -> None:
     """Raise RegistryError for a name that no repository or file may have."""
     if not NAME.fullmatch(name):
         raise RegistryError(
-            f"`{name}` is not an implementation's name; use lower-case letters and digits, with . "
-            "_ - in between"
+            f"`{one_line(name)}` is not an implementation's name; use lower-case letters and "
+            "digits, with . _ - in between"
         )
 
 
@@ -257,7 +260,7 @@ def install(
 
     Raises RegistryError, and ImageError if it does not.
     """
-    target = images.folder(root) / entry.file
+    target = store.folder(root) / entry.file
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".pulled-{target.name}")
     # Of a pull that was killed.
@@ -307,7 +310,7 @@ def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
 def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
     """Report pulled images that `make run` will not use as they are."""
     try:
-        current = build.recipe_of(root, name, "mmdebstrap").inputs_sha256() == entry.inputs_sha256
+        current = entry.inputs_sha256 in build.inputs_here(root, name).values()
     except (
         TableError, SourceError, BuildError, ProvisionError, spack_environment.SpackError,
     ) as error:  # fmt: skip

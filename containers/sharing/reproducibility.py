@@ -133,12 +133,15 @@ def build_again(root: Path, name: str, log: Path) -> bool:
     """
     first = images.verify(root, name)
     entry = images.entry_of(root, name)
-    recipe = build.recipe_of(root, name, "mmdebstrap")
-    if entry.get("inputs_sha256") != recipe.inputs_sha256() or "built_utc" not in entry:
+    known = build.inputs_here(root, name)
+    found = [kind for kind, inputs in known.items() if inputs == entry.get("inputs_sha256")]
+    if not found or "built_utc" not in entry:
         raise ReproducibilityError(
             f"the inputs of {name} have changed since it was built, so a different image is to be "
             f"expected; build it first: {images.BUILD_COMMAND} IMAGES={name}"
         )
+    provide(builds=True, bootstrap=found[0])
+    recipe = build.recipe_of(root, name, found[0])
     with tempfile.TemporaryDirectory(dir=root / ".wyeast", prefix="again-") as folder:
         second = Path(folder) / "again.sif"
         build.make_image(recipe, second, Path(folder) / name, entry["built_utc"], BuildProgress())
@@ -177,7 +180,6 @@ def main() -> int:
 
     def work() -> int:
         names = images.chosen(ROOT, options.images)
-        provide(builds=True)
         with only_build(ROOT):
             same = [
                 build_again(ROOT, name, log_path(ROOT, f"{name}-reproducibility")) for name in names

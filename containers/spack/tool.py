@@ -26,6 +26,12 @@ UPSTREAM = "https://github.com/spack"
 #: Repository → release. Every combination of a core 1.x and later packages is Spack's promise; this
 #: one is what the locks were made with.
 RELEASES = {"spack": "v1.1.0", "spack-packages": "v2026.06.0", "compiler-wrapper": "v1.1.0"}
+#: The commit that each release is: a tag can be moved.
+COMMITS = {
+    "spack": "0c2be44e4ece21eb091ad5de4c97716b7c6d4c87",
+    "spack-packages": "d4f7c711a6a42f1c4d551c8fd10fce9a11340a81",
+    "compiler-wrapper": "25b8a3c809632e480098cf17fd278bd82618ccf0",
+}
 OLDEST = (1, 0)
 #: How long Spack may take to tell something, in seconds: its first start on a network's file system
 #: compiles all of its Python.
@@ -151,11 +157,13 @@ def provide(root: Path) -> Spack:
 
 
 def clone(root: Path, name: str) -> Path:
-    """Return the folder of a repository at its pinned release, cloned if it is not there."""
+    """Return the folder of a repository at its pinned commit, cloned if it is not there.
+
+    Raises ProvisionError, also where the release has become another commit.
+    """
     target = folder(root) / name
-    release = RELEASES[name]
-    stamp = target / ".git" / "wyeast-release"
-    if stamp.is_file() and stamp.read_text() == release:
+    release, commit = RELEASES[name], COMMITS[name]
+    if target.is_dir() and head_of(target) == commit:
         return target
     if shutil.which("git") is None:
         raise ProvisionError(f"git, which clones {name}, is missing: install the package git")
@@ -178,10 +186,22 @@ def clone(root: Path, name: str) -> Path:
                 "or an "
                 f"address that has {', '.join(f'{n}.git' for n in RELEASES)}"
             )
-        (Path(aside) / name / ".git" / "wyeast-release").write_text(release)
+        found = head_of(Path(aside) / name)
+        if found != commit:
+            raise ProvisionError(
+                f"{name} {release} of {upstream} is commit {found}, but {commit} is pinned: the "
+                "release was moved, or this is another repository; ask its maintainers, or set "
+                "SPACK_ROOT to a Spack that you trust"
+            )
         shutil.rmtree(target, ignore_errors=True)
         (Path(aside) / name).rename(target)
     return target
+
+
+def head_of(folder: Path) -> str | None:
+    """Return the commit that is checked out in a folder, or None where there is none."""
+    head = git(folder, "rev-parse", "HEAD", config={"safe.directory": "*"})
+    return None if head is None else head.decode().strip()
 
 
 def commit_of(folder: Path) -> str | None:

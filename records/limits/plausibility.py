@@ -13,6 +13,7 @@ from records.communication import Communication, Latency, PingPong
 from records.emulation import RUNS_OF_AN_ITERATION, EmulationResult
 from records.hpl import HplRun
 from records.limits.links import Message, least_seconds
+from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.npb import NpbRun
 from records.program_output import Result
@@ -111,6 +112,20 @@ def communication_above_link(
     )
 
 
+def node_pairs_above_link(result: NodePairsRound, link_bytes_per_s: float) -> str | None:
+    """Say so when a pair's messages pass faster than the one-way rate of the nodes' links."""
+    ways = 2 if result.measure == "latency" else 1
+    least = ways * result.messages * result.message_bytes / link_bytes_per_s
+    for source, to, seconds in zip(result.source, result.to, result.median_s, strict=True):
+        if seconds < least:
+            return (
+                f"{result.measure} from rank {source} to {to}: the median {seconds:.4g} s is below "
+                f"the {least:.4g} s that a link of {link_bytes_per_s / 1e6:.4g} MB/s needs for "
+                f"{ways * result.messages} message(s) of {result.message_bytes} bytes"
+            )
+    return None
+
+
 COLLECTIVES_OF_DATA = ("bcast", "gather", "scatter", "allgather", "alltoall", "reduce-min",
                        "reduce-sum", "allreduce-min", "allreduce-sum")  # fmt: skip
 
@@ -148,8 +163,11 @@ def time_below_clock_resolution(header: Header, result: Result) -> str | None:
     A collective operation without data need not do anything (but a barrier), and may take no time;
     nor need a rank wait for others to make a grid or a datatype, which clocks of 1 us cannot time.
     """
-    time_s = getattr(result, "time_s", None)
-    if time_s is None:
+    if isinstance(result, NodePairsRound):
+        shortest = min(result.min_s)
+    elif time_s := getattr(result, "time_s", None):
+        shortest = time_s.min
+    else:
         return None
     if isinstance(result, Communication) and (
         result.operation == "cartesian"
@@ -157,10 +175,10 @@ def time_below_clock_resolution(header: Header, result: Result) -> str | None:
     ):
         return None
     resolution = clock_resolution(header)
-    if time_s.min >= resolution:
+    if shortest >= resolution:
         return None
     return (
-        f"{result.operation}: the shortest time {time_s.min:.3g} s is below the clock's "
+        f"{result.operation}: the shortest time {shortest:.3g} s is below the clock's "
         f"resolution of {resolution:.3g} s"
     )
 
@@ -195,6 +213,8 @@ def moved_bytes(result: Result) -> int:
         case StreamResult():
             return result.ranks * result.moved_bytes * result.iterations
         case Communication():
+            return result.moved_bytes * result.iterations
+        case NodePairsRound():
             return result.moved_bytes * result.iterations
     return 0
 

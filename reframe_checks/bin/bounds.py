@@ -10,9 +10,11 @@ from typing import Any
 
 import reframe.core.exceptions as errors
 
+from records.left_behind import MOST_LEFT_BYTES
+
 #: More than this no launch may print, in bytes: its reader has all of it in memory. Of one that
 #: did, so much is kept.
-MOST_OUTPUT_BYTES, MOST_KEPT_BYTES = 2**30, 2**20
+MOST_OUTPUT_BYTES, MOST_KEPT_BYTES = MOST_LEFT_BYTES, 2**20
 
 
 class PrintedTooMuch(errors.JobError):  # type: ignore[misc]
@@ -46,5 +48,5 @@ def bounded(poll: Callable[..., None]) -> Callable[..., None]:
 def cut(path: Path) -> None:
     """Cut what a launch printed to what is kept of it, if it is too much."""
     with suppress(OSError):
-        if path.stat().st_size > MOST_OUTPUT_BYTES:
+        if path.lstat().st_size > MOST_OUTPUT_BYTES:
             os.truncate(path, MOST_KEPT_BYTES)

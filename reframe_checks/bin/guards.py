@@ -55,12 +55,14 @@ from reframe.frontend import cli
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
+from records import environment
 from records.acting_user import act_for, become, owner_of
 from records.causes import one_line
 from reframe_checks.bin import session
 from reframe_checks.bin.bounds import bounded
 from reframe_checks.bin.waiting import WaitedTooLong, Waiting
 from reframe_checks.mixins.asking import NoAnswer, ask
+from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,6 +141,9 @@ class CountingRunner(Runner):  # type: ignore[misc]
 
     def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
         """Run the test cases; raise if there is none or all were skipped."""
+        # Jobs have the environment of this process.
+        for name in environment.removed(os.environ, environment.named(site_here() or {})):
+            del os.environ[name]
         if not testcases:
             raise errors.ReframeError(
                 NOTHING_SELECTED.format(
@@ -154,6 +159,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
         rounds = session.Rounds(Path(CAMPAIGN), testcases, self.policy)
         with rounds.measured(rounds.first) as wanted:
             super().runall(wanted, restored_cases)
+            self.run_instead(rounds, rounds.first)
         # What is left of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
@@ -162,6 +168,13 @@ class CountingRunner(Runner):  # type: ignore[misc]
             runtime.runtime().next_run()
             with rounds.measured(number) as wanted:
                 self._runall(wanted)
+                self.run_instead(rounds, number)
+
+    def run_instead(self, rounds: session.Rounds, number: int) -> None:
+        """Have other images measure what those of a round could not, and one is enough for."""
+        for more in rounds.instead(number):
+            runtime.runtime().next_run()
+            self._runall(more)
 
     def refuse_nothing(self) -> None:
         """Raise if everything that ran was skipped."""

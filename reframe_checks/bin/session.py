@@ -20,17 +20,17 @@ from reframe.frontend.executors import TaskEventListener
 
 from records import files
 from records import launch as launches
-from records.base import CampaignError, NotKept, RecordError
+from records.base import CampaignError, NotKept
 from records.budget import experiment_of
 from records.causes import of_command, one_line
 from records.experiments import experiments
-from records.fold import State
+from records.fold import LaunchState, State
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.kept import has_launches
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
 from reframe_checks.bin.bounds import cut
-from reframe_checks.bin.telling import LEFT, ONCE, OVER, TOLD, is_over
+from reframe_checks.bin.telling import INSTEAD, LEFT, ONCE, OVER, TOLD, is_over
 from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
@@ -56,6 +56,10 @@ def never_ran(error: BaseException | None) -> bool:
     return isinstance(error, NEVER_RAN) or (
         isinstance(error, errors.JobError) and "maximum pending time exceeded" in str(error)
     )
+
+
+class NothingLeft(CampaignError):
+    """Every launch of a round is settled."""
 
 
 class Told(TaskEventListener):  # type: ignore[misc]
@@ -141,8 +145,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             if not self.schedule.state.launches[name].in_flight:
                 self.schedule.intend(name)
             self.lose(name, said)
-        asked = Path(task.check.stagedir or "/nonexistent") / launches.ASKED
-        if not self.schedule.state.launches[name].in_flight and asked.is_file():
+        if not self.schedule.state.launches[name].in_flight and task.check.wanted:
             # It failed before it was submitted: an attempt all the same, which is kept.
             self.schedule.intend(name)
         if self.schedule.state.launches[name].in_flight:
@@ -169,14 +172,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
     def keep_failed(self, task: Any, sentence: str) -> None:
         """Keep what is left of a launch that ended before it could be judged.
 
-        Its time was over or its job vanished. What was asked of it is in its stage folder, written
-        before it started.
+        Its time was over or its job vanished.
         """
         check = task.check
         stage = Path(check.stagedir)
         try:
-            asked = launches.read_record(stage / launches.ASKED, launches.AskedLaunch)
-        except RecordError as error:
+            asked = check.wanted or check.asked()
+        except CampaignError as error:
             self.lose(check.launch_name(), str(error))
         record = launches.finished_launch(
             # Nobody has timed it, and a clock may have been set meanwhile.
@@ -317,18 +319,39 @@ def measured_once(
     """Return the test cases of a round that are left out, since a campaign needs them but once.
 
     They are of experiments that compare nothing: only the first round has them, of each image or of
-    the first one alone. What was planned stays planned.
+    the first one alone that could measure them. What was planned stays planned.
     """
     first: dict[str, str] = {}
     for one in sorted(of_launches.values(), key=lambda one: images.index(one.implementation)):
-        first.setdefault(one.cell, one.implementation)
+        if not came_to_nothing(state.launches.get(one.launch)):
+            first.setdefault(one.cell, one.implementation)
     found = set()
     for case, one in of_launches.items():
         entry = experiments().get(experiment_of(one.cell))
         once = entry.once if entry else None
-        is_needed = number == 1 and (once == "image" or first[one.cell] == one.implementation)
+        is_needed = number == 1 and (once == "image" or first.get(one.cell) == one.implementation)
         if once and not is_needed and one.launch not in state.launches:
             found.add(case)
+    return found
+
+
+def came_to_nothing(one: LaunchState | None) -> bool:
+    """Return whether an image could not measure what another one may: it failed, or is missing.
+
+    What a site leaves out, it leaves out of every image.
+    """
+    return one is not None and (
+        one.status in ("failed", "missing") or one.outcome in ("suspect", "failed")
+    )
+
+
+def is_without(state: State, number: int) -> list[str]:
+    """Return the cells that one image is enough for, and none of those asked could measure."""
+    found = []
+    for (_, cell), block in state.blocks(number).items():
+        entry = experiments().get(experiment_of(cell))
+        if entry and entry.once == "campaign" and all(map(came_to_nothing, block)):
+            found.append(cell)
     return found
 
 
@@ -377,8 +400,31 @@ class Rounds:
         except (CampaignError, OSError) as error:
             raise errors.ReframeError(str(error)) from error
 
+    def instead(self, number: int) -> Iterator[list[Any]]:
+        """Yield what other images measure in place of those that could not, until one could.
+
+        Only of what one image of a campaign measures; the round is being measured.
+        """
+        [schedule] = recording.SCHEDULES
+        while os.environ.get(ONCE) and (cells := is_without(schedule.state, number)):
+            known = set(schedule.state.launches)
+            try:
+                wanted = self.left_of(schedule, number)
+            except NothingLeft:
+                return
+            for one in schedule.state.of(number):
+                if one.name not in known and one.planned.cell in cells:
+                    print(
+                        f"{INSTEAD}{one.planned.implementation} measures {one.planned.cell}: no "
+                        "image before it could", flush=True,
+                    )  # fmt: skip
+            yield wanted
+
     def left_of(self, schedule: Schedule, number: int) -> list[Any]:
-        """Plan a round; return the test cases that are left of it, with what they wait for."""
+        """Plan a round; return the test cases that are left of it, with what they wait for.
+
+        Raises NothingLeft where there are none, and CampaignError.
+        """
         cases, by_waves = list(self.latest.values()), bool(os.environ.get(TOLD))
         if not self.is_first:
             cases = [case.clone() for case in cases]
@@ -403,7 +449,7 @@ class Rounds:
             case for case in cases if not case.check.is_fixture() and (
                 case not in of_launches or of_launches[case].launch in left)]  # fmt: skip
         if cases and not wanted:
-            raise CampaignError(
+            raise NothingLeft(
                 f"every launch of round {number} is in the campaign already, so nothing was "
                 "measured"
             )

@@ -7,8 +7,9 @@ import time
 TOLD = "WYEAST_NEXT_ROUNDS"
 #: The line that is printed when a round is over and the next is waited for.
 OVER = "round {} is over"
-#: How lines begin that are of the campaign's progress, too: what a job waits for, what one left.
-WAITS, LEFT = "[ WAIT     ] ", "[ LEFT     ] "
+#: How lines begin that are of the campaign's progress, too: what a job waits for, what one left,
+#: and which image measures what another one could not.
+WAITS, LEFT, INSTEAD = "[ WAIT     ] ", "[ LEFT     ] ", "[ INSTEAD  ] "
 #: The variable by which a campaign of all checks has what is compared with nothing measured once.
 ONCE = "WYEAST_ONCE"
 #: The variable that says until when launches are begun, by this machine's monotonic clock in

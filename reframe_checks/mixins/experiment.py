@@ -11,10 +11,12 @@ from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
 from containers import images, table, trust
+from records.environment import named
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
-from reframe_checks.mixins.image import ROOT, ContainerImage, options_of_exec
-from reframe_checks.mixins.job_script import QuotedApptainer, quoted
+from reframe_checks.mixins.guest import isolation
+from reframe_checks.mixins.image import ROOT, ContainerImage
+from reframe_checks.mixins.job_script import QuotedApptainer, quoted, work_folder
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
 from reframe_checks.mixins.recording import RecordedCheck, Suspect
 from reframe_checks.mixins.referenced import Referenced
@@ -157,6 +159,10 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         """Return the ranks and nodes of the launch."""
         return Placement(self.num_tasks, self.nodes)
 
+    def has_container_alone(self) -> bool:
+        """Return whether one container has all ranks, alike for all implementations of the site."""
+        return bool(self.site()["launch"] == "mpiexec")
+
     def start_of(self, program: list[str]) -> Start:
         """Return how the ranks of a program of the image start; raises CannotStart."""
         _, variant = table.split_variant(self.implementation())
@@ -173,10 +179,16 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             path = trust.admit(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
-        self.container_platform = QuotedApptainer()
-        self.container_platform.image = str(path)
-        self.container_platform.options = [*options_of_exec(), *start.container]
-        self.container_platform.command = start.command
+        work_folder(self.stagedir).mkdir()
+        platform = QuotedApptainer()
+        platform.image = str(path)
+        platform.isolation = isolation(ROOT, Path(self.stagedir), self.has_container_alone())
+        platform.options = start.container
+        platform.command = start.command
+        platform.variables = named(self.site())
+        platform.by_scheduler = not self.has_container_alone()
+        platform.has_own_tmp = self.has_container_alone()
+        self.container_platform = platform
         self.job.launcher.options = [quoted(word) for word in start.launcher]
 
     def refuse_another_image(self) -> None:

@@ -10,7 +10,6 @@ from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from containers import images, selection, table, trust
-from containers.apptainer import exec_options
 from reframe_checks.mixins.job_script import quoted
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -65,8 +64,3 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
                 f"{images.BUILD_COMMAND}",
             ),
         ])  # fmt: skip
-
-
-def options_of_exec() -> list[str]:
-    """Return the options with which `apptainer exec` isolates a launch."""
-    return list(exec_options())

@@ -12,6 +12,14 @@ from reframe.core.containers import Apptainer
 from reframe.core.exceptions import SanityError
 
 from containers.apptainer import mount_option
+from records import environment
+from records.environment import Fate
+
+INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
+#: The folder of the stage folder that programs work in.
+WORK = "work"
+#: The variable of a job's script with the folder that becomes a container's /tmp.
+OWN_TMP = "launch_tmp"
 
 
 def quoted(*words: str | Path | int) -> str:
@@ -40,8 +48,21 @@ def _is_text(text: str) -> bool:
 class QuotedApptainer(Apptainer):  # type: ignore[misc]
     """ReFrame's way to start a container by Apptainer, with options, image and paths as words.
 
-    `options` and `image` are unquoted, and `command` is the result of quoted().
+    `options` and `image` are unquoted, and `command` is the result of quoted(). Of the stage folder
+    a container has no more than the work folder, which is its working folder, and `inputs`. Its
+    environment is made where it starts (records/environment.py).
     """
+
+    #: The options that hide the machine; `options` are what a launch has beside them.
+    isolation: tuple[str, ...] = ()
+    #: Names of files of the stage folder that are in the work folder too, read-only.
+    inputs: tuple[str, ...] = ()
+    #: The variables from outside that the site names.
+    variables: tuple[str, ...] = ()
+    #: Whether a scheduler tells each container by variables which rank it is.
+    by_scheduler = False
+    #: Whether the container has the folder of OWN_TMP for its /tmp.
+    has_own_tmp = False
 
     @property
     def name(self) -> str:
@@ -50,10 +71,23 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
 
     def launch_command(self, stagedir: str) -> str:
         """Return the command for a job script."""
-        folders = [*self.mount_points, (stagedir, self.mount_stagedir)]
-        words = [
-            "apptainer", "exec", *(mount_option(*folder) for folder in folders),
-            "--pwd", self.workdir, *self.options, self.image,
-        ]  # fmt: skip
+        mounts = [mount_option(str(work_folder(stagedir)), self.workdir)]
+        mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
+                   for name in self.inputs]  # fmt: skip
+        patterns = [
+            environment.for_shell(Fate.STAYS),
+            environment.for_shell(Fate.GOES),
+            environment.for_shell(Fate.PASSES) if self.by_scheduler else "",
+            "|".join(self.variables),
+        ]
+        # No variable has that name, and a shell needs some pattern.
+        words = [str(INTO_CONTAINER), *(pattern or "-" for pattern in patterns)]
+        own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
+        options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words comes through.
-        return quoted(*words, *shlex.split(self.command))
+        return f"{quoted(*words)} {own_tmp} {quoted(*options, *shlex.split(self.command))}"
+
+
+def work_folder(stagedir: str | Path) -> Path:
+    """Return the folder of a launch that its programs work in, and that they may write."""
+    return Path(stagedir) / WORK

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from containers import images, table
@@ -10,7 +9,6 @@ from containers.labels import Labels
 from reframe_checks.mixins.job_script import quoted
 
 Value = TypeVar("Value")
-INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
 
 
 class CannotStart(Exception):
@@ -89,7 +87,7 @@ def start_ranks(
     else:
         options += [f"--mpi={pmi}"]
         command = quoted(*program)
-    return Start([*options, str(INTO_CONTAINER)], container, command)
+    return Start(options, container, command)
 
 
 def _known(value: Value | None, name: str) -> Value:

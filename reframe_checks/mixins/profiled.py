@@ -21,13 +21,17 @@ class Profiled(rfm.RegressionTestPlugin):
         """Return how the ranks of a profiled program start."""
         return super().start_of(["profiled", "--output", FILE, *program])  # type: ignore[misc]
 
+    def outputs(self) -> list[str]:
+        """Return the names of files that programs leave, including the profile."""
+        return [*super().outputs(), FILE]  # type: ignore[misc]
+
     def other_files(self) -> dict[str, Path]:
         """Return what else the launch leaves behind, including the profile."""
         files: dict[str, Path] = super().other_files()  # type: ignore[misc]
         return files | {FILE: self.profile_path()}
 
     def profile_path(self) -> Path:
-        """Return where rank 0 leaves the profile."""
+        """Return where the profile is that rank 0 has left."""
         return Path(self.stagedir) / FILE  # type: ignore[attr-defined]
 
     def examine(self) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,13 +20,16 @@ from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
 from records.causes import BY_SOMEBODY, of_scheduler, of_signal, one_line
+from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
 from records.image_file import ImageFile, image_file
 from records.launch import AskedLaunch
+from records.left_behind import open_left
 from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
-from reframe_checks.mixins.job_script import quoted
+from reframe_checks.mixins.guest import collect_outputs
+from reframe_checks.mixins.job_script import OWN_TMP, quoted
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -45,6 +49,11 @@ IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
+#: What into_container has removed of the variables of the node.
+REMOVED = "launch_removed"
+#: For the programs' /tmp, where they have one of their own: on the launch's node, since what MPI
+#: keeps there would be slow on a parallel file system.
+MAKE_OWN_TMP = f'{OWN_TMP}=$(mktemp -d "${{TMPDIR:-/tmp}}/wyeast.XXXXXXXX") || exit 1'
 #: Of standard error, looked through for how ranks ended.
 MOST_SAID_BYTES = 100_000
 
@@ -78,6 +87,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     #: Whether the launch was judged, and nothing is wrong with it.
     is_sound = False
+    #: What is asked of the launch, once that is known. Nothing of it is read back from its folder.
+    wanted: AskedLaunch | None = None
 
     @run_before("run")
     def wait_as_long_as_the_site_says(self) -> None:
@@ -114,15 +125,20 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     @run_after("setup", always_last=True)
     def write_what_is_wanted(self) -> None:
-        """Leave word of the launch in its stage folder, should it never get to be started."""
-        launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
+        """Note what is asked of the launch, should it never get to be started."""
+        self.wanted = self.asked()
 
     @run_before("run", always_last=True)
     def write_what_is_asked(self) -> None:
-        """Leave word of the launch in its stage folder, should it never get to be judged."""
-        # However the script ends: not every scheduler can be asked for its exit code.
-        self.prerun_cmds[:0] = [f"trap 'echo $? >{EXIT_CODE}' EXIT", "trap 'exit 143' TERM"]
-        launch.write_asked(Path(self.stagedir) / launch.ASKED, self.asked())
+        """Note what is asked of the launch, should it never get to be judged."""
+        self.prerun_cmds[:0] = [
+            f"{OWN_TMP}=",
+            # However the script ends: not every scheduler can be asked for its exit code.
+            f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
+            "trap 'exit 143' TERM",
+            *([MAKE_OWN_TMP] if getattr(self.container_platform, "has_own_tmp", False) else ()),
+        ]
+        self.wanted = self.asked()
         self.is_sound = False
         for schedule in self.schedules():
             name = self.launch_name()
@@ -197,9 +213,15 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def judge(self) -> None:
         """Raise unless the launch ended well and its output is what was asked for."""
+        for stream in ("stdout", "stderr"):
+            with suppress(FileNotFoundError):
+                open_left(self.output_path(stream)).close()
         code, said = self.exit_code(), self.said()
         end = of_scheduler(said)
+        collected = self.collected()
         if code == 0 and not end:
+            if collected:
+                raise collected
             self.refuse_another_image()
             self.refuse_replaced_file()
             self.refuse_set_clock()
@@ -220,6 +242,18 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
+
+    def outputs(self) -> list[str]:
+        """Return the names of files that programs leave in their work folder."""
+        return []
+
+    def collected(self) -> RecordError | None:
+        """Collect what programs have left in their work folder; return what is wrong with it."""
+        try:
+            collect_outputs(Path(self.stagedir), self.outputs())
+        except RecordError as error:
+            return error
+        return None
 
     def who_cancelled(self) -> str:
         """Return by whom Slurm's accounting says that the job was cancelled, if it says so."""
@@ -294,6 +328,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         except OSError:
             return []
 
+    def noted_variables(self) -> dict[str, Any]:
+        """Return what the record has of variables: which were removed on the launch's node."""
+        names = {name for line in self.noted(REMOVED) for name in line.split()}
+        return {"variables_removed": sorted(filter(NAME.fullmatch, names))} if names else {}
+
     def node(self) -> dict[str, Any]:
         """Return the facts of the launch's first node; None for what it did not tell."""
         return nodes.facts("\n".join(self.noted(NODE)))
@@ -338,11 +377,20 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         A program of ours says it of all its ranks and their nodes.
         """
         counted = disturbances_in(self.output_path("stdout"))
+        script = disturbance.stops_noted(Path(self.stagedir) / STOPS)
         return disturbance.disturbance(
             self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
-            stopped=disturbance.stops_noted(Path(self.stagedir) / STOPS) + counted["stopped"],
+            stopped=disturbance.stops_of(script, counted["stopped"], *self.other_stops()),
             carriers=counted["carriers"],
         )  # fmt: skip
+
+    def other_stops(self) -> list[int | None]:
+        """Return what the launch's other programs counted of stops, None of each that does not."""
+        return []
+
+    def apptainer(self) -> str | None:
+        """Return the version of the Apptainer that started the launch, where it has looked."""
+        return None
 
     def other_times(self) -> dict[str, float]:
         """Return what the check timed outside the program, in seconds, by name."""
@@ -397,6 +445,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             times_s=self.other_times(),
             processors_s=self.processor_seconds(),
             node=nodes.keep(campaign, "\n".join(self.noted(NODE))),
+            **self.noted_variables(),
+            apptainer=self.apptainer(),
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             image_file=after.model_dump() if before and after else None,

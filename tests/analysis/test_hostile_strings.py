@@ -29,10 +29,10 @@ WALK: dict[str, list[list[str]]] = {
     "regress": [["B", "--runs", "R"]], "night": [["B", "--runs", "R"]],
     "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
     "accept-references": [["local", "--sites", "S"]], "models": [["A"]],
-    "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]],
+    "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]], "nodes": [["A"]],
     "study": [["kearns2003", "A", "--html", "R/study.html"]],
     "export": [["A", "-o", "-", "-f", form] for form in ("csv", "markdown", "latex", "junit")],
-    "plot": [["A", "-e", "EchoTest"]],
+    "plot": [["A", "-e", "EchoTest"]], "conclude": [["A", "--study", "kearns2003"]],
 }  # fmt: skip
 
 

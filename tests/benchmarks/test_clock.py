@@ -15,6 +15,7 @@ PROGRAMS = {
     "collective": ["--operation", "bcast", "--sizes", "8", "--iterations", "20"],
     "neighbours": ["--sizes", "8", "--iterations", "20"],
     "pairs": ["--sizes", "8", "--iterations", "20"],
+    "node_pairs": ["--bandwidth-bytes", "800", "--windows", "2", "--sweeps", "1"],
     "some_to_some": ["--iterations", "5"],
     "halo": ["--extent", "4", "--iterations", "5"],
     "one_sided": ["--operation", "put", "--completion", "fence", "--sizes", "8",

@@ -14,7 +14,7 @@ from tests.benchmarks.conftest import PROJECT, Built
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
-PROGRAMS = ["collective", "neighbours", "pairs", "some_to_some", "halo", "one_sided"]
+PROGRAMS = ["collective", "neighbours", "node_pairs", "pairs", "some_to_some", "halo", "one_sided"]
 TINY = ["--iterations", "3", "--warmup", "1"]
 
 

@@ -25,6 +25,30 @@ def stopping(built: Built, tmp_path: Path) -> str:
     return str(library)
 
 
+@pytest.mark.parametrize(
+    ("program", "carriers"),
+    # Before start-up's time nothing is looked at that takes longer than a call of the system.
+    [(["nas_ep", "--class", "S"], 0), (["startup"], None)],
+    ids=["nas_ep", "startup"],
+)
+def test_other_formats_count_stops_too(
+    program: list[str], carriers: int | None, built: Built, stopping: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    counted = []
+    for preloaded in ("", stopping):
+        done = built.run(*program, LD_PRELOAD=preloaded)
+        assert done.returncode == 0, done.stderr
+        out.write_text(done.stdout)
+        found = disturbances_in(out)
+        assert found["carriers"] == carriers
+        counted.append(found["stopped"])
+    # One of the ranks is stopped as often as it gathers something.
+    assert counted[0] == 0 and (counted[1] or 0) >= 2
+    out.write_text("of another program\n")
+    assert disturbances_in(out) == {"stopped": None, "carriers": None}
+
+
 def test_ranks_that_were_stopped_are_counted(built: Built, stopping: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for preloaded, expected in (("", 0), (stopping, 2)):

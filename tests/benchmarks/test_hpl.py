@@ -8,6 +8,7 @@ import pytest
 
 from containers.sources import fetch_archive, load_sources
 from records.hpl import read_hpl_output
+from records.program_output import disturbances_in
 from tests.benchmarks.conftest import PROJECT, UNSHARE, Built
 
 pytestmark = pytest.mark.real
@@ -85,6 +86,8 @@ def test_hpl_solves_and_checks(built: Built, hpcc_source: Path, tmp_path: Path) 
     assert [(run.n, run.nb, run.p, run.q, run.passed) for run in runs] == [
         (100, 32, 1, 2, True), (200, 32, 1, 2, True),
     ]  # fmt: skip
+    # None was stopped, which is counted.
+    assert disturbances_in(tmp_path / "out") == {"stopped": 0, "carriers": 0}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ RUNS = [
     ("neighbours", 4, ["--graph", "drawn", "--degree", "2", "--sizes", "800", *TINY]),
     ("pairs", 4, ["--method", "all", "--partner", "bisection", "--sizes", "0", "--sizes", "4096",
                   *TINY]),
+    ("node_pairs", 3, ["--bandwidth-bytes", "800", "--round-trips", "3", "--windows", "2",
+                       "--sweeps", "2", "--seconds", "1", "--alone"]),
     ("some_to_some", 4, ["--style", "all", "--sided", "all", "--most-bytes", "3000", *TINY]),
     ("halo", 4, ["--method", "all", "--dimensions", "1:4:1", "--extent", "3", "--periodic",
                  *TINY]),

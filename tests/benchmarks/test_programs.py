@@ -278,8 +278,8 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
     installed = {path.name for path in (tmp_path / "opt/wyeast/bin").iterdir()}
     assert installed == {
         "pingpong", "preflight", "startup", "hpl_dat", "collective", "pairs", "some_to_some",
-        "halo", "neighbours", "one_sided", "echo", "emulator", "stream", "su3", "profiled",
-        "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
+        "halo", "neighbours", "node_pairs", "one_sided", "echo", "emulator", "stream", "su3",
+        "profiled", "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
     }  # fmt: skip
     assert not (PROJECT / "benchmarks/bin").exists()
     (tmp_path / "b").mkdir()

@@ -46,7 +46,7 @@ from records.journal import (
     WaveRound,
     read_journal,
 )
-from records.launch import LaunchRecord, Output
+from records.launch import Launch
 from records.manifest import Design, Manifest, RoundDone, read_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
@@ -153,9 +153,9 @@ def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
     read: Counter[str] = Counter()
     real = records_campaign.read_launch
 
-    def counted(launch: LaunchFiles) -> tuple[LaunchRecord, Output | None]:
+    def counted(launch: LaunchFiles, anew: bool) -> Launch:
         read[launch.name] += 1
-        return real(launch)
+        return real(launch, anew)
 
     monkeypatch.setattr(records_campaign, "read_launch", counted)
     path = new(played, "1000s")
@@ -225,7 +225,7 @@ def test_a_cell_that_fails_from_some_block_on_does_not_take_the_budget(played: P
     assert not measure(path)
     state = state_of(path)
     assert state.ended and (state.ended.why, state.ended.open_series) == ("hopeless", 1)
-    assert [wave.why for wave in state.waves] == ["begin", "begin", "chosen"]
+    assert [wave.why for wave in state.waves] == ["begin", "begin", "begin", "chosen"]
     assert all(one.agrees for one in replays(path))
 
 
@@ -292,7 +292,7 @@ def test_what_the_launches_do_not_say_is_found_by_replay(played: Path) -> None:
     for change in ({"rounds": chosen}, {"spent_s": wave.spent_s + 1}, {"scores": ()}):
         changed = entries[place].model_copy(update={"event": wave.model_copy(update=change)})
         told = [one.agrees for one in waves.replayed(campaign, [*entries[:place], changed])]
-        assert told == [True, True, False]
+        assert told == [True, True, True, False]
     # So is a launch that says another value than it did when it was decided by.
     of_open = [launch for launch in campaign.launches if launch.record.cell == OPEN]
     others = [launch for launch in campaign.launches if launch.record.cell != OPEN]
@@ -318,7 +318,7 @@ def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
     path = new(played, "1000s")
     assert measure(path)
     state, manifest = state_of(path), read_manifest(path)
-    assert [wave.why for wave in state.waves] == ["begin", *["uniform"] * 3]
+    assert [wave.why for wave in state.waves] == [*["begin"] * 3, "uniform"]
     assert isinstance(state.ended, Ended) and state.ended.why == "budget"
     assert blocks(state) == {CLEAR: 4, OPEN: 4} and manifest.tested_once
     assert "too small to choose, so all is tested once, at the end" in capsys.readouterr().out
@@ -460,8 +460,8 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     said = measuring.expected(options)
     assert "the most important cells are measured, as many as fit; everything takes 2 min" in said
     wanted = estimate.Work.of(manifest)
-    assert "4 round(s) of everything with one test" in estimate.enough_for(played, wanted, 199.0)
-    assert "then for what is still open" in estimate.enough_for(played, wanted, 200.0)
+    assert "3 round(s) of everything with one test" in estimate.enough_for(played, wanted, 131.0)
+    assert "then for what is still open" in estimate.enough_for(played, wanted, 133.0)
     alone = manifest.changed(images={name: dict(one.facts) for name, one in
                                      [*manifest.images.items()][:1]})  # fmt: skip
     measuring.write_manifest(path, alone.changed(
@@ -542,19 +542,39 @@ def nothing(*_: object) -> Comparison:
     raise AssertionError("nothing is to be compared, nor decided")
 
 
+def decided(design: Design, entries: list[Entry]) -> Wave | Ended:
+    """Return what is decided by time alone."""
+    return decided(design, entries, fold(entry.event for entry in entries))
+
+
 def test_later_rounds_have_what_is_compared_and_are_as_long_as_that() -> None:
     took = [("Nas size=S", 10.0), ("Nas size=S", 10.0), ("Dgemm n=1", 30.0), ("Preflight", 30.0)]
     entries = first_round(165.0, took)
     design = waves.declared(165.0, 1)
-    wave = waves.decide(design, entries, nothing)
+    wave = decided(design, entries)
     assert isinstance(wave, Wave)
-    assert [one.cells for one in wave.rounds] == [("Nas size=S",)] * 2
-    # 80 s of the first and four times 20 s: five blocks take 160 s.
-    assert (wave.why, wave.predicted_s) == ("begin", 40.0)
-    small = waves.decide(waves.declared(159.0, 1), first_round(159.0, took), nothing)
-    assert isinstance(small, Wave) and small.why == "uniform" and len(small.rounds) == 1
-    alone = waves.decide(design, first_round(165.0, took[2:]), nothing)
+    assert [one.cells for one in wave.rounds] == [("Nas size=S",)]
+    # 80 s of the first, and 20 s.
+    assert (wave.why, wave.predicted_s) == ("begin", 20.0)
+    small = decided(waves.declared(99.0, 1), first_round(99.0, took))
+    assert isinstance(small, Ended) and (small.why, small.open_series) == ("budget", None)
+    alone = decided(design, first_round(165.0, took[2:]))
     assert isinstance(alone, Ended) and alone.why == "decided"
+
+
+@pytest.mark.parametrize(
+    ("cells", "block_s", "needed_s"),
+    [
+        # A single one needs two blocks more for its next look; of many, 0.3 of a round pays.
+        (1, 20.0, 40.0), (3, 20.0, 40.0), (50, 2.0, 30.0)
+    ],
+)  # fmt: skip
+def test_looks_are_worth_their_price_where_time_is_left_for_one(
+    cells: int, block_s: float, needed_s: float
+) -> None:
+    design = waves.declared(1000.0, 1)
+    assert waves.has_room(design, needed_s + 1e-6, cells * block_s, block_s)
+    assert not waves.has_room(design, needed_s - 1e-6, cells * block_s, block_s)
 
 
 def test_what_was_left_out_is_not_begun_later() -> None:
@@ -562,7 +582,7 @@ def test_what_was_left_out_is_not_begun_later() -> None:
     others = ("Nas size=S", "Nas size=W", "Dgemm n=1")
     entries = first_round(60.0, took, others)
     assert left_out(fold(entry.event for entry in entries)) == ["Nas size=S", "Nas size=W"]
-    wave = waves.decide(waves.declared(60.0, 1), entries, nothing)
+    wave = decided(waves.declared(60.0, 1), entries)
     assert isinstance(wave, Wave) and wave.why == "uniform"
     assert [one.cells for one in wave.rounds] == [("EchoTest ranks=2",)]
 

@@ -3,12 +3,10 @@
 import itertools
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,14 @@ from records import files, schedule
 from records.campaign import read_campaign
 from records.fold import State
 from records.kept import kept_launches
+from tests.campaign.real_campaigns import (
+    campaigns,
+    finished,
+    launches_in,
+    removed,
+    start,
+    working_for,
+)
 from tests.packed import bytes_of_records, take_out
 
 pytestmark = [pytest.mark.real, pytest.mark.serial]
@@ -28,49 +34,12 @@ WHOLE_ROUND = 2 * (1 + 3)
 SEED = 5
 
 
-#: Campaigns that a test has begun: one whose assertion fails does not wait for them.
-BEGUN: list[subprocess.Popen[str]] = []
-
-
-def start(*options: str, name: str) -> subprocess.Popen[str]:
-    """Start a campaign as `make run` does, in a process group of its own."""
-    command = f". ./activate && exec python -m campaign {' '.join(options)}"
-    process = subprocess.Popen(
-        ["bash", "-c", command],
-        cwd=PROJECT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, env={**os.environ, "NAME": name},
-    )  # fmt: skip
-    BEGUN.append(process)
-    return process
-
-
-def campaigns(name: str) -> list[Path]:
-    return sorted((PROJECT / "runs").glob(f"*-local-{name}"))
-
-
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return a campaign's name, and remove the campaign afterwards."""
     chosen = f"test-{os.getpid()}-{request.node.name.replace('_', '-')}"
-    yield chosen
-    while BEGUN:
-        process = BEGUN.pop()
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    for path in campaigns(chosen):
-        # What works for it ends with it, or is ended.
-        for pid, _ in working_for(path):
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
-        shutil.rmtree(path)
-
-
-def finished(process: subprocess.Popen[str]) -> str:
-    """Wait for a campaign that must end well; return what it printed."""
-    out, _ = process.communicate(timeout=1500)
-    assert process.returncode == 0, out
-    return out
+    with removed(chosen):
+        yield chosen
 
 
 COMMUNICATION = ("Collectives", "Pairs", "SomeToSome", "HaloExchange", "OneSided", "Mpptest",
@@ -156,11 +125,6 @@ def refuse_another_image(path: Path, name: str) -> None:
     (path / "manifest.json").write_bytes(paused)
 
 
-def launches_in(path: Path) -> int:
-    """Return how many launches a campaign has, also when its folder has just been made."""
-    return len(kept_launches(path))
-
-
 def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     assert set(IMAGES) <= set(images.available(PROJECT)), "make images builds them"
     process = start(f"--rounds 2 --seed {SEED} --name", name, f"--checks '{CHECKS}'", name=name)
@@ -196,19 +160,6 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     refused = start("--resume", path.name, name=name)
     out, _ = refused.communicate(timeout=1500)
     assert refused.returncode == 1 and "is finished; there is nothing left to resume" in out
-
-
-def working_for(campaign: Path) -> list[tuple[str, str]]:
-    """Return the numbers and command lines of processes that work for a campaign."""
-    found = []
-    for environment in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"WYEAST_CAMPAIGN={campaign}".encode() in environment.read_bytes():
-                command = (environment.parent / "cmdline").read_bytes()
-                found.append((environment.parent.name, command.replace(b"\0", b" ").decode()))
-        except OSError:
-            continue  # it ended while we looked
-    return found
 
 
 def waves_of(name: str) -> tuple[State, int] | None:
@@ -344,7 +295,7 @@ def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(
     process = start("--resume", path.name, name=name)
     out, _ = process.communicate(timeout=1500)
     assert process.returncode == 1 and "Traceback" not in out, out
-    assert f"of {path.name} could not be made: ingest" in out
+    assert f"of {path.name} could not be made: tables" in out
     assert "checks failed" not in out and len(read_campaign(path).sound()) == 2
 
     (path / "tables").unlink()

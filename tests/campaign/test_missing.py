@@ -22,8 +22,9 @@ from records.base import CampaignError
 from records.campaign import read_campaign
 from records.journal import FILE, JournalError
 from records.locks import exclusive
-from records.manifest import read_manifest
+from records.manifest import read_manifest, write_manifest
 from records.processes import named
+from records.proof import proof_in
 from records.references import PROPOSED
 from tests.campaign.played_reframe import planned
 from tests.folders import unpacked
@@ -97,6 +98,33 @@ def test_what_a_dying_reframe_leaves_is_measured_by_the_next(
     assert measure(path)
     assert_whole(path)
     assert len((root / "starts").read_text()) == starts
+
+
+def test_a_manifest_that_was_changed_is_noticed_and_not_gone_on_with(root: Path) -> None:
+    path = new(root)
+    assert measure(path)
+    manifest = read_manifest(path)
+    assert schedule.state_of(path) and not proof_in(path).words
+    write_manifest(path, manifest.changed(finished_utc=None, commands=["make run"]))
+    assert not read_campaign(path).problems
+    write_manifest(path, manifest.changed(finished_utc=None, order_seed=manifest.order_seed + 1))
+    with pytest.raises(CampaignError, match=r"was changed: it no longer declares .* put it back"):
+        resume(path)
+    assert [one.where for one in read_campaign(path).problems] == ["manifest.json"]
+    assert "manifest damaged" in str(proof_in(path).words)
+
+
+def test_a_round_leaves_one_file_however_often_reframe_is_started(root: Path) -> None:
+    path = new(root, {"killed after": 1})
+    before = {file for file in path.rglob("*") if file.is_file()}
+    assert measure(path)
+    more = {file.relative_to(path) for file in path.rglob("*") if file.is_file()} - {
+        file.relative_to(path) for file in before
+    }
+    packed = {file for file in more if file.parent.name == "packs"}
+    assert len(packed) == 2 and len(more - packed) <= 2
+    messages = rounds.log_of(path).read_text()
+    assert [messages.count(f"===== round {number}, ") for number in (1, 2)] == [2, 1]
 
 
 def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
@@ -223,7 +251,7 @@ def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
 
 def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> None:
     path = new(root, {"before": True})
-    with pytest.raises(CampaignError, match=r"round 1 measured nothing; .*round001\.log"):
+    with pytest.raises(CampaignError, match=r"round 1 measured nothing; .*rounds\.log"):
         measure(path)
     assert len((root / "starts").read_text()) == 1
 
@@ -240,7 +268,7 @@ def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) 
 def test_a_campaign_with_launches_missing_has_its_report(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path) and not read_manifest(path).finished_utc
-    [command] = [one for one in measuring.report_commands(path, None) if one[0] == "report"]
+    command = measuring.conclusion(path, None)
     done = subprocess.run(
         [sys.executable, "-m", "analysis", *command],
         cwd=PROJECT, capture_output=True, text=True, check=False,
@@ -388,8 +416,27 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
         ),
         (lambda root: root / "reframe_checks" / "one.py", "reframe_checks/one.py changed"),
         (lambda root: root / "containers" / "images.lock", "the image alpha-1.0 was replaced"),
+        *(
+            (lambda root, path=path: root / path, f"{path} is new")
+            for path in (
+                "records/limits/plausibility.py",
+                "containers/apptainer.py",
+                "campaign/rounds.py",
+                "reframe_checks/launchers/into_container",
+                "inference/intervals.py",
+            )
+        ),
     ],
-    ids=["references", "a check", "an image"],
+    ids=[
+        "references",
+        "a check",
+        "an image",
+        "what judges a launch",
+        "how containers start",
+        "what ReFrame is told",
+        "a launcher",
+        "what judges a reference",
+    ],
 )
 def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_named(
     root: Path, change: Callable[[Path], Path], said: str, monkeypatch: pytest.MonkeyPatch
@@ -399,7 +446,7 @@ def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_
     path = new(root, {"killed after": 1})
     lock = {"schema": SCHEMA, "images": {"alpha-1.0": {"file": "a.sif", "sha256": "2" * 64}}}
     changed = change(root)
-    changed.parent.mkdir(exist_ok=True)
+    changed.parent.mkdir(parents=True, exist_ok=True)
     before = changed.read_text() if changed.exists() else None
     changed.write_text(json.dumps(lock))
     with pytest.raises(CampaignError, match=f"cannot go on with .*{said}; put that back"):
@@ -429,6 +476,28 @@ def test_another_image_and_a_command_that_does_not_answer_change_nothing(
     # It did not answer when the campaign began.
     unknown = manifest.changed(software={"apptainer": None})
     assert provenance.changes(root, unknown) == []
+    # Launches that run elsewhere have another one, which their preflight looks at.
+    site = root / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local", "scheduler: squeue"))
+    elsewhere = manifest.changed(inputs=provenance.input_digests(root, "local", False))
+    assert provenance.changes(root, elsewhere) == []
+
+
+def test_what_only_tells_of_a_campaign_may_change_while_it_is_measured(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    path = new(root)
+    for name in (
+        "analysis/report/report.py",
+        "campaign/progress.py",
+        "analysis/precision/waves.py",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("# another\n")
+    assert measure(path)
+    # With a budget, the last of them decides what is measured.
+    assert "analysis/precision/waves.py" in provenance.input_digests(root, "local", True)
 
 
 @pytest.mark.parametrize("name", [PROPOSED, ".site.yaml.swp", "site.yaml~", f".{PROPOSED}.12"])
@@ -440,7 +509,7 @@ def test_what_lies_beside_the_inputs_is_none_of_them(
     path = new(root)
     beside = root / "site_configs" / "local" / name
     beside.write_text("{}\n")
-    assert name not in str(provenance.input_digests(root, "local"))
+    assert name not in str(provenance.input_digests(root, "local", False))
     assert measure(path)
     # An older manifest may name it.
     manifest = read_manifest(path)
@@ -588,7 +657,7 @@ def test_a_damaged_journal_is_a_sentence_for_all(root: Path) -> None:
 def test_a_resume_makes_the_tables_that_failed(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    codes = [1, 0, 0, 0, 0, 0]
+    codes = [1, 0]
     real = measuring.subprocess.run
 
     def run(command: list[str], **options: Any) -> Any:
@@ -600,7 +669,7 @@ def test_a_resume_makes_the_tables_that_failed(
     assert campaigns.work(asked()) == 1
     [path] = (root / "runs").iterdir()
     said = capsys.readouterr()
-    assert f"of {path.name} could not be made: ingest" in said.err
+    assert f"what was measured of {path.name} is kept" in said.err
     assert f"make run RESUME={path.name}" in said.err
     assert "report.html" not in said.out and "checks failed" not in said.err
     before = (root / "starts").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison.compare import compare
-from containers import images
+from containers import images, store
 from records.campaign import read_campaign
 from tests.unmeasured import unmeasured
 
@@ -34,14 +34,14 @@ def twins() -> Iterator[str]:
     """
     name = f"twin{os.getpid()}"
     guests = images.guest_root(PROJECT, name)
-    images.folder(guests).mkdir(parents=True)
+    store.folder(guests).mkdir(parents=True)
     (guests / images.LOCK).parent.mkdir(parents=True)
     lock = images.load_own_lock(PROJECT)
     entry = lock["images"][IMAGE]
-    data = (images.folder(PROJECT) / entry["file"]).read_bytes()
+    data = store.path_of(PROJECT, entry).read_bytes()
     before, after = (f'"{LABEL}":"{one}"'.encode() for one in (IMAGE, TWIN))
     assert data.count(before) == 1
-    file = images.folder(guests) / f"{TWIN}.sif"
+    file = store.folder(guests) / f"{TWIN}.sif"
     file.write_bytes(data.replace(before, after))
     facts = {
         "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),

@@ -1,8 +1,62 @@
 """What a manifest says of where a campaign ran, and what it keeps to itself."""
 
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
 import pytest
 
-from campaign.provenance import environment, without_accounts
+from campaign.provenance import input_digests, variables, without_accounts
+
+PROJECT = Path(__file__).resolve().parents[2]
+#: What is loaded where a campaign is measured and can change no measurement.
+DECIDES_NOTHING = {
+    # They provide programs, whose versions are compared.
+    "containers/apt.py", "containers/programs.py",
+    # They look at the file of an image, and its digest is compared.
+    "containers/origin.py", "containers/passphrases.py", "containers/sif_header.py",
+    "containers/sif_objects.py", "containers/sources.py", "containers/trusted_keys.py",
+    # They say who may begin, and how a program ends.
+    "containers/ending.py", "containers/locking.py",
+    # Words for units.
+    "analysis/tables/units.py",
+}  # fmt: skip
+
+
+def imported(path: Path) -> Iterator[Path]:
+    """Yield the files of this checkout that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        for name in names:
+            file = PROJECT.joinpath(*name.split(".")).with_suffix(".py")
+            if file.is_file():
+                yield file
+
+
+def loaded_by(files: Iterable[Path]) -> set[str]:
+    """Return the files that are loaded with these."""
+    found: set[Path] = set()
+    left = list(files)
+    while left:
+        if (file := left.pop()) not in found:
+            found.add(file)
+            left += imported(file)
+    return {str(file.relative_to(PROJECT)) for file in found}
+
+
+def test_all_that_is_loaded_to_measure_is_an_input_or_decides_nothing() -> None:
+    checks = (PROJECT / "reframe_checks").rglob("*.py")
+    of_round = loaded_by([*checks, *(PROJECT / "site_configs").glob("*.py")])
+    assert "records/packs.py" in of_round
+    assert of_round - DECIDES_NOTHING - set(input_digests(PROJECT, "local", False)) == set()
+    of_choice = loaded_by([PROJECT / "analysis/precision/waves.py"])
+    inputs = set(input_digests(PROJECT, "local", True))
+    assert of_choice - DECIDES_NOTHING - inputs == set()
+    assert not DECIDES_NOTHING & inputs and of_round | of_choice >= DECIDES_NOTHING
 
 
 def test_variables_are_recorded_by_name_and_only_those_that_measure_by_value() -> None:
@@ -12,7 +66,7 @@ def test_variables_are_recorded_by_name_and_only_those_that_measure_by_value() -
         "GLIBC_TUNABLES": "x=1", "AWS_SECRET_ACCESS_KEY": "s3", "GITHUB_TOKEN": "t",
         "HOME": "/home/alice", "SLURM_JOB_ACCOUNT": "proj42", "OLD_LD_PATH": "no", "FIRST": "x",
     }  # fmt: skip
-    found = environment(given)
+    found = variables({"variables": ["UCX_TLS"]}, given)["environment"]
     assert list(found) == sorted(given)
     assert {name for name, value in found.items() if value is None} == {
         "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "HOME", "SLURM_JOB_ACCOUNT", "OLD_LD_PATH",

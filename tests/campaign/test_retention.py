@@ -29,7 +29,7 @@ def campaign(
 ) -> Path:  # fmt: skip
     """Write a campaign with raw output, tables and a report."""
     path = root / "runs" / f"202601{day:02d}T010000Z-{site}-{name}"
-    for file in (RAW_FILE, "reframe/round001.log", KEPT_ROWS, "report.html"):
+    for file in (RAW_FILE, "reframe/rounds.log", KEPT_ROWS, "report.html"):
         (path / file).parent.mkdir(parents=True, exist_ok=True)
         (path / file).write_text("1234567890")
     if name != "quick":

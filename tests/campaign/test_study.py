@@ -11,7 +11,7 @@ import pytest
 
 from analysis.studies.reading import papers, read_paper
 from campaign import choice
-from campaign.measuring import as_study, report_commands
+from campaign.measuring import as_study, conclusion
 from campaign.request import command_of
 from records.base import CampaignError
 
@@ -73,12 +73,10 @@ def test_the_command_that_is_kept_repeats_it() -> None:
     )
 
 
-def test_the_page_is_made_after_the_report() -> None:
+def test_a_study_has_its_page_with_the_report() -> None:
     campaign = Path("runs/x")
-    assert [words[0] for words in report_commands(campaign, None)] == ["ingest", "report", "answer"]
-    _, report, study, answer = report_commands(campaign, "iit")
-    assert report[0] == "report" and answer == ["answer", "runs/x"]
-    assert study == ["study", "iit", "runs/x", "--page", "--no-tables"]
+    assert conclusion(campaign, None) == ["conclude", "runs/x"]
+    assert conclusion(campaign, "iit") == ["conclude", "runs/x", "--study", "iit"]
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:

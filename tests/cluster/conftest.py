@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cluster import accounts, box
-from containers import images
+from containers import images, store
 from containers.apptainer import apptainer_command
 from tests.packed import records_in
 from tests.unmeasured import unmeasured
@@ -205,7 +205,7 @@ class Checkout:
         """Give it a copy of an image that was built here; return that."""
         self.give(images.verify(PROJECT, name), f".wyeast/images/{name}.sif")
         images.write_entry(self.root, name, images.entry_of(PROJECT, name))
-        return images.folder(self.root) / f"{name}.sif"
+        return store.folder(self.root) / f"{name}.sif"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from cluster import accounts
 from cluster.description import ClusterError
 from tests.other_user import OTHER, needs_root
 
-USERS = {accounts.JOB_USER, accounts.GUEST_USER}
+USERS = set(accounts.NAMES)
 
 
 def first_of(project: Path) -> int:
@@ -35,7 +35,7 @@ def test_numbers_are_nobodys_and_chosen_once(
     monkeypatch.setattr(pwd, "getpwuid", getpwuid)
     accounts.choose_numbers(tmp_path)
     chosen = accounts.kept_numbers(tmp_path)
-    assert chosen.keys() == USERS and len(set(chosen.values())) == 2
+    assert chosen.keys() == USERS and len(set(chosen.values())) == len(USERS)
     assert not taken & set(chosen.values())
     for _ in range(2):
         accounts.choose_numbers(tmp_path)
@@ -44,6 +44,19 @@ def test_numbers_are_nobodys_and_chosen_once(
     taken.add(chosen[accounts.GUEST_USER])
     with pytest.raises(ClusterError, match="now belongs to another user"):
         accounts.choose_numbers(tmp_path)
+
+
+@needs_root
+def test_numbers_of_before_are_kept_and_the_daemons_get_some(tmp_path: Path) -> None:
+    path = accounts.file_of(tmp_path)
+    path.parent.mkdir(parents=True)
+    two = {accounts.JOB_USER: accounts.NUMBERS[5], accounts.GUEST_USER: accounts.NUMBERS[4]}
+    path.write_text(json.dumps(two))
+    accounts.choose_numbers(tmp_path)
+    chosen = accounts.kept_numbers(tmp_path)
+    assert chosen | two == chosen and chosen.keys() == USERS
+    assert len(set(chosen.values())) == len(USERS)
+    assert accounts.daemons(tmp_path).keys() == set(accounts.DAEMONS)
 
 
 @needs_root

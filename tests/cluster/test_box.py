@@ -3,13 +3,15 @@
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import PROJECT, Cluster, control, wait_for
+from cluster import accounts, box, programs
+from tests.cluster.conftest import CLUSTER, PROJECT, Cluster, control, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -117,12 +119,61 @@ def traces() -> dict[str, object]:
     }
 
 
+#: What an installation changes: accounts, services, what is run at boot, programs, dpkg's list.
+INSTALLED = ("/etc", "/usr", "/var/lib/dpkg")
+
+
+def installed() -> dict[str, tuple[int, ...]]:
+    """Return what distinguishes each file of the machine's system from one that was changed."""
+    found = {}
+    for top in INSTALLED:
+        for folder, folders, files in os.walk(top):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for path in (os.path.join(folder, name) for name in (*folders, *files)):
+                status = os.lstat(path)
+                facts = (status.st_mode, status.st_uid, status.st_gid)
+                of_file = (status.st_size, status.st_mtime_ns, status.st_ino)
+                found[path] = facts if stat.S_ISDIR(status.st_mode) else (*facts, *of_file)
+    return found
+
+
 @pytest.fixture
-def other_checkout(tmp_path: Path) -> Path:
+def other_checkout(running_cluster: Cluster, tmp_path: Path) -> Path:
     """Return a second checkout, in a folder that only root may enter."""
     for name in ("cluster", "containers", "records", "site_configs"):
         shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.lock"))
+    own = programs.folder_of(box.state_folder(tmp_path))
+    shutil.copytree(programs.folder_of(box.state_folder(PROJECT)), own, symlinks=True)
     return tmp_path
+
+
+def test_the_machine_is_as_before_also_where_the_start_was_killed(other_checkout: Path) -> None:
+    state = box.state_folder(other_checkout)
+    shutil.rmtree(programs.folder_of(state))
+    before = installed()
+    words = ["--nodes=1", "--link=none"]
+    starting = subprocess.Popen(
+        [*CLUSTER, "up", *words], cwd=other_checkout, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(other_checkout)}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    aside = state / programs.ASIDE
+    wait_for(lambda: (aside / "downloads").is_dir(), 300, "the packages")
+    os.killpg(starting.pid, signal.SIGKILL)
+    out, _ = starting.communicate(timeout=300)
+    assert b"nothing is installed on this machine" in out and not programs.versions(state)
+    assert installed() == before
+    done = control("up", *words, project=other_checkout)
+    assert done.returncode == 0 and "1 nodes are up" in done.stdout, done.stderr
+    assert set(programs.PACKAGES) <= programs.versions(state).keys() and not aside.exists()
+    # Slurm in the box is the one that was unpacked, run by users whom the machine does not know.
+    asked = "stat -c %i /usr/sbin/slurmd-wlm; stat -c %u /run/munge; getent passwd munge"
+    said = control("exec", "--", "sh", "-c", asked, project=other_checkout).stdout.split()
+    own = (programs.folder_of(state) / "usr" / "sbin" / "slurmd-wlm").stat().st_ino
+    uid = accounts.daemons(other_checkout)["munge"]
+    assert said[:2] == [str(own), str(uid)] and said[2].startswith(f"munge:x:{uid}:{uid}:")
+    assert accounts.is_free(uid)
+    assert "down" in control("down", project=other_checkout).stdout
+    assert installed() == before
 
 
 @pytest.mark.measures

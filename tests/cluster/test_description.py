@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import network, scrontab, serialisation, slurm
+from cluster import network, programs, scrontab, serialisation, slurm
 from cluster.description import ClusterError, Link, describe
 
 
@@ -27,7 +27,7 @@ def test_slurm_knows_every_node(tmp_path: Path) -> None:
     text = slurm.configuration(describe(nodes="3"), tmp_path)
     assert text.count("NodeName=") == 3 and "NodeAddr=10.77.0.3" in text
     assert "DisableRootJobs=YES" in text and "JobRequeue=0" in text
-    assert "ScronParameters=enable" in text
+    assert "ScronParameters=enable" in text and "batch_sched_delay=0" in text
 
 
 def test_what_the_wire_carries_is_more_than_the_payload() -> None:
@@ -93,7 +93,13 @@ def test_a_rate_is_changed_where_it_was_set(each_frame: bool) -> None:
 
 def test_scrontab_is_of_slurms_own_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert scrontab.version_number("22.05.8-4+deb12u3") == "0x160508"
-    monkeypatch.setattr(scrontab, "installed_version", lambda: "22.05.8-4+deb12u3")
+    state = tmp_path / ".wyeast" / "cluster"
+    versions = programs.folder_of(state) / programs.COMPLETE
+    with pytest.raises(ClusterError, match="make cluster-up"):
+        scrontab.build(tmp_path)
+    versions.parent.mkdir(parents=True)
+    # Built again from the same source.
+    versions.write_text('{"slurm-client": "22.05.8-4+deb12u3+b1"}')
     program = tmp_path / ".wyeast" / "bin" / "scrontab"
     note = tmp_path / ".wyeast" / "scrontab" / "version"
     for path, text in ((program, "program"), (note, "22.05.8-4+deb12u3")):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster import box
-from containers import images, trust
+from containers import images, store, trust
 from containers.sources import sha256_of
 from records.kept import kept_launches
 from tests.cluster.conftest import PROJECT, Checkout
@@ -28,8 +28,8 @@ def sender(tmp_path: Path) -> Path:
     """
     root = travelling.new_checkout(tmp_path / "sender")
     built = images.verify(PROJECT, NAME)
-    images.folder(root).mkdir(parents=True)
-    shutil.copy(built, images.folder(root))
+    store.folder(root).mkdir(parents=True)
+    shutil.copy(built, store.folder(root) / f"{NAME}.sif")
     images.write_entry(root, NAME, images.entry_of(PROJECT, NAME))
     for words in (["new-key", "--name", "Sender", "--email", "sender@local"], ["sign"]):
         done = run(root, "trust", *words)
@@ -75,7 +75,7 @@ def test_an_image_signed_here_runs_there_if_the_senders_key_is_trusted(
     assert "pulled from" in said and signed in said
     # `make run` would take it as it is.
     assert "inputs that differ" not in said and "cannot be built" not in said
-    pulled = images.folder(checkout.root) / f"{NAME}.sif"
+    pulled = store.folder(checkout.root) / f"{NAME}.sif"
     assert sha256_of(pulled) == signed and pulled.stat().st_uid != 0
     assert images.entry_of(checkout.root, NAME)["sha256"] == signed
 

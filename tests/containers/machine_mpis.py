@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from containers import bill_of_materials, images, packing, sources, staging
+from containers import bill_of_materials, images, packing, sources, staging, store
 from containers.table import load_table
 from records.files import write_whole
 from tests.packed import records_in, text_of
@@ -35,11 +35,12 @@ def build(*options: str) -> subprocess.CompletedProcess[str]:
 def remove(name: str) -> None:
     """Remove an image, and the entry that `make image` has written, if it has."""
     packing.entry_path(PROJECT, name).unlink(missing_ok=True)
-    image = images.folder(PROJECT) / f"{name}.sif"
-    for path in (image, bill_of_materials.path_of(image)):
+    link = store.folder(PROJECT) / f"{name}.sif"
+    for path in (link, bill_of_materials.path_of(PROJECT, name)):
         path.unlink(missing_ok=True)
     lock = images.load_lock(PROJECT)
-    if lock["images"].pop(name, None):
+    if entry := lock["images"].pop(name, None):
+        store.place_of(PROJECT, entry["sha256"]).unlink(missing_ok=True)
         # Other tests read it meanwhile.
         write_whole(PROJECT / images.LOCK, json.dumps(lock, indent=2) + "\n", 0o644)
     load_table.cache_clear()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from containers import admission, bases, build, images, origin, sources, trust
+from containers import admission, bases, build, images, origin, sources, store, trust
 from containers.apptainer import ImageError
 from containers.locking import BuildError
 from containers.sharing import registry
@@ -45,7 +45,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def place(root: Path, lacking: str = "", **more: Any) -> Path:
     """Put an image into its place, by an entry that names the inputs of this checkout."""
-    path = images.folder(root) / f"{NAME}.sif"
+    path = store.folder(root) / f"{NAME}.sif"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_sif(path, [said({"org.wyeast.implementation": NAME})])
     inputs = build.recipe_of(root, NAME, "mmdebstrap").inputs_sha256()
@@ -92,7 +92,7 @@ def test_what_is_unknown_is_kept_out_until_somebody_answers_for_it(
 def test_the_word_is_for_the_file_that_was_there(checkout: Path) -> None:
     place(checkout)
     admission.admit(checkout, NAME)
-    (images.folder(checkout) / f"{NAME}.sif").write_bytes(b"another")
+    (store.folder(checkout) / f"{NAME}.sif").write_bytes(b"another")
     with pytest.raises(ImageError, match="has sha256"):
         trust.admit(checkout, NAME, {})
     with pytest.raises(ImageError, match="has sha256"):
@@ -102,7 +102,7 @@ def test_the_word_is_for_the_file_that_was_there(checkout: Path) -> None:
 def test_the_command_lists_and_asks(checkout: Path) -> None:
     assert run(checkout, "admission").stdout == "there are no images here\n"
     place(checkout, pulled_from="oras://somewhere")
-    (images.folder(checkout) / "left.sif").write_bytes(b"x")
+    (store.folder(checkout) / "left.sif").write_bytes(b"x")
     done = run(checkout, "admission")
     assert done.returncode == 0
     first, second = done.stdout.splitlines()
@@ -165,7 +165,7 @@ def test_a_lock_s_file_is_the_word_for_its_digests(checkout: Path, pulls: Path) 
     assert entry["admitted"]["how"] == f"LOCK={pulls}"
     assert trust.admit(checkout, NAME, {})
     # By the lock here, what it says of that image goes on to hold.
-    (images.folder(checkout) / f"{NAME}.sif").unlink()
+    (store.folder(checkout) / f"{NAME}.sif").unlink()
     registry.pull(checkout, WHERE, NAME, "", dry_run=False)
     assert images.entry_of(checkout, NAME) == entry
 
@@ -185,7 +185,7 @@ def test_a_registry_s_own_word_needs_a_signature_or_ours(checkout: Path, pulls: 
 
 def test_a_pull_by_the_lock_here_answers_for_nothing(checkout: Path, pulls: Path) -> None:
     place(checkout)
-    (images.folder(checkout) / f"{NAME}.sif").unlink()
+    (store.folder(checkout) / f"{NAME}.sif").unlink()
     registry.pull(checkout, WHERE, NAME, "", dry_run=False)
     with pytest.raises(ImageError, match=r"pulled from oras://site[.]org/x with the digest of"):
         trust.admit(checkout, NAME, {})

@@ -4,18 +4,83 @@ from pathlib import Path
 
 import pytest
 
-from containers import apptainer, programs
+from containers import apptainer, apt, programs
 
 
 def test_who_only_runs_images_needs_no_subordinate_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apptainer, "on_path", lambda: Path("/usr/bin/apptainer"))
     monkeypatch.setattr(apptainer, "private_command", lambda: Path("/nowhere"))
-    monkeypatch.setattr(programs, "ensure", lambda state: [])
+    monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
     monkeypatch.setattr(programs, "_has_range", lambda path, names: False)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert apptainer.provide() == Path("/usr/bin/apptainer")
     with pytest.raises(programs.ProvisionError, match=r"no range in /etc/subuid"):
         apptainer.provide(builds=True)
+
+
+def test_a_free_range_of_ids_is_proposed_unless_a_service_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"uid": "alice:100000:65536\nbob:300000:65536\n", "gid": "alice:100000:65536\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(programs, "SUBORDINATE_IDS", [str(tmp_path / name) for name in files])
+    services = tmp_path / "nsswitch.conf"
+    monkeypatch.setattr(programs, "NAME_SERVICES", services)
+    monkeypatch.setattr(programs, "_user_name", lambda: "carol")
+    monkeypatch.setattr("os.geteuid", lambda: 1234)
+    free = "--add-subuids 365536-431071 --add-subgids 365536-431071 carol; .* make pull"
+    for text in (None, "passwd: files sss\n", "subid: files\n"):
+        if text is not None:
+            services.write_text(text)
+        with pytest.raises(programs.ProvisionError, match=free):
+            programs.ensure_subordinate_ids()
+    services.write_text("passwd: files\nsubid: sss\n")
+    assert not programs.ensure_subordinate_ids()
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_with_an_apptainer_there_only_builds_ask_for_more(
+    user: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine of a centre: without apt, dpkg and tools for images, and nobody is root."""
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(programs, "search_path", lambda state: str(tmp_path / "empty"))
+    monkeypatch.setattr(programs, "library_folders", lambda state: [])
+    monkeypatch.setattr(apptainer, "ROOT", tmp_path)
+    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/opt/apptainer/bin/apptainer"))
+    asked: list[str] = []
+
+    def install(packages: set[str], state: Path) -> None:
+        asked.extend(sorted(packages))
+        raise apt.AptError("there is no apt-get")
+
+    class Machine:
+        def update(self) -> None:
+            pass
+
+        def run(self, *words: str) -> None:
+            install(set(words[2:]), tmp_path)
+
+    monkeypatch.setattr(programs, "unpack_as_user", install)
+    monkeypatch.setattr(apt, "of_machine", lambda state: Machine())
+    monkeypatch.setattr(programs, "ensure_subordinate_ids", lambda: pytest.fail("for a build only"))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    assert apptainer.provide(say=False) == Path("/opt/apptainer/bin/apptainer")
+    assert asked == []
+    for bootstrap, wanted in (
+        ("mmdebstrap", ["mmdebstrap", "squashfs-tools", "uidmap"]),
+        ("docker", ["squashfs-tools", "uidmap"]),
+    ):
+        with pytest.raises(programs.ProvisionError, match=rf"{', '.join(wanted)} cannot be"):
+            apptainer.provide(say=False, builds=True, bootstrap=bootstrap)
+        assert asked == wanted
+        asked.clear()
+    monkeypatch.setattr(apptainer, "on_path", lambda: None)
+    monkeypatch.setattr(apptainer, "_install_package", lambda state: False)
+    with pytest.raises(programs.ProvisionError, match="patchelf, squashfuse cannot be"):
+        apptainer.provide(say=False)
 
 
 @pytest.mark.parametrize("folder", ["a b", "a\\b", "a\tb"])
@@ -26,7 +91,7 @@ def test_no_apptainer_is_unpacked_where_it_could_mount_nothing(
     monkeypatch.setattr(apptainer, "ROOT", state.parent)
     monkeypatch.setattr(apptainer, "on_path", lambda: None)
     monkeypatch.setattr(apptainer, "_install_package", lambda state: False)
-    monkeypatch.setattr(programs, "ensure", lambda state: [])
+    monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
     monkeypatch.setattr(programs, "ensure_subordinate_ids", lambda: False)
     monkeypatch.setattr("containers.apt.of_suite", lambda *_: pytest.fail("it was downloaded"))
     with pytest.raises(programs.ProvisionError, match="a space or a backslash in its path"):

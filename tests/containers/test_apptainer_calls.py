@@ -45,7 +45,6 @@ NAMES = {
     "containers/trust.py",
     # What ReFrame's jobs start by themselves, with the path that `trust.admit` gave.
     "reframe_checks/mixins/image.py",
-    "reframe_checks/mixins/job_script.py",
     # A key of the manifest.
     "campaign/provenance.py",
     # Its version, for a new site's file.

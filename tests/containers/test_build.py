@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import bases, build, commands, images, origin, sources, staging
+from containers import bases, build, commands, images, origin, sources, staging, store
 from containers.apptainer import Admitted, state_of
 from containers.commands import StepError
 from containers.locking import only_build
@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
                     ignore=shutil.ignore_patterns("build"))  # fmt: skip
     for name in load_table(tmp_path).defaults():
         recipe = build.recipe_of(tmp_path, name, "mmdebstrap")
-        path = images.folder(tmp_path) / f"{name}.sif"
+        path = store.folder(tmp_path) / f"{name}.sif"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"an image")
         images.write_entry(tmp_path, name, {
@@ -80,6 +80,20 @@ def test_every_input_counts(checkout: Path, path: str, old: str, new: str) -> No
     assert not is_current(checkout)
 
 
+def test_a_base_from_elsewhere_makes_an_image_no_older(
+    checkout: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pulled where Debian's bootstrap is not to be had, an image of one is not built again."""
+    for here in ("docker", "mmdebstrap"):
+        monkeypatch.setattr(build, "chosen", lambda word, kind=here: (word or kind, None))
+        build.build(checkout, [NAME], None, force=False)
+        assert f"up to date: {NAME}" in capsys.readouterr().out
+    # Who names one gets that one.
+    monkeypatch.setattr(build, "provide", lambda **_: pytest.fail("it is built"))
+    with pytest.raises(pytest.fail.Exception, match="it is built"):
+        build.build(checkout, [NAME], "docker", force=False)
+
+
 def test_what_is_no_input_does_not_count(checkout: Path) -> None:
     (checkout / "benchmarks" / "NOTES.md").write_text("words")
     (checkout / "benchmarks" / "build").mkdir()
@@ -95,7 +109,7 @@ def test_another_s_entry_does_not_count(checkout: Path) -> None:
 
 
 def test_a_cut_or_missing_image_is_out_of_date(checkout: Path) -> None:
-    path = images.folder(checkout) / f"{NAME}.sif"
+    path = store.folder(checkout) / f"{NAME}.sif"
     path.write_bytes(b"cut")
     assert not is_current(checkout)
     path.unlink()
@@ -124,7 +138,7 @@ def test_a_pulled_image_is_taken_or_said_to_be_built_anew(
         "admitted": origin.word("make admit"),
     }
     built: list[str] = []
-    monkeypatch.setattr(build, "provide", lambda builds: None)
+    monkeypatch.setattr(build, "provide", lambda **_: None)
     monkeypatch.setattr(
         build, "build_image", lambda recipe, progress: built.append(recipe.implementation.name)
     )
@@ -164,7 +178,7 @@ def test_a_failed_build_leaves_the_old_image_and_no_litter(
     assert str(checkout / ".wyeast" / "logs" / f"build-{NAME}.log") in str(caught.value)
     assert (checkout / images.LOCK).read_bytes() == before
     assert [path.name for path in (checkout / ".wyeast" / "build").iterdir()] == []
-    assert sorted(path.name for path in images.folder(checkout).iterdir()) == [
+    assert sorted(path.name for path in store.folder(checkout).iterdir()) == [
         "mpich-5.0.2.sif",
         "openmpi-5.0.11.sif",
     ]
@@ -230,7 +244,7 @@ def test_a_variant_is_its_implementation_s_image(checkout: Path) -> None:
         for name in (LAM, "lam-7.1.4+lamd")
     )
     assert one == other
-    path = images.folder(checkout) / f"{LAM}.sif"
+    path = store.folder(checkout) / f"{LAM}.sif"
     path.write_bytes(b"an image")
     images.write_entry(checkout, LAM, {
         "file": path.name, "sha256": sources.sha256_of(path), "bytes": 8,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import images
+from containers import images, store
 from containers.apptainer import call
 from containers.sources import sha256_of
 from tests.containers import foreign, travelling
@@ -48,7 +48,7 @@ def checkout(someone: Person, sif: Path | None = None, **more: object) -> Path:
     (root / "containers" / "trust").mkdir(parents=True)
     shutil.copy(foreign.PROJECT / "containers/implementations.yaml", root / "containers")
     if sif:
-        path = images.folder(root) / f"{NAME}.sif"
+        path = store.folder(root) / f"{NAME}.sif"
         path.parent.mkdir(parents=True)
         shutil.copy(sif, path)
         images.write_entry(root, NAME, {**entry_of(sif), **more})
@@ -70,7 +70,7 @@ def test_the_image_does_leave_its_mark_where_it_is_asked_by_inspect(
 
 
 def test_labels_are_read_without_it(someone: Person, sif: Path) -> None:
-    path = images.folder(checkout(someone, sif)) / f"{NAME}.sif"
+    path = store.folder(checkout(someone, sif)) / f"{NAME}.sif"
     code = "import sys; from containers import images as i; i.labels_inside(i.Path(sys.argv[1]))"
     done = someone.run("-c", code, str(path))
     assert someone.mark() is None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import bill_of_materials, images, staging
+from containers import bill_of_materials, images, staging, store
 from containers.apptainer import apptainer_command, call, exec_options
 from containers.table import load_table
 from records.netpipe import read_netpipe_output
@@ -74,12 +74,12 @@ def test_manifest(name: str, image: Path) -> None:
 @pytest.mark.parametrize("of", [PVM, "mpich-5.0.2"])
 def test_the_bill_inside_is_the_one_beside(of: str, _built: None) -> None:
     image = images.verify(PROJECT, of)
-    bill_of_materials.path_of(image).unlink(missing_ok=True)
+    bill_of_materials.path_of(PROJECT, of).unlink(missing_ok=True)
     for outcome in ("written: ", "up to date: "):
         command = [sys.executable, "-m", "containers.bill_of_materials", "--images", of]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0 and done.stdout.startswith(outcome), done.stderr
-    beside = bill_of_materials.path_of(image).read_text()
+    beside = bill_of_materials.path_of(PROJECT, of).read_text()
     parts = {part["bom-ref"] for part in json.loads(beside)["components"]}
     assert "benchmarks" in parts and any(one.startswith("debian:libc6") for one in parts)
     rows = [row.split("|") for row in call("sif", "list", image).splitlines()]
@@ -266,9 +266,11 @@ def test_intel_s_benchmarks_run_where_their_interface_is(of: str, _built: None) 
 def test_a_tampered_image_is_refused(name: str, image: Path, tmp_path: Path) -> None:
     (tmp_path / "containers").mkdir()
     shutil.copy(PROJECT / images.LOCK, tmp_path / images.LOCK)
-    copy = images.folder(tmp_path) / image.name
+    digest = images.entry_of(PROJECT, name)["sha256"]
+    copy = store.place_of(tmp_path, digest)
     copy.parent.mkdir(parents=True)
     shutil.copy(image, copy)
+    copy.chmod(0o755)
     assert images.verify(tmp_path, name) == copy
     with copy.open("r+b") as file:
         file.seek(copy.stat().st_size // 2)

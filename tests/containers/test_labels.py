@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from containers import images
+from containers import images, store
 from containers.labels import PREFIX, RULES, LabelError, Labels, checked
 from containers.sharing import registry
 from containers.table import TableError, load_table, parse_table
@@ -56,7 +56,7 @@ def entry(words: object) -> dict[str, Any]:
 def locked(root: Path, words: object) -> Path:
     (root / "containers").mkdir()
     images.write_entry(root, NAME, entry(words))
-    return images.folder(root) / f"{NAME}.sif"
+    return store.folder(root) / f"{NAME}.sif"
 
 
 @pytest.mark.parametrize(("label", "value", "rule"), HOSTILE)

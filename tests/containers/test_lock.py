@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from containers import images, sources
+from containers import images, sources, store
 from containers import table as containers_table
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -16,7 +16,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def place(root: Path, content: bytes = b"an image", **entry: Any) -> Path:
     (root / "containers").mkdir(exist_ok=True)
-    path = images.folder(root) / "mpich-5.0.2.sif"
+    path = store.folder(root) / "mpich-5.0.2.sif"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     images.write_entry(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import images
+from containers import images, store
 from containers.apptainer import call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, PASSWORD, Registry, place, run
@@ -60,7 +60,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], root: Path, words: st
     assert done.returncode == 1
     assert words in done.stderr and len(done.stderr.splitlines()) == 1
     assert PASSWORD not in done.stdout + done.stderr
-    found = images.folder(root)
+    found = store.folder(root)
     assert not found.exists() or list(found.iterdir()) == []
     assert not (root / images.LOCK).exists()
 
@@ -77,7 +77,7 @@ def test_a_pulled_image_is_the_pushed_one_and_is_not_built_again(
     assert "pulled from" in done.stdout and "inputs that differ" not in done.stdout
     path = images.verify(receiver, NAME)
     assert path.read_bytes() == images.verify(sender, NAME).read_bytes()
-    assert [found.name for found in path.parent.iterdir()] == [f"{NAME}.sif"]
+    assert list(path.parent.iterdir()) == [path]
     built = run(receiver, "build", "--images", NAME)
     assert built.returncode == 0 and "up to date" in built.stdout
     before = path.stat().st_mtime_ns
@@ -167,9 +167,11 @@ def test_a_killed_transfer_installs_nothing_and_the_next_is_whole(
         os.killpg(client.pid, signal.SIGKILL)
         client.wait()
     assert not (receiver / images.LOCK).exists()
-    assert not (images.folder(receiver) / f"{NAME}.sif").exists()
+    assert not store.by_digest(receiver).exists()
     assert pull(receiver, registry, *lock).returncode == 0
-    assert [path.name for path in images.folder(receiver).iterdir()] == [f"{NAME}.sif"]
+    left = {path.name for path in store.folder(receiver).iterdir()}
+    assert left == {f"{NAME}.sif", store.STORE}
+    assert list(store.by_digest(receiver).iterdir()) == [images.verify(receiver, NAME)]
 
 
 def test_the_registry_asks_for_a_password_and_for_the_sites_authority(

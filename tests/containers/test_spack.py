@@ -349,8 +349,8 @@ def test_a_spack_that_hangs_is_said_and_no_configuration_of_the_user_s_is_read(
         spack.find(tmp_path)
 
 
-def repository_of(path: Path, file: str, content: str, *tags: str) -> None:
-    """Commit a file, that can be executed, to a repository, and tag the commit."""
+def repository_of(path: Path, file: str, content: str, *tags: str) -> str:
+    """Commit a file, that can be executed, to a repository, and tag the commit; return that."""
     git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a@b"]
     if not (path / ".git").exists():
         path.mkdir(parents=True, exist_ok=True)
@@ -361,7 +361,10 @@ def repository_of(path: Path, file: str, content: str, *tags: str) -> None:
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-q", "-m", content], check=True)
     for tag in tags:
-        subprocess.run([*git, "tag", tag], check=True)
+        subprocess.run([*git, "tag", "--force", tag], check=True, capture_output=True)
+    commit = spack.head_of(path)
+    assert commit is not None
+    return commit
 
 
 def test_the_own_spack_is_renewed_when_another_release_is_pinned(
@@ -370,14 +373,21 @@ def test_the_own_spack_is_renewed_when_another_release_is_pinned(
     without_spack(monkeypatch)
     monkeypatch.setattr(spack, "solver", lambda root: root)
     upstream = tmp_path / "upstream"
+    commits = {}
     for number in ("1.0.9", "1.1.9"):
         said = f"#!/bin/sh\necho {number}\n"
-        repository_of(upstream / "spack.git", "bin/spack", said, f"v{number}")
-        repository_of(upstream / "spack-packages.git", "recipes", number, f"v{number}")
+        tag = f"v{number}"
+        commits[number] = {
+            "spack": repository_of(upstream / "spack.git", "bin/spack", said, tag),
+            "spack-packages": repository_of(
+                upstream / "spack-packages.git", "recipes", number, tag
+            ),
+        }
     monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(upstream))
     for number in ("1.0.9", "1.1.9"):
         pinned = {"spack": f"v{number}", "spack-packages": f"v{number}"}
         monkeypatch.setattr(spack, "RELEASES", {**spack.RELEASES, **pinned})
+        monkeypatch.setattr(spack, "COMMITS", {**spack.COMMITS, **commits[number]})
         found = spack.provide(tmp_path)
         assert found.version == number
         assert (found.packages / "recipes").read_text() == number
@@ -391,7 +401,8 @@ def test_a_pinned_release_is_cloned_once_from_a_local_mirror(
 ) -> None:
     repository = tmp_path / "upstream" / "compiler-wrapper.git"
     release = spack.RELEASES["compiler-wrapper"]
-    repository_of(repository, "cc.sh", "#!/bin/sh\n", release)
+    commit = repository_of(repository, "cc.sh", "#!/bin/sh\n", release)
+    monkeypatch.setitem(spack.COMMITS, "compiler-wrapper", commit)
     monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(tmp_path / "upstream"))
     found = spack.clone(tmp_path, "compiler-wrapper")
     assert (found / "cc.sh").exists()
@@ -401,6 +412,22 @@ def test_a_pinned_release_is_cloned_once_from_a_local_mirror(
     digest = sha256_of(first)
     first.unlink()
     assert sha256_of(spack_mirror.wrapper(tmp_path)) == digest
+
+
+def test_a_release_that_was_moved_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert spack.COMMITS.keys() == spack.RELEASES.keys()
+    assert all(re.fullmatch("[0-9a-f]{40}", commit) for commit in spack.COMMITS.values())
+    repository = tmp_path / "upstream" / "compiler-wrapper.git"
+    release = spack.RELEASES["compiler-wrapper"]
+    commit = repository_of(repository, "cc.sh", "#!/bin/sh\n", release)
+    monkeypatch.setitem(spack.COMMITS, "compiler-wrapper", commit)
+    monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(tmp_path / "upstream"))
+    moved = repository_of(repository, "cc.sh", "#!/bin/sh\nrm -rf ~\n", release)
+    with pytest.raises(ProvisionError, match=f"is commit {moved}, but {commit} is pinned"):
+        spack.clone(tmp_path, "compiler-wrapper")
+    assert list(spack.folder(tmp_path).iterdir()) == []
 
 
 # What a program is linked to.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import images, origin, trust, trusted_keys
+from containers import images, origin, store, trust, trusted_keys
 from containers.apptainer import apptainer_command, call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, make, place, run
@@ -58,7 +58,7 @@ def print_of(folder: Path, owner: str) -> str:
 
 def sign_by_hand(root: Path, folder: Path, owner: str) -> Path:
     """Sign an image as somebody would who does not ask this project."""
-    path = images.folder(root) / f"{NAME}.sif"
+    path = store.folder(root) / f"{NAME}.sif"
     ring = str(folder / "keys")
     index = trust.private_keys(Path(ring)).index(print_of(folder, owner))
     call("sign", "--keyidx", str(index), path, APPTAINER_KEYSDIR=ring)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from containers import build, images, origin, sources
+from containers import build, images, origin, sources, store
 from containers.apptainer import apptainer_command, call
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -49,7 +49,7 @@ def new_sif(folder: Path, name: str) -> Path:
 def place(root: Path, sif: Path) -> Path:
     """Put an image into a checkout as if it were built there."""
     name = sif.stem
-    target = images.folder(root) / sif.name
+    target = store.folder(root) / sif.name
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(sif, target)
     lock_again(root, name)
@@ -58,7 +58,7 @@ def place(root: Path, sif: Path) -> Path:
 
 def lock_again(root: Path, name: str) -> None:
     """Have images.lock say what the image is now."""
-    path = images.folder(root) / f"{name}.sif"
+    path = store.folder(root) / f"{name}.sif"
     images.write_entry(root, name, {
         "file": path.name, "sha256": sources.sha256_of(path), "bytes": path.stat().st_size,
         "inputs_sha256": build.recipe_of(root, name, "mmdebstrap").inputs_sha256(),

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from records.disturbance import COMMAND, Disturbance, disturbance, look_of, stops_noted, why_again
+from records.disturbance import (
+    COMMAND,
+    Disturbance,
+    disturbance,
+    look_of,
+    stops_noted,
+    stops_of,
+    why_again,
+)
 
 #: Ends when it has used so much of a processor, and not before.
 BUSY = "import time\nwhile time.process_time() < {}: pass"
@@ -130,3 +138,12 @@ def test_stops_are_counted_by_their_lines(tmp_path: Path) -> None:
     assert stops_noted(tmp_path / "none") == 0
     (tmp_path / "stops").write_text("\n\n")
     assert stops_noted(tmp_path / "stops") == 2
+
+
+def test_what_nobody_counted_is_not_never() -> None:
+    assert stops_of(0, 0) == 0 and stops_of(1, 2, 0) == 3
+    assert stops_of(0, None) is None and stops_of(0, 0, None) is None
+    # What was seen was there, whoever else did not look.
+    assert stops_of(1, None) == 1 and stops_of(0, 2, None) == 2
+    found = disturbance(look(), look(uptime=101.0), True)
+    assert found is not None and found.stopped is None and not found.from_outside()

@@ -4,16 +4,18 @@ The files captured/npb34_*.stdout are of NPB 3.4.1 (gfortran 12, MPICH 4.0.2, 2 
 options shortened. OLDER and FAILED below are written by hand after them.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
-from analysis.comparison.cells import series_of
 from analysis.comparison.metrics import metrics
 from analysis.tables.parquet import result_rows
 from records.base import RecordError
 from records.launch import Launch, LaunchRecord
 from records.npb import OPERATIONS, literature, problem, read_npb_output
+from records.timed import timed_s
+from records.values import values_of
 
 CAPTURED = Path(__file__).with_name("captured")
 CG = (CAPTURED / "npb34_cg.stdout").read_text()
@@ -74,6 +76,35 @@ def test_ours(tmp_path: Path) -> None:
     run = read_npb_output(write(tmp_path, OURS))
     assert run.hosts == ("one", "two") and run.version == "Wyeast 1.0.0"
     assert run.time_s == 0.001928296 and run.rate_per_process_ops == pytest.approx(1971.216037e6)
+
+
+def repeated(times: str) -> str:
+    line = " Time in seconds =              0.001928296\n"
+    assert line in OURS
+    return OURS.replace(line, f"{line} Each time       = {times}\n")
+
+
+def test_the_median_of_repeated_times_counts(tmp_path: Path) -> None:
+    run = read_npb_output(write(tmp_path, repeated("0.001928296 0.190000000 0.001900000")))
+    assert run.times_s == (0.001928296, 0.19, 0.0019) and run.time_s == 0.001928296
+    assert timed_s(run) == pytest.approx(0.193828296)
+    assert read_npb_output(write(tmp_path, OURS)).times_s == (0.001928296,)
+
+
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        ("0.001928296 0.190000000 0.191000000", "not the median of an odd number"),
+        ("0.001928296 0.001928296", "not the median of an odd number"),
+        ("0.001928296 -0.1 0.2", "'-0.1', which is not a number"),
+        ("0.001928296\n Each time       = 0.001928296", "Each time a second time"),
+    ],
+)
+def test_times_of_which_the_summary_is_not_the_median(
+    tmp_path: Path, times: str, sentence: str
+) -> None:
+    with pytest.raises(RecordError, match=rf"stdout:1\d: .*{re.escape(sentence)}"):
+        read_npb_output(write(tmp_path, repeated(times)))
 
 
 def test_failed_verification_is_kept_as_such(tmp_path: Path) -> None:
@@ -149,7 +180,9 @@ def test_rate_reaches_comparison_and_tables(tmp_path: Path) -> None:
     run = read_npb_output(write(tmp_path, OURS))
     record = LaunchRecord.model_construct(launch="one", experiment="Nas")
     launch = Launch(record, run)
-    assert series_of(launch) == {"": {0: pytest.approx(3942.432074e6)}}
+    values = values_of("Nas", run, 0.0)
+    assert values.series == {"": {0: pytest.approx(3942.432074e6)}}
+    assert values.seconds == (run.time_s,) and not values.times
     [row] = result_rows(launch)
     assert set(row) == {"launch", "operation", "benchmark", "problem_class", "iterations", "time_s",
                         "rate_ops"}  # fmt: skip

@@ -386,7 +386,7 @@ def test_every_part_of_a_journal_can_be_replayed_and_gone_on_with(campaign: Path
     for line in [place for place, byte in enumerate(data) if byte == 10]:
         for end in (line + 1, line - 7):
             (campaign / FILE).write_bytes(data[:end])
-            if end < 300:
+            if end <= data.index(b"\n"):
                 continue
             with schedule.held(campaign) as book:
                 book.resume()

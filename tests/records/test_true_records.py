@@ -175,8 +175,8 @@ def test_the_machine_is_asked_for_its_clocks(tmp_path: Path) -> None:
 
 
 def test_a_whole_launch_is_read(campaign: Path) -> None:
-    record, output = read_launch(FolderLaunch(campaign / "launches/round001_cell"))
-    assert record.outcome == "sound" and output is not None
+    found = read_launch(FolderLaunch(campaign / "launches/round001_cell"))
+    assert found.record.outcome == "sound" and found.output is not None
 
 
 def numbers_in(facts: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

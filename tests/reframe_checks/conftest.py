@@ -43,10 +43,16 @@ of() {
     if [ -e "$STAND_IN/$play$1" ]; then echo "$STAND_IN/$play$1"; else echo "$STAND_IN/$1"; fi
 }
 case "$1" in
+    --version) cat "$STAND_IN/apptainer.version" ;;
     sif) echo "3 |1 |NONE |40960-53960704 |FS (Squashfs/*System/amd64)" ;;
-    *) case "$*" in
+    *) cd work || exit
+       case "$*" in
            *hpl_dat*) exit 0 ;;
-           *preflight*) cat "$(of preflight.out)" ;;
+           *preflight*) for number in 0 1; do
+                   cp "$(of environment)" environment_of_rank.$number
+                   cp "$(of environment)" environment_of_container.$number
+               done
+               cat "$(of preflight.out)" ;;
            *NPmpi*) file=${*##* -o }
                     [ ! -f "$(of netpipe.out)" ] || cp "$(of netpipe.out)" "${file%% *}"
                     cat "$(of netpipe.stdout)"; exit $(cat "$(of netpipe.code)") ;;
@@ -315,6 +321,7 @@ def stand_in_at(folder: Path) -> StandIn:
     lock = {"schema": "wyeast-images-1", "images": {IMPLEMENTATION: entry}}
     (folder / "containers" / "images.lock").write_text(json.dumps(lock))
     (folder / "preflight.out").write_text(PREFLIGHT)
+    (folder / "environment").write_text("PATH=/bin\0")
     script = folder / "bin" / "apptainer"
     script.parent.mkdir()
     script.write_text(APPTAINER)
@@ -322,6 +329,7 @@ def stand_in_at(folder: Path) -> StandIn:
     here = StandIn(folder)
     here.write(pingpong())
     (folder / "container_code").write_text("0")
+    (folder / "apptainer.version").write_text("apptainer version 1.4.0\n")
     return here
 
 

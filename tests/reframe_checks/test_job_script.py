@@ -57,8 +57,8 @@ def test_so_does_what_starts_a_container(words: list[str], tmp_path: Path) -> No
     script.write_text(f"PATH={shlex.quote(str(bin_folder))}:$PATH\n{line}\n", newline="")
     done = subprocess.run(["bash", script], cwd=tmp_path, capture_output=True, check=True)
     found = done.stdout.decode().split("\0")[:-1]
-    mount = mount_option(words[-1], "/rfm_workdir")
-    asked = ["exec", mount, "--pwd", "/rfm_workdir", *words, words[0], "program", *words]
+    mount = mount_option(str(Path(words[-1]) / "work"), "/rfm_workdir")
+    asked = ["exec", mount, *words, "--pwd", "/rfm_workdir", words[0], "program", *words]
     assert found == asked
 
 

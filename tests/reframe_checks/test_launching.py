@@ -3,7 +3,7 @@
 import pytest
 
 from containers.labels import Labels
-from reframe_checks.mixins.launching import INTO_CONTAINER, CannotStart, Placement, start_ranks
+from reframe_checks.mixins.launching import CannotStart, Placement, start_ranks
 
 LABELS = {
     "org.wyeast.implementation": "mpich-5.0.2",
@@ -43,7 +43,7 @@ def test_srun_starts_a_container_a_rank(pmi: str) -> None:
         of({**LABELS, "org.wyeast.pmi": pmi}), site, Placement(4, 2), ["program", "a b"]
     )
     assert start.launcher == [
-        "--kill-on-bad-exit=1", "--cpu-bind=cores", f"--mpi={pmi}", str(INTO_CONTAINER)
+        "--kill-on-bad-exit=1", "--cpu-bind=cores", f"--mpi={pmi}"
     ]  # fmt: skip
     assert start.command == "program 'a b'"
 

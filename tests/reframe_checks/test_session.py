@@ -13,9 +13,10 @@ from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound,
 from records.kept import read_records
 from records.manifest import Design
 from records.processes import MARK, known, processes
-from reframe_checks.bin.telling import ONCE, UNTIL
+from reframe_checks.bin.telling import INSTEAD, ONCE, UNTIL
 from tests.packed import bytes_of_records, records_in, take_out, text_of
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
+from tests.reframe_checks.rates import stream
 from tests.whole_records import manifest
 
 RANGES = "PointToPoint.*=Send/Recv"
@@ -67,6 +68,37 @@ def test_what_is_missing_alone_runs_again_after_its_image_is_proven(stand_in: St
     assert all(after[name] == before[name] for name in before if name != lost), (
         "the proof that was done again is no launch of the campaign"
     )
+
+
+def test_launches_by_another_apptainer_are_not_measured_beside_those_before(
+    stand_in: StandIn,
+) -> None:
+    """On the nodes, whatever the one is that the campaign was begun with, or a job drives it by."""
+    stand_in.run(only=RANGES)
+    before = bytes_of_records(campaign_of(stand_in))
+    said = {str(one.get("apptainer")) for one in records_in(campaign_of(stand_in)).values()
+            if one["experiment"] == "Preflight"}  # fmt: skip
+    assert said == {"apptainer version 1.4.0"}
+    lost = next(name for name in before if "range=short" in name)
+    take_out(campaign_of(stand_in), lost)
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    version = stand_in.root / "apptainer.version"
+    version.write_text("apptainer version 1.5.0\n")
+    stand_in.run(only=RANGES)
+    one = state_of(stand_in).launches[lost]
+    assert (
+        one.status == "missing"
+        and one.cause
+        and (
+            "would start by apptainer version 1.5.0, and those of campaign have started by "
+            "apptainer version 1.4.0" in one.cause
+        )
+    ), one.cause
+    version.write_text("apptainer version 1.4.0\n")
+    with schedule.held(campaign_of(stand_in)) as held:
+        held.resume()
+    assert stand_in.run(only=RANGES).code == 0 and not state_of(stand_in).left()
 
 
 def during_the_launch(stand_in: StandIn, command: str) -> None:
@@ -429,21 +461,43 @@ def two_images(stand_in: StandIn) -> list[str]:
 
 
 def test_what_is_compared_with_nothing_is_measured_once(stand_in: StandIn) -> None:
-    """By one image, or by each; all else is in every round."""
+    """By each image; all else is in every round. One image is enough for others: see below."""
     names = two_images(stand_in)
     stand_in.variables[ONCE] = "1"
     decide(stand_in, tuple(WaveRound(round=number, cells=None) for number in (1, 2)))
-    done = stand_in.run(only="^Stream|^SerialLinpack|PointToPoint.*=Send/Recv.*=short", then=(2,))
+    done = stand_in.run(only="^SerialLinpack|PointToPoint.*=Send/Recv.*=short", then=(2,))
     state = state_of(stand_in)
 
     def of(number: int, experiment: str) -> list[str]:
         return sorted(one.planned.implementation for one in state.of(number)
                       if one.planned.cell.startswith(experiment))  # fmt: skip
 
-    assert of(1, "Stream") == names[:1] and of(1, "SerialLinpack") == names, done.text
-    assert of(2, "Stream") == of(2, "SerialLinpack") == []
+    assert of(1, "SerialLinpack") == names and of(2, "SerialLinpack") == [], done.text
     assert of(1, "PointToPoint") == of(2, "PointToPoint") == names
     assert not state.left()
+
+
+def test_another_image_measures_what_one_is_enough_for_where_the_first_could_not(
+    stand_in: StandIn,
+) -> None:
+    """One is broken, another one's program fails: the nodes' rates are measured all the same."""
+    names = [f"{IMPLEMENTATION}+{number}" for number in range(4)]
+    for number, (name, text) in enumerate([("preflight.out", ""), ("code", "1")]):
+        folder = stand_in.root / "plays" / str(number)
+        folder.mkdir(parents=True)
+        (folder / name).write_text(text)
+    variants = {f"org.wyeast.variant.{n}": f"PLAY={n}" for n in range(len(names))}
+    stand_in.label(stand_in.labels() | variants)
+    stand_in.variables |= {"WYEAST_IMAGES": ",".join(names), ONCE: "1"}
+    stand_in.write(stream())
+    done = stand_in.run(only="^Stream")
+    found = {one.planned.implementation: one.outcome for one in state_of(stand_in).of(1)
+             if one.planned.cell.startswith("Stream")}  # fmt: skip
+    assert found == {names[0]: None, names[1]: "failed", names[2]: "sound"}, done.text
+    said = [line for line in done.text.splitlines() if line.startswith(INSTEAD)]
+    assert [line.split()[3] for line in said] == names[1:3], done.text
+    [launch] = [one for one in done.launches if one["outcome"] == "sound"]
+    assert launch["implementation"] == names[2] and not state_of(stand_in).left()
 
 
 def test_a_first_round_leaves_out_what_the_budget_has_no_room_for(stand_in: StandIn) -> None:

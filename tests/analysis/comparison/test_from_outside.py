@@ -40,6 +40,13 @@ def test_stops_links_and_what_was_left_are_stated() -> None:
     assert "2 launch(es) of alpha-1.0 left processes running" in found[2].sentence
 
 
+def test_variables_that_nobody_here_has_set_are_named() -> None:
+    record = launch("round001_cell", from_elsewhere=["OMPI_MCA_btl", "UCX_TLS"])
+    [found] = from_outside(Campaign(Path("runs/one"), manifest(), [Launch(record, [])]))
+    assert found.few == "variables from elsewhere"
+    assert "(alpha-1.0: OMPI_MCA_btl, UCX_TLS)" in found.sentence
+
+
 def test_blocks_that_were_not_measured_in_one_go_are_stated() -> None:
     one = campaign(None)
     one.split, one.repeated = {(1, "a")}, {(1, "b"), (2, "b")}

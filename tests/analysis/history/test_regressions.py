@@ -17,6 +17,9 @@ from analysis.history.regressions import outcome, write_junit
 from analysis.history.regressions import tested as found_in
 from analysis.history.two_campaigns import ComparedCell
 from inference.intervals import independent_ratio
+from records import schedule
+from records.budget import BEYOND
+from records.journal import NotStarted, PlannedLaunch
 from tests.analysis.history.test_history import campaign
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import Synthetic, Truth
@@ -221,6 +224,30 @@ def test_what_was_measured_before_and_is_not_now_is_an_error(
     assert suite.attrib["errors"] == "1" and suite.attrib["tests"] == "5"
     [case] = [case for case in suite if case.find("error") is not None]
     assert case.get("name") == "PointToPoint pair=Send/Recv message_range=short"
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_what_nobody_has_tried_is_not_lost(runs: Path, left_out: bool) -> None:
+    """Of a campaign that was stopped, or whose budget had no room for a cell."""
+    new = campaign(runs, 7, 1.0, rounds=4)
+    without(new, "*range=short*")
+    cell = "PointToPoint pair=Send/Recv message_range=short"
+    name = "round001_PointToPoint_pair=Send_Recv_message_range=short_alpha-1.0"
+    schedule.begin(new, is_converted=True)
+    with schedule.held(new) as held:
+        held.plan(1, [PlannedLaunch(launch=name, cell=cell, implementation="alpha-1.0")])
+        if left_out:
+            held.add(NotStarted(launch=name, why="skipped", cause=BEYOND))
+    junit = runs.parent / "junit.xml"
+    done = analysis("regress", str(new), "--against", "history", "--runs", str(runs),
+                    "--junit", str(junit))  # fmt: skip
+    assert done.returncode == (0 if left_out else 5), done.stdout + done.stderr
+    said = "its budget had no room for it" if left_out else "it is still to be measured"
+    assert f"not measured: alpha-1.0, {cell}: " in done.stderr and said in done.stderr
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["errors"] == "0"
+    [case] = [case for case in suite if case.get("name") == cell]
+    assert case.find("skipped") is not None
 
 
 @pytest.mark.parametrize("history", [True, False])

@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.precision.timed import timed_table
+from analysis.precision.timed import between_s, said_between, timed_table
 from records.campaign import read_campaign
+from records.files import utc_of
+from records.launch import LaunchRecord
 from records.program_output import ProgramOutput
 from records.sample import sample_folder
 from records.timed import timed_s
+from tests.whole_records import launch
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -27,7 +30,7 @@ def test_every_program_times_a_part_of_its_launch() -> None:
     assert campaign.manifest.sample and "s of rounds" not in table.notes[-1]
     campaign.manifest = campaign.manifest.changed(sample=None)
     again = timed_table(campaign)
-    assert again and "s of rounds" in again.notes[-1]
+    assert again and any("s of rounds" in note for note in again.notes)
 
 
 def test_iterations_count_as_often_as_they_were_timed() -> None:
@@ -37,3 +40,24 @@ def test_iterations_count_as_often_as_they_were_timed() -> None:
     # The raw iterations of the launch are those that the results summarise.
     raw = sum(sum(one.time_s) for one in echo.output.iterations)
     assert timed_s(echo.output) == pytest.approx(raw, rel=0.01)
+
+
+def at(position: int | None, began_s: float, number: int = 1) -> LaunchRecord:
+    """Return the record of a launch of two seconds."""
+    facts = {
+        "round": number, "position": position, "wall_s": 2.0,
+        "started_utc": utc_of(1e9 + began_s), "ended_utc": utc_of(1e9 + began_s + 2.0),
+    }  # fmt: skip
+    return launch(**facts)
+
+
+def test_between_launches_are_those_that_followed_one_another() -> None:
+    of_round = [at(2, 2.5), at(1, 0.0), at(3, 5.5), at(5, 11.0), at(None, 13.5)]
+    # The fourth is not there, and the first of another round did not follow.
+    assert between_s([*of_round, at(1, 20.0, number=2)]) == pytest.approx([0.5, 1.0])
+    assert said_between(of_round) == (
+        "From the end of a launch to the beginning of the next of its round: 0.75 s, the median of "
+        "2; the middle half 0.625 to 0.875 s."
+    )
+    # The clock was set back in the second.
+    assert between_s([at(1, 0.0), at(2, 1.0)]) == [] and said_between([at(1, 0.0)]) is None

@@ -13,7 +13,6 @@ from analysis.studies.one_number import FAILS, HOLDS, UNTOLD
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import Report
 from analysis.studies.verdicts import TESTABLE, TESTED, UNTESTABLE
-from campaign.measuring import report_commands
 from records.sample import sample_folder
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.study_samples import PAPERS, PROJECT
@@ -56,8 +55,7 @@ def between(page: str, before: str, after: str) -> str:
 def test_a_measured_campaign_becomes_a_study(name: str, tmp_path: Path) -> None:
     paper = read_paper(PROJECT, name)
     folder = sample_as(tmp_path / "campaign", taken_for(paper.study))
-    (command,) = [one for one in report_commands(folder, name) if one[0] == "study"]
-    done = analysis(*command)
+    done = analysis("study", name, str(folder), "--page", "--no-tables")
     assert done.returncode == 0, done.stderr
     page = (folder / "study.html").read_text()
     for claim in paper.claims:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from campaign.bundle import make, rerun
-from containers import images
+from containers import images, store
 from tests.analysis.support.synthetic import TWICE, Synthetic
 
 NAME = "20260101T000000Z-local-synthetic"
@@ -46,7 +46,7 @@ class Checkout:
     def put_image(self, content: bytes, name: str = "alpha-1.0") -> str:
         """Put an image into its place and the lock; return its digest."""
         digest = hashlib.sha256(content).hexdigest()
-        folder = images.folder(self.root)
+        folder = store.folder(self.root)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.sif").write_bytes(content)
         lock = self.root / "containers" / "images.lock"
@@ -82,7 +82,7 @@ class Checkout:
             record["image_sha256"] = digests[record["implementation"]]
             file.write_text(json.dumps(record))
         (folder / "reframe").mkdir()
-        (folder / "reframe" / "round001.log").write_text("ran\n")
+        (folder / "reframe" / "rounds.log").write_text("ran\n")
         return folder
 
 

@@ -126,7 +126,7 @@ def test_another_image_or_none_is_refused(
     assert "is not the image that was measured" in capsys.readouterr().err
     (here.root / ".wyeast" / "images" / "alpha-1.0.sif").unlink()
     assert make.main([NAME, "--with-images"]) == 1
-    assert "alpha-1.0.sif is missing" in capsys.readouterr().err
+    assert "the image alpha-1.0 is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,16 @@ def test_mistakes_are_a_sentence(
 
 
 def test_secrets_do_not_leave(here: Checkout, capsys: pytest.CaptureFixture[str]) -> None:
-    log = here.root / "runs" / NAME / "reframe" / "round001.log"
+    log = here.root / "runs" / NAME / "reframe" / "rounds.log"
     log.write_text("fine\n-----BEGIN OPENSSH PRIVATE KEY-----\n")
     assert make.main([NAME, "--keep", "(?s).*"]) == 1
     said = capsys.readouterr().err
-    assert "secret: a private key is in campaign/reframe/round001.log:2" in said
+    assert "secret: a private key is in campaign/reframe/rounds.log:2" in said
     assert "BEGIN" not in said and not (here.root / ".wyeast" / "bundles").exists()
     log.write_text("ran in /home/alice/wyeast with API_KEY=0123456789abcdef\n")
     assert make.main([NAME]) == 1
     err = capsys.readouterr().err
-    assert "private? a home folder is in campaign/reframe/round001.log:1" in err
+    assert "private? a home folder is in campaign/reframe/rounds.log:1" in err
     assert "private? what may be a password or token is in" in err
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from analysis.history.index import history_rows
 from campaign.bundle import make, rerun
-from containers import images, trust
+from containers import images, store, trust
 from records import archive
 from records.archive import SUMS, BundleError, sums_text, unpack
 from records.base import CampaignError
@@ -228,7 +228,7 @@ def test_a_campaign_here_is_never_overwritten(
     report.write_text("made again, which is no other campaign")
     assert rerun.main([str(bundle), "--dry-run"]) == 0
     assert f"runs/{NAME} is here already" in capsys.readouterr().out
-    log = here.root / "runs" / NAME / "reframe" / "round001.log"
+    log = here.root / "runs" / NAME / "reframe" / "rounds.log"
     log.write_text("something else")
     assert rerun.main([str(bundle), *submit()]) == 1
     assert (
@@ -397,7 +397,7 @@ def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
         rerun.put_image(folder, {"images/alpha-1.0.sif": digest}, "alpha-1.0", digest, bundle)
     guests = images.guest_root(there.root, rerun.guests_of(bundle))
     for root in (there.root, guests):
-        assert not images.available(root) and not list(images.folder(root).glob(".*"))
+        assert not images.available(root) and not list(store.folder(root).glob(".*"))
 
 
 def test_what_a_manifest_names_neither_ends_us_nor_reaches_the_terminal() -> None:

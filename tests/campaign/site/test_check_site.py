@@ -198,7 +198,7 @@ def test_every_image_has_an_outcome(root: Path) -> None:
     ]
     keys = ("display_name", "result", "fail_reason")
     report = {"runs": [{"testcases": [dict(zip(keys, case, strict=True)) for case in cases]}]}
-    (campaign / "reframe/round001.json").write_text(json.dumps(report))
+    (campaign / "reframe/report.json").write_text(json.dumps(report))
     for name, outcome, sentence in (("openmpi-5.0.11", "failed", "1 rank"), ("a-1", "sound", None)):
         folder = campaign / "launches" / f"round001_{name}"
         folder.mkdir(parents=True)

@@ -1,0 +1,271 @@
+"""Which nodes and links of a campaign are slow or unstable, by its messages between all pairs.
+
+The logarithm of a pair's time is that of its base, what either node adds and what the link between
+them adds (`inference/shared_effects.py`). Nodes and links are compared with those of this campaign,
+not with what was promised: where all are slow, none is named.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.frequent_events import Culprit, culprits
+from inference.shared_effects import Effect, effects_of
+from records.campaign import Campaign
+from records.node_pairs import NodePairsRound
+from records.program_output import ProgramOutput
+
+Measure = Literal["latency", "bandwidth"]
+MEASURES: tuple[Measure, Measure] = ("latency", "bandwidth")
+Verdict = Literal["slow", "unstable", "fine", "not determined"]
+#: By which more time a node or link has to take to be named: less is not worth a technician.
+LEAST_SLOWER = 0.05
+#: So much of its sweeps have to be disturbed for it to be unstable, and so many times the others'.
+LEAST_DISTURBED, TIMES_OTHERS = 0.2, 2.0
+#: The chance that anything is named where nothing is wrong: of all nodes, links and looks together.
+LEVEL = 0.05
+#: Slow and unstable, by latency and by bandwidth.
+LOOKS = 4
+#: A pair's time is that of the quarter of its sweeps in which it was quickest: what disturbs some
+#: sweeps is no slow link, and with thousands of pairs chance disturbs some of them often.
+QUARTILE = 0.25
+#: Of fewer sweeps it is not told which were disturbed.
+FEWEST_SWEEPS = 4
+#: A pair of nodes by their places in the order of names, the lower one first.
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class PairTimes:
+    """One measure's times in s between nodes: for each way, one of each sweep; NaN: not measured.
+
+    `seconds` is by (from, to); all have as many sweeps. `transfer_bytes` pass in one of the times.
+    """
+
+    seconds: Mapping[Pair, Sequence[float]]
+    transfer_bytes: int
+
+    def typical(self, way: Pair) -> float:
+        """Return a way's median time in s over the sweeps."""
+        return float(np.nanmedian(self.seconds[way]))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of a node or a link: by how much it is slower, and where it is disturbed."""
+
+    names: tuple[str, ...]
+    verdict: Verdict
+    slower: Mapping[Measure, Effect]
+    disturbed: Mapping[Measure, Culprit]
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return " – ".join(self.names)
+
+    @property
+    def because(self) -> tuple[Measure, ...]:
+        """Return by which measures it is slow or unstable."""
+        if self.verdict == "unstable":
+            return tuple(self.disturbed)
+        return tuple(one for one, effect in self.slower.items() if effect.shown)
+
+
+@dataclass(frozen=True)
+class NodePairs:
+    """What launches of one kind measured, and what follows; nodes in the order of the topology."""
+
+    together: bool
+    nodes: tuple[str, ...]
+    switches: tuple[str, ...]
+    times: Mapping[Measure, PairTimes]
+    of_nodes: list[Judged]
+    of_links: list[Judged]
+    sweeps: int
+    oversubscribed: bool
+    #: How many of the rounds of a whole tournament were measured.
+    rounds: int
+    all_rounds: int
+    cells: tuple[str, ...]
+
+    @property
+    def named(self) -> list[Judged]:
+        """Return the nodes and links that are slow or unstable."""
+        return [one for one in self.of_nodes + self.of_links if one.verdict in ("slow", "unstable")]
+
+
+def switch_of(node: str, topology: Mapping[str, Sequence[str]]) -> str:
+    """Return the switch whose patterns fit a node's name; empty where none does."""
+    fitting = (switch for switch, patterns in topology.items()
+               if any(re.search(pattern, node) for pattern in patterns))  # fmt: skip
+    return next(fitting, "")
+
+
+def in_order(nodes: Sequence[str], topology: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return nodes by their switches, in the topology's order, then by name with its numbers."""
+    places = [*topology, ""]
+
+    def key(node: str) -> tuple[int, list[str | int]]:
+        parts = re.split(r"(\d+)", node)
+        return places.index(switch_of(node, topology)), [
+            int(part) if place % 2 else part for place, part in enumerate(parts)
+        ]
+
+    return sorted(nodes, key=key)
+
+
+def logs_of(times: PairTimes) -> tuple[list[Pair], npt.NDArray[np.float64]]:
+    """Return the pairs, and of each the logarithm of its time by sweep, the mean of both ways'.
+
+    Each sweep counts by its distance from that of its quicker pairs, so that what slows all down is
+    no pair's, and a node that half of the pairs belong to, as of four nodes, does not hide itself.
+    """
+    pairs = sorted({way for way in times.seconds if way[0] < way[1]})
+    logs = np.array([
+        (np.log(times.seconds[a, b]) + np.log(times.seconds[b, a])) / 2 for a, b in pairs
+    ])  # fmt: skip
+    quick = np.nanquantile(logs, QUARTILE, axis=0)
+    return pairs, logs - quick + np.median(quick)
+
+
+def unstable(times: PairTimes, nodes: int) -> dict[tuple[int, ...], Culprit]:
+    """Return the nodes and links of which more sweeps are disturbed than of others.
+
+    A disturbed one takes LEAST_SLOWER longer than the pair's quickest.
+    """
+    pairs, logs = logs_of(times)
+    quickest = np.nanmin(logs, axis=1)
+    seen = np.isfinite(logs)
+    happened = (logs > quickest[:, None] + math.log(1 + LEAST_SLOWER)) & seen
+    if seen.sum(axis=1).min() < FEWEST_SWEEPS:
+        return {}
+    found = culprits(
+        pairs, happened.sum(axis=1).tolist(), seen.sum(axis=1).tolist(), nodes,
+        least_share=LEAST_DISTURBED, least_ratio=TIMES_OTHERS, level=LEVEL / LOOKS,
+    )  # fmt: skip
+    return {one.members: one for one in found}
+
+
+def slower(
+    times: PairTimes, switches: Sequence[str], without: Collection[tuple[int, ...]]
+) -> dict[tuple[int, ...], Effect]:
+    """Return what nodes and links add to times; not of links that are unstable or of such nodes."""
+    pairs, logs = logs_of(times)
+    steady = [
+        place for place, (a, b) in enumerate(pairs)
+        if not {(a,), (b,), (a, b)}.intersection(without)
+    ]  # fmt: skip
+    numbers = np.nanquantile(logs, QUARTILE, axis=1)[steady]
+    kept = [pairs[place] for place in steady]
+    effects = effects_of(
+        kept, numbers.tolist(), len(switches), least=math.log(1 + LEAST_SLOWER),
+        level=LEVEL / LOOKS, classes=[int(switches[a] != switches[b]) for a, b in kept],
+    )  # fmt: skip
+    return {one.members: one for one in effects.members + effects.pairs}
+
+
+def verdict_of(slower: Mapping[Measure, Effect], disturbed: Mapping[Measure, Culprit]) -> Verdict:
+    """Return the verdict; `fine` has to be shown by both measures."""
+    if disturbed:
+        return "unstable"
+    if any(one.shown for one in slower.values()):
+        return "slow"
+    limit = math.log(1 + LEAST_SLOWER)
+    if len(slower) == len(MEASURES) and all(one.high < limit for one in slower.values()):
+        return "fine"
+    return "not determined"
+
+
+def judge(
+    nodes: Sequence[str], switches: Sequence[str], times: Mapping[Measure, PairTimes]
+) -> tuple[list[Judged], list[Judged]]:
+    """Return the verdicts of all nodes and of all links between them that were measured."""
+    culprits_by = {measure: unstable(one, len(nodes)) for measure, one in times.items()}
+    # What is unstable by one measure is no yardstick of the other either.
+    without = {members for found in culprits_by.values() for members in found}
+    effects_by = {measure: slower(one, switches, without) for measure, one in times.items()}
+    links = sorted({way for one in times.values() for way in one.seconds if way[0] < way[1]})
+    judged = []
+    for members in [*((place,) for place in range(len(nodes))), *links]:
+        slow = {one: found[members] for one, found in effects_by.items() if members in found}
+        disturbed = {one: found[members] for one, found in culprits_by.items() if members in found}
+        names = tuple(nodes[place] for place in members)
+        judged.append(Judged(names, verdict_of(slow, disturbed), slow, disturbed))
+    return judged[: len(nodes)], judged[len(nodes) :]
+
+
+def rounds_in(campaign: Campaign) -> Iterator[tuple[str, bool, list[str], list[NodePairsRound]]]:
+    """Yield each launch's cell, whether ranks waited for processors, hosts and rounds."""
+    for launch in campaign.sound():
+        if isinstance(launch.output, ProgramOutput):
+            rounds = [one for one in launch.output.results if isinstance(one, NodePairsRound)]
+            if rounds:
+                record = launch.record
+                yield record.cell, record.oversubscribed, launch.output.header.hosts, rounds
+
+
+def node_pairs_in(campaign: Campaign) -> list[NodePairs]:
+    """Return what is said of a campaign's nodes: by pairs together, and by pairs alone.
+
+    Sweeps of all launches count alike, whatever implementation sent the messages.
+    """
+    topology = (campaign.manifest.site_data or {}).get("topology") or {}
+    found = []
+    for together in (True, False):
+        launches = [
+            one for one in rounds_in(campaign)
+            if all((r.at_once == len(r.source) // 2 > 1 or len(one[2]) < 4) == together
+                   for r in one[3])
+        ]  # fmt: skip
+        if launches:
+            found.append(judged_launches(launches, topology, together))
+    return found
+
+
+def judged_launches(
+    launches: Sequence[tuple[str, bool, list[str], list[NodePairsRound]]],
+    topology: Mapping[str, Sequence[str]],
+    together: bool,
+) -> NodePairs:
+    """Return what launches of one kind say of their nodes together."""
+    nodes = in_order(sorted({host for _, _, hosts, _ in launches for host in hosts}), topology)
+    place = {name: number for number, name in enumerate(nodes)}
+    sweeps: list[tuple[int, int]] = []
+    seconds: dict[Measure, dict[Pair, dict[tuple[int, int], float]]] = {
+        measure: defaultdict(dict) for measure in MEASURES
+    }
+    transfer = dict.fromkeys(MEASURES, 0)
+    for number, (_, _, hosts, rounds) in enumerate(launches):
+        for one in rounds:
+            sweep = (number, one.sweep)
+            if sweep not in sweeps[-1:]:
+                sweeps.append(sweep)
+            transfer[one.measure] = one.messages * one.message_bytes
+            for source, to, median in zip(one.source, one.to, one.median_s, strict=True):
+                seconds[one.measure][place[hosts[source]], place[hosts[to]]][sweep] = median
+    times = {
+        measure: PairTimes(
+            {way: [of.get(sweep, math.nan) for sweep in sweeps] for way, of in ways.items()},
+            transfer[measure],
+        )
+        for measure, ways in seconds.items()
+        if ways
+    }
+    switches = tuple(switch_of(node, topology) for node in nodes)
+    of_nodes, of_links = judge(nodes, switches, times)
+    return NodePairs(
+        together, tuple(nodes), switches, times, of_nodes, of_links, len(sweeps),
+        any(waited for _, waited, _, _ in launches),
+        max(len({one.round for one in rounds}) for _, _, _, rounds in launches),
+        max(one.rounds for _, _, _, rounds in launches for one in rounds),
+        tuple(dict.fromkeys(cell for cell, _, _, _ in launches)),
+    )  # fmt: skip

@@ -1,0 +1,158 @@
+"""The cluster's programs: Debian packages unpacked for it alone, beside what the machine has.
+
+Nothing is installed. No script of a package runs, so the machine gets no account, no service and
+no configuration; in the box the unpacked files lie over /usr. A start that is killed leaves at most
+a folder in `.wyeast`, which the next one removes.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from cluster.description import ClusterError
+from containers import apt
+
+#: What is unpacked even where the machine has it: its own may be of another version tomorrow, and
+#: is set up for other things.
+PACKAGES = (
+    "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libpmix2",
+    "iperf3", "tini", "procps", "iproute2",
+)  # fmt: skip
+#: The programs that need libraries; what those lack, no package has brought.
+PROGRAMS = ("usr/sbin/slurmctld", "usr/sbin/slurmd", "usr/sbin/slurmstepd", "usr/bin/srun",
+            "usr/sbin/munged", "usr/bin/iperf3", "usr/bin/ip", "usr/bin/pkill")  # fmt: skip
+#: The folders of / that are links into /usr.
+MERGED = ("bin", "lib", "lib64", "sbin")
+#: Of `apt-get --simulate`: a package that would be installed, and its version.
+WOULD_INSTALL = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.M)
+DPKG_STATUS = Path("/var/lib/dpkg/status")
+#: Where they are unpacked, in the cluster's folder, before they have their place.
+ASIDE = ".new-programs"
+#: Of each unpacked package, its version; written last.
+COMPLETE = "versions.json"
+
+
+def folder_of(state: Path) -> Path:
+    """Return the folder with the unpacked programs: a part of `/`."""
+    return state / "programs"
+
+
+def versions(state: Path) -> dict[str, str]:
+    """Return the version of each unpacked package; empty where they are not all there."""
+    try:
+        found: dict[str, str] = json.loads((folder_of(state) / COMPLETE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def libraries(state: Path) -> list[Path]:
+    """Return the folders of the unpacked libraries, Slurm's own among them."""
+    return [
+        *folder_of(state).glob("usr/lib/*-linux-*"),
+        *folder_of(state).glob("usr/lib/*-linux-*/slurm-wlm"),
+    ]
+
+
+def lacking(state: Path) -> list[str]:
+    """Return the libraries that neither the machine nor what was unpacked has any more."""
+    folder = folder_of(state)
+    path = ":".join(map(str, libraries(state)))
+    done = subprocess.run(
+        ["ldd", *(folder / program for program in PROGRAMS)],
+        env={**os.environ, "LD_LIBRARY_PATH": path}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return sorted(set(re.findall(r"^\s+(\S+) => not found", done.stdout, re.M)))
+
+
+def provide(state: Path) -> None:
+    """Unpack the programs, unless they are there; raises ClusterError.
+
+    They are unpacked again where the machine no longer has a library that they were unpacked
+    without.
+    """
+    if set(PACKAGES) <= versions(state).keys() and not lacking(state):
+        return
+    print(
+        f"unpacking {', '.join(PACKAGES)} and what they need into {folder_of(state)}; nothing is "
+        "installed on this machine",
+        flush=True,
+    )
+    folder = folder_of(state)
+    aside = state / ASIDE
+    for remains in (aside, folder):
+        shutil.rmtree(remains, ignore_errors=True)
+    aside.mkdir(parents=True)
+    aside.chmod(0o755)
+    try:
+        unpacked = unpack(state.parent, aside)
+        (aside / COMPLETE).write_text(json.dumps(unpacked, indent=1))
+        aside.rename(folder)
+    except apt.AptError as error:
+        raise ClusterError(f"the cluster's programs cannot be had: {error}") from None
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ClusterError(f"the cluster's programs cannot be unpacked: {error}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    if names := lacking(state):
+        raise ClusterError(
+            f"no package of this machine's distribution has brought {', '.join(names)}, which the "
+            "cluster's programs need: update this machine's packages, and remove "
+            f"{folder} to have the programs unpacked again"
+        )
+
+
+def unpack(state: Path, folder: Path) -> dict[str, str]:
+    """Unpack the packages and what they need into a folder; return the version of each package."""
+    machine = apt.of_machine(state)
+    machine.update()
+    status = folder / "status"
+    status.write_text(without(PACKAGES, DPKG_STATUS.read_text()))
+    said = machine.run(
+        "install", "--simulate", "--no-install-recommends", "-o", f"Dir::State::status={status}",
+        *PACKAGES,
+    )  # fmt: skip
+    status.unlink()
+    wanted = dict(WOULD_INSTALL.findall(said))
+    downloads = folder / "downloads"
+    files = machine.download([f"{name}={version}" for name, version in wanted.items()], downloads)
+    for name in MERGED:
+        (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(f"usr/{name}")
+    for file in files:
+        # Not `dpkg -x`, which would replace the links by folders.
+        packed = subprocess.run(
+            ["dpkg-deb", "--fsys-tarfile", file], check=True, capture_output=True
+        ).stdout
+        subprocess.run(
+            ["tar", "-x", "--keep-directory-symlink", "-C", folder], input=packed, check=True,
+            capture_output=True,
+        )  # fmt: skip
+    shutil.rmtree(downloads)
+    # What is left is for an installation.
+    for name in ("etc", "var"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    link_as_installed(folder)
+    return wanted
+
+
+def without(packages: Iterable[str], status: str) -> str:
+    """Return dpkg's status as if packages were not installed."""
+    left_out = {f"Package: {name}" for name in packages}
+    kept = [one for one in status.split("\n\n") if one.partition("\n")[0] not in left_out]
+    return "\n\n".join(kept)
+
+
+def link_as_installed(folder: Path) -> None:
+    """Make the links of which Debian's packages make some only when they are installed."""
+    for path in (folder / "usr" / "sbin").glob("*-wlm"):
+        link = path.with_name(path.name.removesuffix("-wlm"))
+        link.unlink(missing_ok=True)
+        link.symlink_to(path.name)
+    # Slurm loads PMIx by the name that only its development package has.
+    for path in folder.glob("usr/lib/*-linux-*/libpmix.so.2"):
+        (path.with_name("libpmix.so")).symlink_to(path.name)

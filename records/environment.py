@@ -1,0 +1,159 @@
+"""Which variables from outside reach ReFrame, the jobs of launches, and what runs in a container.
+
+One table says what becomes of a variable; its first row that fits decides. ReFrame goes by it
+before it starts anything, so its jobs do, and `reframe_checks/launchers/into_container` goes by it
+again on the node, right before a container starts: a login shell, a scheduler, a prolog or a module
+may have added something there. No container gets any variable of the caller's in its own right
+(`apptainer exec --cleanenv`); what the site names is handed to it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any
+
+
+class Fate(StrEnum):
+    """What becomes of a variable that comes from outside."""
+
+    #: It stays outside of containers, where it has its use.
+    STAYS = "stays"
+    #: It is removed, unless the site names it.
+    GOES = "goes"
+    #: As a scheduler has set it for a rank, it is handed to the rank.
+    PASSES = "passes"
+
+
+@dataclass(frozen=True)
+class VariablesRow:
+    """What becomes of the variables of some names, in which * stands for any letters."""
+
+    names: tuple[str, ...]
+    fate: Fate
+    #: Whether the values decide what is measured, so that they are recorded and not only the names.
+    measures: bool = False
+
+
+def _twins(*names: str) -> tuple[str, ...]:
+    """Return names of Apptainer's variables, and what they were called before."""
+    return tuple(f"{prefix}_{name}" for name in names for prefix in ("APPTAINER", "SINGULARITY"))
+
+
+TABLE = (
+    # Caches, the temporary folder, configuration, keys, registries, and how much is said.
+    VariablesRow(
+        _twins(
+            "CACHEDIR", "DISABLE_CACHE", "TMPDIR", "CONFIG*", "KEYSDIR", "PULLFOLDER", "DOCKER_*",
+            "LOGIN_*", "DEBUG", "VERBOSE", "QUIET", "SILENT", "MESSAGELEVEL", "NOCOLOR",
+        ),
+        Fate.STAYS,
+    ),
+    # The inside of a container: what is set there, bound, shown, hidden, and by which rights.
+    VariablesRow(
+        ("APPTAINERENV_*", "SINGULARITYENV_*", "APPTAINER_*", "SINGULARITY_*"), Fate.GOES
+    ),
+    # A parameter of PMIx is a user's; all else of it says to a rank who it is.
+    VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
+    VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
+    VariablesRow(("SLURM_*",), Fate.PASSES),
+    # MPI, its launchers and PVM; fabrics; OpenMP and BLAS.
+    VariablesRow(
+        (
+            "OMPI_*", "OPAL_*", "ORTE_*", "PRTE_*", "MPICH_*", "MPIR_*", "HYDRA_*", "MPIEXEC_*",
+            "I_MPI_*", "MV2_*", "MVP_*", "LAM_*", "PVM_*",
+            "UCX_*", "FI_*", "PSM_*", "PSM2_*", "PSM3_*", "HFI_*", "IPATH_*", "MLX4_*", "MLX5_*",
+            "RDMAV_*", "IBV_*", "NCCL_*",
+            "OMP_*", "GOMP_*", "KMP_*", "OPENBLAS_*", "GOTO_*", "MKL_*", "BLIS_*",
+        ),
+        Fate.GOES, measures=True,
+    ),
+    # The loader's: a centre's programs may need them to start at all.
+    VariablesRow(("LD_*", "MALLOC_*", "GLIBC_TUNABLES"), Fate.STAYS, measures=True),
+)  # fmt: skip
+#: By which Apptainer is told what a variable is to be inside of a container.
+SET_INSIDE = re.compile("^(?:APPTAINER|SINGULARITY)ENV_")
+#: What Apptainer sets in every container, where an image may add to it.
+OF_APPTAINER = ("LD_LIBRARY_PATH",)
+#: What a job of Slurm's is told of itself, and what asks for it: nothing for a job asked for there.
+OF_OWN_JOB = ("SLURM_*", "SBATCH_*", "SRUN_*")
+#: Where Slurm is, which is no job's.
+SLURM_CONF = "SLURM_CONF"
+#: What a variable may be called, here and in a shell.
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def row_of(name: str) -> VariablesRow | None:
+    """Return the row of the table that a variable is in; one in none stays outside."""
+    return next((row for row in TABLE if any(fnmatchcase(name, one) for one in row.names)), None)
+
+
+def measures(name: str) -> bool:
+    """Return whether a variable's value decides what is measured, and so is recorded.
+
+    What sets a variable inside of containers has the value of that one.
+    """
+    row = row_of(SET_INSIDE.sub("", name))
+    return row is not None and row.measures
+
+
+def values(variables: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the names of variables, each with its value if that decides what is measured."""
+    return {
+        name: value if measures(name) else None for name, value in sorted(variables.items())
+    }  # fmt: skip
+
+
+def named(site: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the variables from outside that a site names in `variables`."""
+    return tuple(site.get("variables", ()))
+
+
+def removed(names: Iterable[str], by_site: Collection[str] = ()) -> list[str]:
+    """Return which variables are removed, sorted."""
+    rows = {name: row_of(name) for name in names if name not in by_site}
+    return sorted(name for name, row in rows.items() if row and row.fate == Fate.GOES)
+
+
+def environment(
+    variables: Mapping[str, str], by_site: Collection[str] = ()
+) -> dict[str, str]:  # fmt: skip
+    """Return what is left of the variables of the caller for ReFrame, its jobs and Apptainer."""
+    gone = set(removed(variables, by_site))
+    return {name: value for name, value in variables.items() if name not in gone}
+
+
+def from_elsewhere(
+    inside: Mapping[str, str], explained: Collection[str], by_scheduler: bool
+) -> list[str]:
+    """Return what decides what is measured in a container and was not named by anybody here.
+
+    It is from the machine's apptainer.conf or a script of the image. `explained` are the variables
+    that are set there for a reason, and `by_scheduler` says whether a scheduler's are handed on.
+    """
+    known = {*OF_APPTAINER, *(SET_INSIDE.sub("", name) for name in explained)}
+    found = []
+    for name in sorted(inside):
+        row = row_of(name)
+        if row is None or not row.measures or name in known:
+            continue
+        if not (by_scheduler and row.fate == Fate.PASSES):
+            found.append(name)
+    return found
+
+
+def of_own_job(names: Iterable[str]) -> list[str]:
+    """Return which variables are of the job of Slurm's that this process runs in."""
+    return [name for name in names if name != SLURM_CONF
+            and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
+
+
+def for_shell(fate: Fate) -> str:
+    """Return the names of a fate as a pattern of `case` in a shell.
+
+    Whoever uses several looks at STAYS first, then at GOES, then at PASSES.
+    """
+    return "|".join(name for row in TABLE if row.fate == fate for name in row.names)

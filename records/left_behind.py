@@ -1,0 +1,89 @@
+"""Files that a launch has left behind: no link is followed, and no more is read than fits.
+
+A program may leave anything under a name at which its output is expected: a link to a file that
+only we may read, a pipe that never ends, a device, more than any disk holds.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+from records.base import RecordError
+
+#: More than this no launch may leave in one file, or print, in bytes: a reader has all in memory.
+MOST_LEFT_BYTES = 2**30
+KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
+CHUNK_BYTES = 2**20
+
+
+def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
+    """Open a file that a program has left behind, for reading.
+
+    Raises FileNotFoundError where there is none, and RecordError for what is not a file itself, is
+    larger than `most` bytes, or cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        # Opening a device may do something, so it is not even tried.
+        if kind in KINDS:
+            raise _not_a_file(path, KINDS[kind])
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_a_file(path, "a link") from None
+        # The launch may have left it so.
+        raise RecordError(
+            f"{path.name}, which the launch has left, cannot be read: {error.strerror}"
+        ) from None
+    status = os.fstat(descriptor)
+    try:
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_a_file(path, KINDS.get(stat.S_IFMT(status.st_mode), "something else"))
+        if status.st_size > most:
+            raise RecordError(
+                f"{path.name}, which the launch has left, has {status.st_size / 1e6:.0f} MB; more "
+                f"than {most / 1e6:.0f} MB are not read"
+            )
+    except RecordError:
+        os.close(descriptor)
+        raise
+    return open(descriptor, "rb")
+
+
+def _not_a_file(path: Path, what: str) -> RecordError:
+    return RecordError(
+        f"{path.name}, which the launch has left, is {what} and not a file: it is not read"
+    )
+
+
+def read_left(path: Path, most: int = MOST_LEFT_BYTES) -> bytes:
+    """Return the content of a file that a program has left behind; raises as `open_left` does."""
+    with open_left(path, most) as file:
+        return file.read(most)
+
+
+def collect(source: Path, target: Path, most: int = MOST_LEFT_BYTES) -> None:
+    """Copy a file that a program has left behind to a place that no program writes.
+
+    Nothing happens where there is none. Raises RecordError as `open_left` does, and OSError where
+    the copy cannot be written.
+    """
+    try:
+        file = open_left(source, most)
+    except FileNotFoundError:
+        return
+    with file, target.open("xb") as copy:
+        left = most
+        while chunk := file.read(min(CHUNK_BYTES, left)):
+            copy.write(chunk)
+            left -= len(chunk)

@@ -1,0 +1,57 @@
+"""What a container that is measured sees of the machine, and how what it leaves is collected."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from reframe.core.exceptions import SanityError
+
+from containers.apptainer import launch_options, mount_option
+from records.left_behind import collect
+from reframe_checks.mixins.job_script import work_folder
+
+#: The empty folder of the stage folder that is mounted over what containers are not to see.
+NOTHING = "nothing"
+#: Where images have what they run, and the kernel what it says: nothing can be mounted over these.
+OF_IMAGES = ("/bin", "/dev", "/etc", "/lib", "/opt/mpi", "/opt/wyeast", "/proc", "/sbin", "/sys",
+             "/usr/bin", "/usr/lib", "/usr/sbin")  # fmt: skip
+
+
+def places_of(checkout: Path, stage: Path) -> list[Path]:
+    """Return the folders that no container is to see, by all their names, none inside another.
+
+    Raises SanityError where one of them is where images have what they run.
+    """
+    named = {path for one in (checkout, stage) for path in (one.absolute(), one.resolve())}
+    places = sorted(path for path in named if not named.intersection(path.parents))
+    for place in places:
+        for own in map(Path, OF_IMAGES):
+            if place == own or own in place.parents or place in own.parents:
+                raise SanityError(
+                    f"{place} cannot be hidden from containers, since images have {own} for "
+                    "themselves: move the checkout elsewhere, such as to a home"
+                )
+    return places
+
+
+def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
+    """Return the options of `apptainer exec` that hide the machine from what is measured.
+
+    Checkout and stage folder are hidden also where the machine shows its containers the folders
+    that they are in, such as /tmp or a parallel file system. `alone` is as for `launch_options`.
+    Raises SanityError where they cannot be hidden.
+    """
+    nothing = stage / NOTHING
+    nothing.mkdir(exist_ok=True)
+    places = places_of(checkout, stage.parent)
+    covers = [mount_option(str(nothing), str(place), writable=False) for place in places]
+    return (*launch_options(alone), *covers)
+
+
+def collect_outputs(stage: Path, names: Iterable[str]) -> None:
+    """Copy what programs have left in their work folder beside it, where no program comes.
+
+    Raises RecordError for what is not a file, or is too large, and OSError where the disk takes no
+    copy.
+    """
+    for name in names:
+        collect(work_folder(stage) / name, stage / name)

@@ -1,0 +1,193 @@
+"""Which node and which link is slow: in made-up clusters whose truth is known, and in reports."""
+
+import json
+import math
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from analysis.__main__ import app
+from analysis.models.node_pairs import (
+    Measure,
+    PairTimes,
+    in_order,
+    judge,
+    node_pairs_in,
+)
+from analysis.models.node_tables import rates_by_node, tables_of_nodes
+from analysis.report.pair_map import pair_maps
+from records.campaign import read_campaign
+from tests.analysis.support.synthetic import Synthetic, Truth
+
+Fault = Literal["", "node", "link", "busy"]
+#: What a fault is of.
+NODE, LINK = 1, (1, 3)
+#: 20% less bandwidth.
+SLOWER = math.log(1 / 0.8)
+SWEEPS = 8
+
+
+def made_up(nodes: int, seed: int, fault: Fault) -> dict[Measure, PairTimes]:
+    """Return times of a cluster: noise that only adds, 3% of all disturbed, nodes not all alike."""
+    drawn = np.random.default_rng(seed)
+    times: dict[Measure, PairTimes] = {}
+    base: dict[Measure, float] = {"latency": 2e-5, "bandwidth": 0.04}
+    for measure, typical in base.items():
+        of_node = drawn.normal(0, 0.003, nodes)
+        seconds = {}
+        for a, b in combinations(range(nodes), 2):
+            common = drawn.normal(0, 0.005) + of_node[a] + of_node[b]
+            if measure == "bandwidth" and (
+                (fault == "node" and NODE in (a, b)) or (fault == "link" and (a, b) == LINK)
+            ):
+                common += SLOWER
+            for way in ((a, b), (b, a)):
+                logs = common + 0.02 * np.abs(drawn.standard_t(3, SWEEPS))
+                logs += (drawn.random(SWEEPS) < 0.03) * drawn.exponential(0.5, SWEEPS)
+                if fault == "busy" and NODE in (a, b):
+                    logs += (drawn.random(SWEEPS) < 0.6) * drawn.exponential(0.6, SWEEPS)
+                seconds[way] = list(typical * np.exp(logs))
+        times[measure] = PairTimes(seconds, 8)
+    return times
+
+
+def named(nodes: int, seed: int, fault: Fault) -> list[tuple[str, ...]]:
+    names = [str(number) for number in range(nodes)]
+    both = judge(names, [""] * nodes, made_up(nodes, seed, fault))
+    return [one.names for of in both for one in of if one.verdict in ("slow", "unstable")]
+
+
+#: By size: few trials of what is large, so that all are done in seconds.
+TRIALS = {4: 60, 5: 40, 8: 40, 16: 20, 64: 2}
+
+
+@pytest.mark.parametrize("nodes", TRIALS)
+def test_the_fault_is_named_in_19_of_20_and_nothing_else(nodes: int) -> None:
+    trials = TRIALS[nodes]
+    faults: dict[Fault, tuple[str, ...]] = {"node": ("1",), "busy": ("1",), "link": ("1", "3")}
+    for fault, whose in faults.items():
+        found = [named(nodes, seed, fault) for seed in range(trials)]
+        assert sum(whose in one for one in found) >= math.floor(0.95 * trials), fault
+        others = sum(any(name != whose for name in one) for one in found)
+        # Of 600 trials of four nodes 5% name something else beside it or in its stead, of eight 1%.
+        assert others <= math.ceil(0.1 * trials), fault
+
+
+@pytest.mark.parametrize("nodes", TRIALS)
+def test_where_nothing_is_wrong_at_most_1_of_20_names_anything(nodes: int) -> None:
+    trials = TRIALS[nodes]
+    assert sum(bool(named(nodes, seed, "")) for seed in range(trials)) <= math.ceil(trials / 20)
+
+
+def test_what_is_not_slow_is_fine_where_it_is_known_well_enough() -> None:
+    names = [str(number) for number in range(8)]
+    of_nodes, _ = judge(names, [""] * 8, made_up(8, 1, ""))
+    assert {one.verdict for one in of_nodes} == {"fine"}
+    of_two, of_link = judge(names[:2], [""] * 2, made_up(2, 1, ""))
+    assert {one.verdict for one in of_two + of_link} == {"not determined"}
+
+
+def test_nodes_in_the_order_of_switches_and_numbers() -> None:
+    topology = {"far": ["^n1[01]$"], "near": ["^n[0-9]$"]}
+    assert in_order(["n10", "n2", "x", "n1", "n11"], topology) == ["n10", "n11", "n1", "n2", "x"]
+    assert in_order(["n10", "n2", "n1"], {}) == ["n1", "n2", "n10"]
+
+
+def header(program: str, hosts: list[str]) -> dict[str, Any]:
+    return {
+        "record": "header", "format": "wyeast-records-1", "program": program,
+        "program_version": "1.0.0", "library": "one", "mpi_standard": "4.1", "ranks": len(hosts),
+        "hosts": hosts, "processors": [[0]] * len(hosts), "clock": "CLOCK_MONOTONIC",
+        "clock_tick_s": 1e-9, "clock_resolution_s": 2e-8, "started_utc": "2026", "parameters": {},
+    }  # fmt: skip
+
+
+def text_of(records: list[dict[str, Any]]) -> str:
+    end = {"record": "end", "results": len(records) - 1}
+    return "".join(json.dumps(record) + "\n" for record in [*records, end])
+
+
+def output_of(times: Mapping[Measure, PairTimes], hosts: list[str], at_once: int) -> str:
+    """Return the output of a program that measured times; of four nodes."""
+    records = [header("node_pairs", hosts)]
+    for sweep in range(SWEEPS):
+        for number, pairs in enumerate(([(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)])):
+            ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+            for measure, one in times.items():
+                seconds = [one.seconds[way][sweep] for way in ways]
+                records.append({
+                    "record": "result", "operation": "node_pairs", "measure": measure,
+                    "sweep": sweep, "round": number, "rounds": 3, "at_once": at_once,
+                    "message_bytes": 8, "messages": 1, "iterations": 1,
+                    "from": [a for a, _ in ways], "to": [b for _, b in ways], "median_s": seconds,
+                    "min_s": seconds, "max_s": seconds, "moved_bytes": 32, "verified_bytes": 32,
+                })  # fmt: skip
+    return text_of(records)
+
+
+def dgemm_of(hosts: list[str], seconds: list[float]) -> str:
+    summary = dict.fromkeys(("min", "quartile1", "median", "mean", "quartile3", "max"),
+                            max(seconds))  # fmt: skip
+    result = {
+        "record": "result", "operation": "dgemm", "n": 100, "flop": 2_000_000,
+        "checked_entries": 1, "error": 0.1, "ranks": len(hosts), "iterations": 1, "warmup": 1,
+        "time_s": summary, "median_by_rank_s": seconds, "clock_hz_by_rank": [2e9] * len(hosts),
+    }  # fmt: skip
+    return text_of([header("dgemm", hosts), result])
+
+
+def test_a_campaign_s_tables_report_and_command(tmp_path: Path) -> None:
+    hosts = ["n3", "n1", "n2", "n4"]
+    synthetic = Synthetic(
+        tmp_path / "campaign", {"one": Truth(1e-6, 1e9, 1e9)}, rounds=0,
+        facts={"site_data": {"topology": {"leaf": ["n[34]"], "spine": ["n[12]"]}}},
+    )  # fmt: skip
+    path = synthetic.write()
+    more = {"ranks": 4, "nodes": 4}
+    for pairs, at_once in (("together", 2), ("alone", 1)):
+        synthetic.launch(
+            1, "one", "NodePairs", {"pairs": pairs, "ranks": 4},
+            output_of(made_up(4, 2, "node"), hosts, at_once), program="node_pairs", **more,
+        )  # fmt: skip
+    two = [host for host in hosts for _ in range(2)]
+    synthetic.launch(
+        1, "one", "NodeRates", {"rate": "dgemm", "ranks": 8},
+        dgemm_of(two, [0.001, 0.002, *[0.001] * 6]), program="dgemm", ranks=8, nodes=4,
+    )  # fmt: skip
+    campaign = read_campaign(path)
+    assert campaign.problems == []
+    assert rates_by_node(campaign)["n3"] == {"dgemm": 3e9, "clock": 2e9}
+    found = node_pairs_in(campaign)
+    assert [one.together for one in found] == [True, False]
+    assert found[0].nodes == ("n3", "n4", "n1", "n2")
+    # The rank of the node that is slow, whatever its place.
+    assert [one.names for one in found[0].named] == [("n1",)]
+    tables = tables_of_nodes(campaign, found)
+    assert [len(table.rows) for table in tables] == [4, 6, 6]
+    row = tables[0].rows[2]
+    assert row.values[:2] == ("n1", "slow (bandwidth)")
+    assert tables[0].value(row, "bandwidth_slower") == pytest.approx(0.25, abs=0.05)
+    assert tables[0].value(row, "dgemm") == 4e9
+    assert len(pair_maps(found)) == 4
+    done = CliRunner().invoke(app, ["nodes", str(path), "--no-pager"])
+    assert done.exit_code == 0 and "slow (bandwidth)" in done.output
+    done = CliRunner().invoke(app, ["ingest", str(path)])
+    assert done.exit_code == 0, done.output
+    ways = pl.read_parquet(path / "tables" / "results.parquet").filter(operation="node_pairs")
+    assert len(ways) == 2 * 2 * SWEEPS * 12
+    done = CliRunner().invoke(app, ["report", str(path)])
+    assert done.exit_code == 0, done.output
+    page = (path / "report.html").read_text()
+    assert "Nodes side by side" in page and "Bandwidth between nodes, pairs alone" in page
+
+
+def test_a_campaign_of_one_node_has_nothing_to_compare(tmp_path: Path) -> None:
+    path = Synthetic(tmp_path / "campaign", {"one": Truth(1e-6, 1e9, 1e9)}, rounds=1).write()
+    done = CliRunner().invoke(app, ["nodes", str(path)])
+    assert done.exit_code != 0 and "CHECKS='NodePairs|NodeRates'" in done.output

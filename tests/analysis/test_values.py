@@ -1,0 +1,158 @@
+"""Values kept with launches are those that their outputs give, and tables have the same of both."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis.__main__ import app
+from analysis.commands.export import Format, exported
+from analysis.comparison.compare import compare
+from analysis.history.index import rows_of
+from records import launch as launches
+from records import schedule, values
+from records.campaign import Campaign, read_campaign
+from records.kept import Kept, kept_launches
+from records.launch import Launch, read_launch
+from records.proof import proof_in
+from records.sample import sample_folder
+from records.values import FILE, LaunchValues, values_in
+from tests.analysis.support.synthetic import TWICE, Synthetic
+from tests.packed import in_packs
+
+PROJECT = Path(__file__).resolve().parents[2]
+SAMPLE = sample_folder(PROJECT)
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the sample's launches in packs, as a session of today keeps them."""
+    return in_packs(SAMPLE, tmp_path_factory.mktemp("runs") / "20260101T000000Z-local-packed")
+
+
+def kept(launch: Kept) -> LaunchValues:
+    return values_in(launch.read(FILE), launch.name)
+
+
+def refused(*_: object) -> None:
+    raise AssertionError("no output is to be read for this")
+
+
+def test_each_sound_launch_is_kept_with_the_values_of_its_output(packed: Path) -> None:
+    found = {one.record.launch: one for one in read_campaign(packed, anew=True).launches}
+    assert sum(one.is_sound for one in found.values()) > 50
+    for one in kept_launches(packed):
+        assert (FILE in one.names()) == found[one.name].is_sound
+        if FILE in one.names():
+            assert kept(one) == found[one.name].values
+
+
+def test_tables_and_histories_of_values_read_no_output_and_are_those_of_outputs(
+    packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def numbers(campaign: Campaign) -> tuple[object, ...]:
+        cells = {cell.name: cell for cell in compare(campaign).cells}
+        rows = [{**row, "campaign": None, "doubts": None} for row in rows_of(campaign)]
+        return {name: (one.values, one.verdicts) for name, one in cells.items()}, rows
+
+    of_outputs = numbers(read_campaign(SAMPLE))
+    assert numbers(read_campaign(packed, anew=True)) == of_outputs
+    monkeypatch.setattr(launches, "output_in", refused)
+    assert numbers(read_campaign(packed)) == of_outputs
+
+
+def test_every_table_is_the_same_as_csv(packed: Path) -> None:
+    campaigns = read_campaign(SAMPLE), read_campaign(packed)
+    before, after = (exported(one, Format.CSV, None) for one in campaigns)
+    assert len(after) > 10 and {name: text.replace(packed.name, SAMPLE.name) for name, text in
+                                after.items()} == before  # fmt: skip
+
+
+def test_commands_print_the_same_of_values_and_of_outputs(packed: Path) -> None:
+    for command in (["table", "--no-pager"], ["answer"], ["compare", "--no-pager"]):
+        said = []
+        for campaign in (SAMPLE, packed):
+            done = CliRunner().invoke(app, [command[0], str(campaign), *command[1:]])
+            assert done.exit_code == 0, done.output
+            said.append(done.stdout.replace(campaign.name, "campaign"))
+        assert said[0] == said[1]
+
+
+def with_other_values(path: Path) -> tuple[Path, str]:
+    """Return a campaign and a launch of it, kept with values that its output does not give."""
+    source = Synthetic(path / "plain", TWICE, rounds=1).write()
+    real = schedule.values_of_text
+
+    def wrong(record: launches.LaunchRecord, text: bytes) -> LaunchValues:
+        found = real(record, text)
+        if not record.launch.endswith("1x2_n=4000_nb=192_beta-2.0"):
+            return found
+        return found.model_copy(update={"series": {"": {0: 2 * found.series[""][0]}}})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schedule, "values_of_text", wrong)
+        campaign = in_packs(source, path / "packed")
+    [name] = [one.name for one in kept_launches(campaign) if one.name.endswith("192_beta-2.0")
+              and "1x2" in one.name]  # fmt: skip
+    return campaign, name
+
+
+def test_who_proves_or_replays_finds_values_that_an_output_does_not_give(tmp_path: Path) -> None:
+    campaign, name = with_other_values(tmp_path)
+    assert not read_campaign(campaign).problems
+    [problem] = read_campaign(campaign, anew=True).problems
+    assert problem.where == name and "not the values that stdout gives" in problem.sentence
+    [damage] = [one for one in proof_in(campaign).doubts if one.is_damage]
+    assert damage.word == "launches damaged" and name in damage.sentence
+    done = CliRunner().invoke(app, ["replay", str(campaign)])
+    assert name in done.output
+
+
+def test_values_of_another_version_are_computed_anew(
+    packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {one.record.launch: one.values.series for one in read_campaign(packed).sound()}
+    monkeypatch.setattr(values, "VERSION", values.VERSION + 1)
+    real, read = launches.output_in, []
+
+    def counted(launch: Kept, record: launches.LaunchRecord) -> object:
+        read.append(record.launch)
+        return real(launch, record)
+
+    monkeypatch.setattr(launches, "output_in", counted)
+    after = {one.record.launch: one.values.series for one in read_campaign(packed).sound()}
+    assert after == before and sorted(read) == sorted(before)
+
+
+def test_damaged_values_cost_their_launch_alone(tmp_path: Path) -> None:
+    class Damaged:
+        """A launch whose values are no JSON, which its record has the digest of."""
+
+        def __init__(self, of: Kept) -> None:
+            self.of, self.name, self.where = of, of.name, of.where
+
+        def read(self, name: str) -> bytes:
+            return b'{"read_as": ' if name == FILE else self.of.read(name)
+
+        def refuse_changed(self, known: object) -> None:
+            pass
+
+    packed = in_packs(Synthetic(tmp_path / "p", TWICE, rounds=1).write(), tmp_path / "packed")
+    with pytest.raises(launches.RecordError, match=r"values\.json: "):
+        read_launch(Damaged(kept_launches(packed)[0]))
+
+
+def test_a_launch_that_is_not_sound_has_no_values() -> None:
+    record = launches.LaunchRecord.model_construct(launch="round001_x")
+    with pytest.raises(launches.RecordError, match="is not sound"):
+        assert Launch(record, None).values
+
+
+def test_whoever_changes_what_values_are_gives_them_another_version(packed: Path) -> None:
+    """If this fails, raise records.values.VERSION: values that were kept are then not used."""
+    told = {one.name: json.loads(one.read(FILE)) for one in kept_launches(packed)
+            if FILE in one.names()}  # fmt: skip
+    found = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    assert (values.VERSION, found[:16]) == (1, "d76ec44ea3fd5976")

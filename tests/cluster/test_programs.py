@@ -1,0 +1,62 @@
+"""The cluster's programs: which packages are unpacked, and when again."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import programs
+from cluster.description import ClusterError
+from containers import apt
+
+STATUS = "Package: munge\nStatus: installed\n\nPackage: libc6\nStatus: installed\n\n"
+
+
+def test_what_is_unpacked_does_not_depend_on_whether_the_machine_has_it() -> None:
+    assert programs.without(["munge"], STATUS) == "Package: libc6\nStatus: installed\n\n"
+    said = (
+        "NOTE: This is only a simulation!\n"
+        "Inst libmunge2 [0.5.14-1] (0.5.15-2+deb12u1 Debian:12.15/oldstable [amd64]) []\n"
+        "Inst munge (0.5.15-2+deb12u1 Debian:12.15/oldstable [amd64])\n"
+        "Conf munge (0.5.15-2+deb12u1 Debian:12.15/oldstable [amd64])\n"
+    )
+    assert dict(programs.WOULD_INSTALL.findall(said)) == {
+        "libmunge2": "0.5.15-2+deb12u1", "munge": "0.5.15-2+deb12u1",
+    }  # fmt: skip
+
+
+def test_they_are_unpacked_again_where_a_library_of_the_machine_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking: list[list[str]] = [[], ["libold.so.1"], [], ["libnew.so.2"], ["libnew.so.2"]]
+    unpacked: list[Path] = []
+
+    def unpack(state: Path, folder: Path) -> dict[str, str]:
+        unpacked.append(folder)
+        return dict.fromkeys(programs.PACKAGES, "1")
+
+    monkeypatch.setattr(programs, "unpack", unpack)
+    monkeypatch.setattr(programs, "lacking", lambda state: lacking.pop(0))
+    state = tmp_path / "cluster"
+    programs.provide(state)
+    assert len(unpacked) == 1 and "nothing is installed" in capsys.readouterr().out
+    programs.provide(state)
+    assert len(unpacked) == 2
+    with pytest.raises(ClusterError, match=r"has brought libnew\.so\.2, which .*update"):
+        programs.provide(state)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [apt.AptError("no mirror"), OSError("full"), subprocess.CalledProcessError(2, ["tar"])],
+)
+def test_what_cannot_be_had_is_a_sentence_and_leaves_nothing(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> dict[str, str]:
+        raise error
+
+    monkeypatch.setattr(programs, "unpack", fail)
+    with pytest.raises(ClusterError, match="the cluster's programs cannot be"):
+        programs.provide(tmp_path / "cluster")
+    assert list((tmp_path / "cluster").iterdir()) == []

@@ -1,0 +1,109 @@
+"""What members and pairs add to numbers of pairs, and what happens to them more often, by hand."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from inference.frequent_events import culprits
+from inference.shared_effects import Effects, effects_of
+
+
+def effects(values: dict[tuple[int, int], float], members: int, **more: object) -> Effects:
+    told = {"least": 0.05, "level": 0.05, **more}
+    return effects_of([*values], [*values.values()], members, **told)  # type: ignore[arg-type]
+
+
+def noisy(members: int, seed: int = 1, scale: float = 0.01) -> dict[tuple[int, int], float]:
+    drawn = np.random.default_rng(seed)
+    return {pair: float(drawn.normal(0, scale)) for pair in combinations(range(members), 2)}
+
+
+def shown(found: Effects) -> list[tuple[int, ...]]:
+    return [one.members for one in found.members + found.pairs if one.shown]
+
+
+def test_a_slow_member_is_not_blamed_on_its_pairs_nor_on_the_others() -> None:
+    for members in (4, 5, 12):
+        values = noisy(members)
+        values |= {pair: value + 0.3 for pair, value in values.items() if 2 in pair}
+        found = effects(values, members)
+        assert shown(found) == [(2,)]
+        assert found.members[2].low < 0.3 < found.members[2].high
+        assert found.members[1].high < 0.15
+
+
+def test_a_slow_pair_is_neither_of_its_members() -> None:
+    for members in (4, 5, 12):
+        values = noisy(members)
+        values[0, 3] += 0.3
+        found = effects(values, members)
+        assert shown(found) == [(0, 3)]
+        [pair] = [one for one in found.pairs if one.shown]
+        assert pair.low < 0.3 < pair.high
+
+
+def test_several_at_once_and_one_that_is_fast_is_none() -> None:
+    values = noisy(12)
+    values |= {pair: value + 0.2 for pair, value in values.items() if 2 in pair}
+    values |= {pair: value - 0.2 for pair, value in values.items() if 7 in pair}
+    values[4, 9] += 0.4
+    assert set(shown(effects(values, 12))) == {(2,), (4, 9)}
+
+
+def test_what_is_smaller_than_asked_for_is_not_shown() -> None:
+    values = noisy(12, scale=0.001)
+    values[4, 9] += 0.04
+    assert shown(effects(values, 12)) == []
+    assert shown(effects(values, 12, least=0.03)) == [(4, 9)]
+
+
+def test_a_class_has_a_base_of_its_own() -> None:
+    values = noisy(8)
+    across = [int((a < 4) != (b < 4)) for a, b in values]
+    values = {
+        pair: value + 0.3 * far for (pair, value), far in zip(values.items(), across, strict=True)
+    }
+    assert shown(effects(values, 8, classes=across)) == []
+    values[0, 1] += 0.3
+    assert shown(effects(values, 8, classes=across)) == [(0, 1)]
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_too_few_tell_nothing(members: int) -> None:
+    values = noisy(members)
+    values[0, 1] += 1
+    found = effects(values, members)
+    assert shown(found) == []
+    # What nothing speaks for may still be fine, but not what may have been the cause.
+    for one in (*found.members[:2], found.pairs[0]):
+        assert math.isnan(one.high) or one.high > 0.05
+
+
+def test_numbers_without_noise_and_numbers_that_are_none() -> None:
+    values = dict.fromkeys(combinations(range(5), 2), 1.0)
+    found = effects(values, 5)
+    assert shown(found) == [] and all(one.high < 0.05 for one in found.members)
+    values[0, 1] = math.nan
+    with pytest.raises(ValueError, match="finite"):
+        effects(values, 5)
+    assert effects({}, 3).pairs == []
+
+
+def test_the_culprit_takes_its_pairs_along() -> None:
+    pairs = list(combinations(range(5), 2))
+
+    def found(happened: list[int]) -> list[tuple[int, ...]]:
+        return [
+            one.members
+            for one in culprits(
+                pairs, happened, [10] * 10, 5, least_share=0.2, least_ratio=2.0, level=0.05
+            )
+        ]
+
+    assert found([1] * 10) == [] == found([9] * 10)
+    assert found([9 if 3 in pair else 1 for pair in pairs]) == [(3,)]
+    assert found([9 if pair == (1, 3) else 1 for pair in pairs]) == [(1, 3)]
+    # Of two bad members all pairs but three are bad, and their own is of both.
+    assert set(found([9 if {3, 4} & {*pair} else 0 for pair in pairs])) == {(3,), (4,)}

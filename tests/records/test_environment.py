@@ -1,0 +1,122 @@
+"""The table of variables, and that the shell on the node goes by it as ReFrame does."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from records.environment import (
+    TABLE,
+    Fate,
+    environment,
+    from_elsewhere,
+    measures,
+    of_own_job,
+    removed,
+    values,
+)
+from reframe_checks.mixins.job_script import INTO_CONTAINER, QuotedApptainer, quoted
+
+#: What may be set where a campaign is started, by what is to become of it.
+GIVEN = {
+    Fate.GOES: (
+        "APPTAINERENV_OMPI_MCA_btl", "SINGULARITYENV_FI_PROVIDER", "APPTAINERENV_PATH",
+        "APPTAINER_BIND", "SINGULARITY_BINDPATH", "APPTAINER_MOUNT", "APPTAINER_NV",
+        "APPTAINER_CONTAIN", "APPTAINER_CONTAINALL", "SINGULARITY_NO_HOME", "OMPI_MCA_btl",
+        "MPICH_ASYNC_PROGRESS", "FI_PROVIDER", "UCX_TLS", "I_MPI_FABRICS", "PMIX_MCA_gds",
+        "OMP_NUM_THREADS", "LAM_MPI_SSI_rpi",
+    ),
+    Fate.STAYS: (
+        "APPTAINER_CACHEDIR", "SINGULARITY_TMPDIR", "APPTAINER_CONFIG_FILE", "APPTAINER_KEYSDIR",
+        "APPTAINER_DOCKER_PASSWORD", "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR", "MY_OMPI_X",
+    ),
+    Fate.PASSES: ("SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK"),
+}  # fmt: skip
+#: Beside what a shell cannot do without.
+EVERY = {name: f"of {name}" for names in GIVEN.values() for name in names}
+#: What it prints is what a container, and Apptainer itself, would have.
+APPTAINER = "#!/bin/sh\nenv\n"
+
+
+def on_the_node(
+    folder: Path, variables: dict[str, str], by_scheduler: bool, *by_site: str, **more: str
+) -> dict[str, str]:
+    """Return the environment in which a job's script would call Apptainer on a node."""
+    program = folder / "apptainer"
+    program.write_text(APPTAINER)
+    program.chmod(0o755)
+    platform = QuotedApptainer()
+    platform.image, platform.command = "image.sif", quoted("program")
+    platform.by_scheduler, platform.variables = by_scheduler, by_site
+    done = subprocess.run(
+        ["sh", "-c", platform.launch_command("/stage")], cwd=folder, text=True, check=True,
+        env={**variables, "PATH": f"{folder}:{os.environ['PATH']}", **more}, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    lines = (line.partition("=") for line in done.stdout.splitlines() if "=" in line)
+    return {name: value for name, _, value in lines if name not in ("PATH", "PWD", "_", "SHLVL")}
+
+
+@pytest.mark.parametrize("by_site", [(), ("OMPI_MCA_btl", "APPTAINER_BIND", "APPTAINERENV_PATH")])
+def test_what_is_removed_is_the_same_everywhere(tmp_path: Path, by_site: tuple[str, ...]) -> None:
+    gone = sorted({*GIVEN[Fate.GOES]} - {*by_site})
+    assert removed(EVERY, by_site) == gone
+    left = environment(EVERY, by_site)
+    assert left == {name: value for name, value in EVERY.items() if name not in gone}
+    found = on_the_node(tmp_path, EVERY, False, *by_site)
+    handed = {f"APPTAINERENV_{name}": EVERY[name] for name in by_site if name == "OMPI_MCA_btl"}
+    assert found == left | handed
+    assert sorted((tmp_path / "launch_removed").read_text().split()) == gone
+
+
+def test_a_scheduler_s_are_handed_to_its_ranks_as_they_are(tmp_path: Path) -> None:
+    odd = "a b; $(touch here)\nPMI_LINE=`two`'\""
+    given = {name: odd for name in GIVEN[Fate.PASSES]}
+    found = on_the_node(tmp_path, given, True, APPTAINERENV_SLURM_JOB_ID="mine")
+    assert {name for name in found if name.startswith("APPTAINERENV_")} >= {
+        f"APPTAINERENV_{name}" for name in given
+    }
+    assert found["APPTAINERENV_SLURM_JOB_ID"] == "a b; $(touch here)"
+    assert not (tmp_path / "here").exists()
+    assert not any(name.startswith("APPTAINERENV_") for name in on_the_node(tmp_path, given, False))
+
+
+def test_only_the_first_rank_notes_what_was_removed(tmp_path: Path) -> None:
+    on_the_node(tmp_path, {"FI_PROVIDER": "tcp", "SLURM_PROCID": "1"}, True)
+    assert not (tmp_path / "launch_removed").exists()
+
+
+def test_a_folder_of_any_name_becomes_the_container_s_tmp(tmp_path: Path) -> None:
+    (tmp_path / "apptainer").write_text('#!/bin/sh\nprintf "%s " "$@"\n')
+    (tmp_path / "apptainer").chmod(0o755)
+    folder = '/a,"b c'
+    done = subprocess.run(
+        [INTO_CONTAINER, "-", "-", "-", "-", folder, "image.sif"], cwd=tmp_path, check=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == 'exec --mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '
+
+
+def test_values_are_recorded_of_what_decides_times_alone() -> None:
+    assert values({"OMPI_MCA_btl": "tcp", "APPTAINERENV_TOKEN": "s3", "HOME": "/home/alice"}) == {
+        "APPTAINERENV_TOKEN": None, "HOME": None, "OMPI_MCA_btl": "tcp",
+    }  # fmt: skip
+    assert measures("APPTAINERENV_FI_PROVIDER") and measures("LD_PRELOAD")
+    assert not measures("APPTAINER_BIND") and not measures("SLURM_JOB_ACCOUNT")
+
+
+def test_what_nobody_here_has_set_is_told_from_what_somebody_has() -> None:
+    inside = {"PATH": "", "OMPI_MCA_btl": "", "UCX_TLS": "", "PMI_RANK": "", "LD_LIBRARY_PATH": ""}
+    assert from_elsewhere(inside, ["APPTAINERENV_UCX_TLS"], by_scheduler=True) == ["OMPI_MCA_btl"]
+    assert from_elsewhere(inside, [], by_scheduler=False) == ["OMPI_MCA_btl", "PMI_RANK", "UCX_TLS"]
+
+
+def test_a_job_asked_for_in_a_job_is_its_own() -> None:
+    names = ["SLURM_JOB_ID", "SBATCH_EXPORT", "SRUN_DEBUG", "SLURM_CONF", "SLURMD", "HOME"]
+    assert of_own_job(names) == names[:3]
+
+
+def test_names_are_patterns_that_a_shell_and_python_read_alike() -> None:
+    names = [name for row in TABLE for name in row.names]
+    assert all(name.replace("*", "").replace("_", "").isalnum() for name in names)
+    assert len(names) == len(set(names))

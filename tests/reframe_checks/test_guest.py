@@ -1,0 +1,73 @@
+"""What is hidden from containers, what cannot be, and what of a launch is collected."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from reframe.core.exceptions import SanityError
+
+from containers import apptainer
+from records.base import RecordError
+from records.left_behind import read_left
+from reframe_checks.mixins.guest import collect_outputs, isolation, places_of
+
+
+def test_all_names_of_checkout_and_stage_are_hidden_each_once(tmp_path: Path) -> None:
+    checkout = tmp_path / "disk" / "wyeast"
+    (checkout / "stage").mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    named = tmp_path / "home" / "wyeast"
+    assert places_of(named, named / "stage") == [checkout, named]
+    assert places_of(checkout, tmp_path / "stage") == [checkout, tmp_path / "stage"]
+
+
+@pytest.mark.parametrize(
+    "place", ["/opt", "/opt/wyeast", "/opt/mpi/wyeast", "/usr/lib/wyeast", "/"]
+)
+def test_a_checkout_where_images_have_what_they_run_is_refused(place: str, tmp_path: Path) -> None:
+    with pytest.raises(SanityError, match=r"cannot be hidden from containers.*: move the checkout"):
+        isolation(Path(place), tmp_path, alone=True)
+    assert places_of(Path("/opt/ours/wyeast"), Path("/opt/ours/wyeast/x"))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_containers_that_share_a_node_share_what_ranks_need(
+    alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stage").mkdir()
+    options = isolation(tmp_path, tmp_path / "stage", alone)
+    assert {"--cleanenv", "--no-home", "--no-mount=cwd", "--no-mount=/opt"} <= set(options)
+    assert ({"--pid", "--ipc", "--no-mount=tmp"} <= set(options)) == alone
+    covers = [option for option in options if option.endswith(f"destination={tmp_path},ro")]
+    assert len(covers) == 1
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    # Else it could take away what hides the checkout.
+    assert "--drop-caps=CAP_SYS_ADMIN" in apptainer.launch_options(alone)
+
+
+def test_a_file_is_collected_and_nothing_else(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "good").write_text("numbers")
+    collect_outputs(tmp_path, ["good", "missing"])
+    assert (tmp_path / "good").read_text() == "numbers" and not (tmp_path / "missing").exists()
+    os.mkfifo(work / "pipe")
+    (work / "folder").mkdir()
+    (work / "link").symlink_to(work / "good")
+    with socket.socket(socket.AF_UNIX) as heard:
+        here = Path.cwd()
+        os.chdir(work)
+        heard.bind("socket")
+        os.chdir(here)
+        for name in ("pipe", "folder", "link", "socket"):
+            with pytest.raises(RecordError, match=rf"{name}, which .*is a {name} and not a file"):
+                collect_outputs(tmp_path, [name])
+            assert not (tmp_path / name).exists()
+
+
+def test_no_more_is_read_than_fits(tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"12345")
+    assert read_left(tmp_path / "long", 5) == b"12345"
+    with pytest.raises(RecordError, match="are not read"):
+        read_left(tmp_path / "long", 4)
