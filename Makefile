@@ -151,10 +151,8 @@ performance: images ## measure what the platform costs: the same programs inside
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On made-up campaigns in a temporary folder.
-SAMPLES ?= 1e5,1e6,1e7
-analysis-performance: .wyeast/venv/.for-run ## measure what analysis costs as campaigns grow (SAMPLES=1e5,1e6,1e7, CAMPAIGNS=10000, NIGHTS=2500,10000)
-	@$(PYTHON) -m tests.analysis.scale_benchmark $(call option,--samples,SAMPLES)
-	@$(PYTHON) -m tests.analysis.nights_benchmark $(call option,--nights,NIGHTS)
+analysis-performance: .wyeast/venv/.for-test ## measure how what analysis costs grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
 simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decide in the same time (TRIALS=200, BUDGET=644: seconds)

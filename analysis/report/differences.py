@@ -22,10 +22,14 @@ def distance(verdict: Verdict) -> float:
     return 0.0 if math.isnan(value) else abs(math.log(value))
 
 
-def difference(cell: Cell) -> tuple[bool, float]:
-    """Return how much a cell differs: differences that are shown rank before others."""
+def difference(cell: Cell, implementation: str | None = None) -> tuple[bool, float]:
+    """Return how much a cell differs: differences that are shown rank before others.
+
+    With an implementation how much that one does; the base stands beside the one that differs most.
+    """
+    own = cell.verdicts.get(implementation or "")
     return max(
-        ((one.is_different, distance(one)) for one in cell.verdicts.values()),
+        ((one.is_different, distance(one)) for one in ([own] if own else cell.verdicts.values())),
         default=(False, 0.0),
     )
 
@@ -42,9 +46,14 @@ def shown_differences(comparison: Comparison) -> list[tuple[Cell, Verdict]]:
 
 
 def foremost(
-    every: Sequence[What], cell_of: Callable[[What], Cell], most: int = MOST_ROWS
+    every: Sequence[What],
+    subject: Callable[[What], tuple[Cell, str | None]],
+    most: int = MOST_ROWS,
 ) -> Sequence[What]:
-    """Return a table's rows in order if they fit; else those that differ most, first."""
+    """Return a table's rows in order if they fit; else those that differ most, first.
+
+    A row's `subject` is its cell and, where the row is of one implementation, that.
+    """
     if len(every) <= most:
         return every
-    return sorted(every, key=lambda one: difference(cell_of(one)), reverse=True)[:most]
+    return sorted(every, key=lambda one: difference(*subject(one)), reverse=True)[:most]

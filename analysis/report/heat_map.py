@@ -7,13 +7,14 @@ none, nor at one whose ratio points the other way than the difference that is sh
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from analysis.comparison.compare import Cell, Comparison
 from analysis.comparison.verdict import Verdict
-from analysis.report.differences import difference, foremost
+from analysis.report.differences import MOST_ROWS, difference, foremost
 from analysis.report.forest import drawn, sign_of
 from analysis.report.size_figures import RatioCurves, caption_of, cells_of_curves
 from analysis.tables.units import prefixed
@@ -22,6 +23,9 @@ from analysis.tables.units import prefixed
 MOST_NUMBERS = 16
 #: The least factor that has the full colour.
 LEAST_FACTOR = 1.1
+#: So many rows the pictures of an experiment have together: with many implementations each has
+#: fewer than a table.
+MOST_PICTURED = 400
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class HeatMap:
 def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> list[HeatMap]:
     """Return a picture for each implementation but the base, as long as a table is at most."""
     every = list(cells_of_curves(comparison, experiment).values())
-    of_curves = foremost(every, lambda cells: max(cells, key=difference))
     found = []
     for other in comparison.implementations:
         if other == comparison.base:
             continue
+        of_curves = foremost_curves(
+            every, other, MOST_PICTURED // (len(comparison.implementations) - 1)
+        )
         rows = []
         for cells in of_curves:
             points = {
@@ -83,6 +89,15 @@ def heat_maps(comparison: Comparison, experiment: str, ratios: RatioCurves) -> l
             len(every) - len(of_curves),
         ))  # fmt: skip
     return found
+
+
+def foremost_curves(every: list[list[Cell]], other: str, most: int) -> Sequence[list[Cell]]:
+    """Return the curves of which an implementation differs most, at most as many as a table has."""
+
+    def subject(cells: list[Cell]) -> tuple[Cell, str]:
+        return max(cells, key=lambda cell: difference(cell, other)), other
+
+    return foremost(every, subject, min(MOST_ROWS, max(1, most)))
 
 
 def sizes_of(sizes: list[int]) -> Markup:

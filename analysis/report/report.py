@@ -44,6 +44,10 @@ from records.start_up import of_the_thesis
 MOST_BYTES = 5_000_000
 #: What the figures of profiles together may take, in characters.
 PROFILE_ROOM = 400_000
+#: So many implementations have their medians beside each other; of more each has its own rows.
+MOST_BESIDE = 4
+#: So many implementations have a sentence that is not folded: their picture follows it.
+MOST_HEADLINES = 3
 ROOT = Path(__file__).resolve().parents[2]
 #: Its own templates, and the page that all share.
 TEMPLATES = [
@@ -74,9 +78,25 @@ def row_names(comparison: Comparison) -> dict[str, str]:
     }
 
 
-def median_rows(cells: list[Cell]) -> list[tuple[Cell, int]]:
-    """Return each cell with each of its message sizes."""
-    return [(cell, size) for cell in cells for size in cell.message_sizes()]
+def median_rows(cells: list[Cell], names: list[str]) -> list[tuple[Cell, int, list[str]]]:
+    """Return each cell with each of its message sizes, and the implementations of its row.
+
+    These are all, beside each other as long as a page is wide enough, and then each by itself.
+    """
+    beside = [names] if len(names) <= MOST_BESIDE else [[name] for name in names]
+    return [
+        (cell, size, of)
+        for cell in cells
+        for size in cell.message_sizes()
+        for of in beside
+        if len(of) > 1 or cell.estimate(of[0], size)
+    ]
+
+
+def subject_of_medians(row: tuple[Cell, int, list[str]]) -> tuple[Cell, str | None]:
+    """Return what a row of medians is about: a cell, and one implementation where it has one."""
+    cell, _, names = row
+    return cell, names[0] if len(names) == 1 else None
 
 
 def names_of(table: Table) -> int:
@@ -163,6 +183,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         rankings=by_experiment(comparison),
         ranked=ranked,
         headlines=headlines(comparison),
+        most_headlines=MOST_HEADLINES,
         answers=forest(
             [(group, one) for group in comparison.groups for one in group.verdicts.values()]
         ),
@@ -182,8 +203,11 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         places=places(comparison),
         against=lambda cells: [(cell, other) for cell in cells for other in cell.verdicts],
         by_implementation=lambda cells: [(cell, name) for cell in cells for name in cell.estimates],
-        foremost_rows=lambda rows: foremost(rows, lambda row: row[0]),
-        foremost_start_ups=lambda rows: foremost(rows, lambda row: row.cell),
+        foremost_rows=lambda rows: foremost(rows, lambda row: (row[0], row[1])),
+        foremost_medians=lambda rows: foremost(rows, subject_of_medians),
+        foremost_start_ups=lambda rows: foremost(
+            rows, lambda row: (row["cell"], row["implementation"])
+        ),
         most_rows=MOST_ROWS,
         most_open=MOST_OPEN,
         names_of=names_of,
@@ -231,4 +255,4 @@ def forest_of_cells(cells: list[Cell]) -> Forest[Cell] | None:
     if any(size > 0 for cell in cells for size in cell.message_sizes()):
         return None
     every = [(cell, one) for cell in cells for one in cell.verdicts.values()]
-    return forest(foremost(every, lambda row: row[0]))
+    return forest(foremost(every, lambda row: (row[0], row[1].implementation)))

@@ -1,8 +1,9 @@
 """Tables on the terminal: as wide as it is, paged where they are longer than its screen.
 
 No name and no number is ever cut. Where the columns do not fit beside each other, they come in
-blocks below each other, each with the columns that tell the rows apart; text goes on in the next
-line between words. Only a block that cannot be narrower is wider than the terminal.
+blocks below each other, each with the columns that tell the rows apart, or with the rows' numbers
+where these columns leave no room for others; text goes on in the next line between words. Only a
+column that cannot be narrower is wider than the terminal.
 """
 
 from __future__ import annotations
@@ -116,6 +117,10 @@ def blocks(columns: Sequence[ColumnLayout], width: int) -> list[list[ColumnLayou
         return [list(columns)]
     count = keys_of(columns)
     keys, found = list(columns[:count]), []
+    widest = max(columns[count:], key=lambda column: column.least, default=columns[0])
+    if width_of(column.least for column in [*keys, widest]) > width:
+        rows = len(columns[0].words)
+        keys, count = [ColumnLayout("#", tuple(map(str, range(1, rows + 1))), is_number=True)], 0
     block = keys
     for column in columns[count:]:
         if block != keys and width_of(one.least for one in [*block, column]) > width:

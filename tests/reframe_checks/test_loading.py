@@ -1,8 +1,6 @@
 """What it takes to load the checks grows with the checks, and no faster: by counts."""
 
-import hashlib
 import json
-import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -14,9 +12,8 @@ from reframe.core.builtins import variable
 from reframe.core.variables import VarSpace
 
 from reframe_checks.bin.guards import INJECTED, inject
-from tests.reframe_checks.conftest import LABELS, PROJECT, StandIn
-from tests.sif_files import said, write_sif
-from tests.unmeasured import unmeasured
+from tests.reframe_checks.conftest import PROJECT, StandIn
+from tests.reframe_checks.loading import environment, with_images
 
 #: ReFrame's command line with the guards; at its end it writes what it has done so often.
 COUNTING = """
@@ -54,27 +51,13 @@ def counted(stand_in: StandIn, images: int) -> tuple[int, dict[str, int]]:
 
     All checks of the folder are the same in this, and take seconds.
     """
-    lock = stand_in.root / "containers" / "images.lock"
-    entries = {}
-    for number in range(images):
-        name = f"mpich-5.0.{100 + number}"
-        labels = {**LABELS, "org.wyeast.implementation": name}
-        file = stand_in.root / ".wyeast" / "images" / f"{name}.sif"
-        write_sif(file, [said(labels)])
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        entries[name] = {"file": file.name, "sha256": digest, "labels": labels}
-    lock.write_text(json.dumps({"schema": "wyeast-images-1", "images": entries}))
+    names = with_images(stand_in, images)
     checks = PROJECT / "reframe_checks"
     target = stand_in.root / "counts.json"
     done = subprocess.run(
         [sys.executable, "-c", COUNTING, target, "-c", checks / "point_to_point.py",
          "-c", checks / "preflight.py", "-c", checks / "collectives.py", "-l"],
-        env={
-            **unmeasured(), "PYTHONPATH": str(PROJECT), "RFM_SYSTEM": "local",
-            "RFM_CONFIG_PATH": str(PROJECT / "site_configs"), "WYEAST_TIER": "quick",
-            "RFM_PREFIX": str(stand_in.root / "reframe"), "WYEAST_ROOT": str(stand_in.root),
-            "WYEAST_IMAGES": ",".join(entries), "PATH": os.environ["PATH"],
-        },
+        env=environment(stand_in, names),
         cwd=PROJECT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

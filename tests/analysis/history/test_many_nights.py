@@ -13,8 +13,8 @@ from analysis.history.index import ROWS, history_rows
 from analysis.history.series import against_history
 from campaign import retention
 from records.campaign import read_campaign
-from tests.analysis.nights_benchmark import KEEP_NIGHTS, make
 from tests.analysis.support.costs import Cost, exponent
+from tests.analysis.support.nights import KEEP_NIGHTS, make
 
 #: What goes through all rows of a history.
 PASSES = ("filter", "join", "sort", "group_by", "partition_by", "unique")

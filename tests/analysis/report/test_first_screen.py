@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import numpy
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.verdict import Verdict
@@ -13,6 +15,7 @@ from analysis.report.differences import difference, foremost, shown_differences
 from analysis.report.first_screen import first_curves, in_seconds, warnings
 from analysis.report.forest import forest, sign_of
 from analysis.report.heat_map import heat_maps
+from analysis.report.report import median_rows, subject_of_medians, write_report
 from analysis.report.size_figures import RatioCurves, curves_of, figures_of
 from analysis.tables.units import interval_text
 from inference.intervals import median
@@ -25,7 +28,7 @@ from tests.analysis.report.test_report import (
     report,  # noqa: F401
     sample_report,  # noqa: F401
 )
-from tests.analysis.support.synthetic import TWICE, Synthetic
+from tests.analysis.support.synthetic import PAIRS, SIZES, TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[3]
 #: How high a screen is, in px: of a desk, of a phone.
@@ -38,6 +41,21 @@ LINE = re.compile(r'class="line" x1="([\d.]+)%" x2="([\d.]+)%"')
 def sample() -> Comparison:
     """Return the comparison of the sample."""
     return compare(read_campaign(sample_folder(PROJECT)))
+
+
+def assert_nothing_is_cut(page: Page) -> None:
+    """Open all that is folded, and look for what is wider than its place."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth)"
+        ".map(one => one.getAttribute('aria-label'))"
+    )
+    beyond = page.evaluate(
+        "[...document.querySelectorAll('td, th, p, li, figure')].filter(one =>"
+        " one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(one => one.innerText.slice(0, 40))"
+    )
+    assert cut == [] and beyond == []
 
 
 def of_groups(comparison: Comparison) -> list[tuple[str, Verdict]]:
@@ -108,10 +126,65 @@ def test_differences_are_the_largest_first(sample: Comparison) -> None:
     assert factors == sorted(factors, reverse=True) and len(found) == 4
     assert all(one.is_different for _, one in found)
     # A table that is cut keeps them, whatever its order.
-    kept = foremost(sample.cells, lambda cell: cell, len(found))
+    kept = foremost(sample.cells, lambda cell: (cell, None), len(found))
     assert [cell.name for cell in kept] == [cell.name for cell, _ in found]
-    assert foremost(sample.cells, lambda cell: cell, len(sample.cells)) is sample.cells
+    assert foremost(sample.cells, lambda cell: (cell, None), len(sample.cells)) is sample.cells
     assert difference(replace(sample.cells[0], verdicts={})) == (False, 0.0)
+
+
+@pytest.fixture(scope="module")
+def of_twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of twelve implementations, of which the sixth is faster in one cell."""
+    names = [f"openmpi-5.0.{number}+transport{number}" for number in range(12)]
+    folder = tmp_path_factory.mktemp("twelve") / "c"
+    made = Synthetic(folder, dict.fromkeys(names, TWICE["alpha-1.0"]), rounds=0)
+    made.write()
+    random = numpy.random.default_rng(1)
+    for number, name, pair in product(range(1, 7), names, PAIRS[:2]):
+        for message_range, sizes in SIZES.items():
+            best = name == names[6] and (pair, message_range) == (PAIRS[1], "long")
+            truth = TWICE["beta-2.0" if best else "alpha-1.0"]
+            made.point_to_point(random, number, name, truth, pair, message_range, sizes)
+    return write_report(folder, None, None)
+
+
+def test_of_many_implementations_those_that_differ_come_first(of_twelve: Path) -> None:
+    comparison = compare(read_campaign(of_twelve.parent))
+    cells = comparison.experiment("PointToPoint")
+    name = "openmpi-5.0.6+transport6"
+    rows = [(cell, other) for cell in cells for other in cell.verdicts]
+    [(cell, first), *rest] = foremost(rows, lambda row: row, 20)
+    assert first == name and cell.verdicts[name].is_different
+    assert cell.parameters["message_range"] == "long"
+    # Not the whole cell for the one of it that differs.
+    assert [row for row in rest if row[0] is cell] != [(cell, one) for one in cell.verdicts][1:]
+    medians = median_rows(cells, comparison.implementations)
+    assert all(len(names) == 1 for _, _, names in medians)
+    assert len(medians) == 12 * sum(len(cell.message_sizes()) for cell in cells)
+    assert subject_of_medians((cell, 200_000, [name])) == (cell, name)
+    few = median_rows(cells, comparison.implementations[:4])
+    assert {len(names) for _, _, names in few} == {4} and len(few) < len(medians) / 4 + 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1200, 390])
+def test_nothing_is_cut_of_twelve_implementations(
+    browser: Browser,  # noqa: F811
+    of_twelve: Path,
+    width: int,
+) -> None:
+    page = open_page(browser, of_twelve, width)
+    # The picture of all groups begins on the first screen of a desk.
+    if width > DESK:
+        box = page.locator(".forest tbody tr").first.bounding_box()
+        assert box is not None and box["y"] < DESK
+    assert_nothing_is_cut(page)
+    page.close()
+    # The page that has the rest of a table is read as the report is, without a script.
+    page = open_page(browser, of_twelve.with_name("report-medians-PointToPoint.html"), width)
+    assert page.locator("tbody tr").count() == 192
+    assert_nothing_is_cut(page)
+    page.close()
 
 
 def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
@@ -190,17 +263,7 @@ def test_the_page_is_short(
 @pytest.mark.parametrize("width", [1200, 1920, 390])
 def test_nothing_is_cut(browser: Browser, any_report: Path, width: int) -> None:  # noqa: F811
     page = open_page(browser, any_report, width)
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    cut = page.evaluate(
-        "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth)"
-        ".map(one => one.getAttribute('aria-label'))"
-    )
-    beyond = page.evaluate(
-        "[...document.querySelectorAll('td, th, p, li, figure')].filter(one =>"
-        " one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)"
-        ".map(one => one.innerText.slice(0, 40))"
-    )
-    assert cut == [] and beyond == []
+    assert_nothing_is_cut(page)
     page.close()
 
 

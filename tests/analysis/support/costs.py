@@ -4,7 +4,10 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from inference.means import Mean, mean_of_launches
 
 #: What grows faster than this power of the work is a fault.
 MOST_EXPONENT = 1.2
@@ -22,11 +25,13 @@ class Cost:
     memory_bytes: int
 
 
-def cost_of(*words: str, allowed: tuple[int, ...] = (0,)) -> Cost:
+def cost_of(
+    *words: str, allowed: tuple[int, ...] = (0,), environment: Mapping[str, str] | None = None
+) -> Cost:
     """Run Python with these words; raise SystemExit where it ends with another code."""
     begun = time.perf_counter()
     child = os.posix_spawn(
-        sys.executable, [sys.executable, *words], dict(os.environ),
+        sys.executable, [sys.executable, *words], dict(environment or os.environ),
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
     )  # fmt: skip
     _, status, usage = os.wait4(child, 0)
@@ -44,3 +49,10 @@ def exponent(less: Cost, more: Cost, times: float, start_s: float) -> float:
     least = max(LEAST_S, LEAST_SHARE * start_s)
     grown = max(more.cpu_s - start_s, least) / max(less.cpu_s - start_s, least)
     return math.log(grown) / math.log(times)
+
+
+def growth(less: Sequence[Cost], more: Sequence[Cost], times: float, start_s: float) -> Mean:
+    """Return the mean exponent of repetitions, each with the one beside it, and its interval."""
+    return mean_of_launches(
+        [exponent(*pair, times, start_s) for pair in zip(less, more, strict=True)]
+    )

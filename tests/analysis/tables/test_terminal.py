@@ -1,6 +1,9 @@
 """Tables on the terminal: paged where they do not fit, never where nobody could turn a page."""
 
+import csv
+import html
 import io
+import re
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -18,7 +21,11 @@ from analysis.__main__ import app
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.metrics import metrics
 from analysis.comparison.tables import one_below_the_other, side_by_side
+from analysis.report.more_rows import for_a_page
+from analysis.report.report import TEMPLATES
 from analysis.tables import terminal
+from analysis.tables.csv import csv_text
+from analysis.tables.pages import page_environment
 from analysis.tables.table import COUNT, INTERVAL, Column, Row, Table, digests, file_name
 from records.campaign import read_campaign
 from records.sample import sample_folder
@@ -146,6 +153,21 @@ def text_at(width: int, table: Table) -> list[str]:
     return file.getvalue().replace("│", " ").replace("┃", " ").split()
 
 
+def text_of_page(table: Table) -> list[str]:
+    """Return the words of a table's page."""
+    template = page_environment(TEMPLATES).get_template("rows.html")
+    whole = for_a_page(table)
+    text = template.render(
+        table=whole, campaign="c", first=1, report="r", rows=whole.rows, before=None, after=None
+    )
+    return html.unescape(re.sub("<[^>]*>", " ", text)).split()
+
+
+def in_csv(value: Any) -> str:
+    """Return a field as CSV has it: empty, or in full."""
+    return "" if value is None else str(value)
+
+
 def made_up(names: list[str]) -> Comparison:
     """Return a comparison of these implementations whose every number is another one."""
     base, *others = names
@@ -193,6 +215,10 @@ def test_no_name_and_no_number_is_cut_however_many_there_are(names: list[str], w
         for row in table.rows:
             wanted.update(word for words in table.words(row) for word in words.split())
         assert not wanted - Counter(text_at(width, table)), (table.name, width)
+        assert not wanted - Counter(text_of_page(table)), table.name
+        heads, *rows = csv.reader(line for line in csv_text(table).splitlines() if line[0] != "#")
+        assert rows == [[in_csv(one) for one in table.record(row)] for row in table.rows]
+        assert heads == list(table.heads)
     # Each row has a number of its own: nothing is there in place of another.
     assert len({table.words(row) for row in table.rows}) == 2 * len(names)
 
@@ -212,6 +238,21 @@ def test_a_block_is_no_wider_than_the_terminal(count: int, width: int) -> None:
     # One block where all fits: no block without need.
     blocks = sum("blocks of columns" in line for line in lines)
     assert blocks == 0 if terminal.fits(table, width) else blocks > 1
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 48), min_size=2, max_size=12), st.integers(60, 250))
+@example([30, 30, 30, 30], 60)
+def test_rows_are_numbered_where_their_names_leave_no_room(lengths: list[int], width: int) -> None:
+    columns = tuple(Column(f"{n}", f"{n}") for n in range(len(lengths)))
+    rows = [Row(tuple(sign * length for length in lengths)) for sign in "ab"]
+    table = Table("t", "title", columns, rows)
+    file = io.StringIO()
+    terminal.print_table(Console(file=file, width=width), table)
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    shown = Counter(text_at(width, table))
+    assert all(shown[str(value)] for row in rows for value in row.values)
 
 
 def test_keys_tell_the_rows_of_each_block_apart() -> None:
