@@ -42,7 +42,7 @@ from records import manifest as records_manifest
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.budget import schedule_of, spent_s
-from records.campaign import Known, is_imported, read_campaign
+from records.campaign import KnownLaunches, is_imported, read_campaign
 from records.disturbance import REPEAT_BEYOND
 from records.fold import State
 from records.following import following
@@ -349,7 +349,7 @@ def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
         if design.repeats
         else estimate.enough_for(ROOT, work, design.budget_s, besides=manifest.campaign)
     )
-    known = Known()
+    known = KnownLaunches()
     try:
         with ReframeSession(ROOT, campaign, manifest, progress, is_told=True) as session:
             while True:
@@ -399,7 +399,7 @@ def as_decided(manifest: Manifest, state: State) -> Manifest:
     return manifest.changed(rounds=rounds, tested_once=waves.is_uniform(state))
 
 
-def decided(campaign: Path, design: Design, known: Known) -> Wave | Ended:
+def decided(campaign: Path, design: Design, known: KnownLaunches) -> Wave | Ended:
     """Return what a campaign with a budget measures next; raises CampaignError.
 
     Each launch is read once: what was read for an earlier wave is `known`.

@@ -32,7 +32,7 @@ IMPORTED = "imported.json"
 
 
 @dataclass
-class Known:
+class KnownLaunches:
     """What was read of a campaign: by names of launches and the digests that the journal has."""
 
     launches: dict[tuple[str, str | None], Launch] = field(default_factory=dict)
@@ -176,19 +176,19 @@ def manifest_of_nodes(campaign: Campaign) -> Manifest:
         return campaign.manifest
 
 
-def read_campaign(path: Path, known: Known | None = None, anew: bool = False) -> Campaign:
+def read_campaign(path: Path, known: KnownLaunches | None = None, anew: bool = False) -> Campaign:
     """Read a campaign; what cannot be read is listed in `problems`, the rest is kept.
 
     What is `known` of packs, by what the journal says of it, is not read again; what is read is
     added. If `anew`, all values are computed from what programs printed, and those that were kept
     must be the same (`read_launch`).
     """
-    known = known or Known()
+    known = known or KnownLaunches()
     with rights_of_owner(path), known.shelf.held():
         return _read_campaign(path, known, anew)
 
 
-def _read_campaign(path: Path, known: Known, anew: bool) -> Campaign:
+def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
     campaign = Campaign(path, read_manifest(path))
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:

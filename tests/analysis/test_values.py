@@ -16,7 +16,7 @@ from analysis.history.index import rows_of
 from records import kept as kept_module
 from records import launch as launches
 from records import schedule, values
-from records.campaign import Campaign, Known, read_campaign
+from records.campaign import Campaign, KnownLaunches, read_campaign
 from records.kept import Kept, kept_launches
 from records.launch import Launch, read_launch
 from records.proof import proof_in
@@ -194,7 +194,7 @@ def test_who_reads_a_campaign_again_looks_only_into_packs_that_were_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Synthetic(tmp_path / "plain", TWICE, rounds=4, pairs=[]).write()
-    campaign, known = in_packs(source, tmp_path / "packed"), Known()
+    campaign, known = in_packs(source, tmp_path / "packed"), KnownLaunches()
     first = [one.record.launch for one in read_campaign(campaign, known).launches]
     real, opened = kept_module.opened, []
 
