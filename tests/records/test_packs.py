@@ -29,8 +29,11 @@ NAMES = [f"round001_{letter}" for letter in "abc"]
 def keep(book: Schedule, name: str, files: dict[str, Path | bytes] | None = None) -> None:
     book.intend(name)
     book.submitted(name, "job 1")
-    position = book.state.next_position(1)
-    record = launch(name, position=position, outcome="failed", sentence="it is made up", cell=name)
+    number = int(name[5:8])
+    record = launch(
+        name, round=number, position=book.state.next_position(number), cell=name,
+        outcome="failed", sentence="it is made up",
+    )  # fmt: skip
     book.keep(record, FILES if files is None else files)
 
 
@@ -111,6 +114,28 @@ def test_what_is_taken_out_of_a_pack_is_gone_and_the_rest_is_found(campaign: Pat
         keep(book, NAMES[0])
     assert all_in(campaign / "packs" / "round001.tar") == [NAMES[1], NAMES[2], NAMES[0]]
     assert len(read_campaign(campaign).launches) == 3 and not told(campaign)
+
+
+def test_what_was_judged_is_not_lost_where_an_earlier_one_was_taken_out(campaign: Path) -> None:
+    more = [f"round002_{letter}" for letter in "abc"]
+    planned = [PlannedLaunch(launch=one, cell="x", implementation="alpha-1.0") for one in more]
+    with schedule.held(campaign) as book:
+        book.plan(2, planned)
+        keep(book, more[0])
+        book.intend(more[1])
+        # Killed here: the journal is not told.
+        place = book.pack(launch(more[1], round=2, position=2, cell="x"), FILES)
+    take_out(campaign, more[0])
+    with schedule.held(campaign) as book:
+        book.settle()
+        one = book.state.launches[more[1]]
+        assert (one.status, one.losses) == ("recorded", 0)
+        assert one.place and (one.place.offset, one.place.sha256) == (0, place.sha256)
+        assert book.find_gone() == [more[0]]
+        keep(book, more[0])
+        keep(book, more[2])
+    assert all_in(campaign / "packs" / "round002.tar") == [more[1], more[0], more[2]]
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
 
 
 def test_what_is_gone_of_one_round_is_looked_for_in_its_pack_alone(campaign: Path) -> None:
