@@ -16,7 +16,15 @@ from records.campaign import read_campaign
 from records.journal import PlannedLaunch
 from records.kept import PackedLaunch, kept_launches, read_records
 from records.launch import RECORD, record_in
-from records.packs import MOST_BYTES, PackSegment, content_of, segment_of, segments_of, whole
+from records.packs import (
+    MOST_BYTES,
+    TAR_RECORD,
+    PackSegment,
+    content_of,
+    segment_of,
+    segments_of,
+    whole,
+)
 from records.schedule import Schedule
 from tests.packed import all_in, change, take_out
 from tests.whole_records import launch, put_manifest
@@ -183,6 +191,24 @@ def test_a_launch_without_its_journal_is_what_stands_last(campaign: Path) -> Non
     assert {one.name: one.read("stdout") for one in kept_launches(campaign)} == {
         NAMES[0]: b"again\n", NAMES[1]: LONG, NAMES[2]: LONG,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("is_known", [0, 1])
+def test_short_launches_that_no_journal_has_are_found(campaign: Path, is_known: int) -> None:
+    more = ["round002_a", "round002_b"]
+    with schedule.held(campaign) as book:
+        for number, name in enumerate(more):
+            if number == is_known:
+                # From here on nothing comes into the journal that is put back.
+                before = (campaign / "journal.jsonl").read_bytes()
+            book.plan(2, [PlannedLaunch(launch=name, cell="x", implementation="alpha-1.0")])
+            keep(book, name, {"stdout": b""})
+    pack = campaign / "packs" / "round002.tar"
+    assert pack.stat().st_size == TAR_RECORD, "the mark of its end alone would be as long"
+    (campaign / "journal.jsonl").write_bytes(before)
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
+    (campaign / "journal.jsonl").unlink()
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
