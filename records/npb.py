@@ -33,6 +33,8 @@ NEEDED = ("Class", "Size", "Iterations", "Time in seconds", "Total processes", "
 #: How our programs say what is wrong, and how NPB's do, whose next lines have the numbers.
 WRONG_OF_OURS = re.compile(r"^ .*, expected is .*$")
 WRONG_OF_NPB = re.compile(r"fail", re.IGNORECASE)
+#: More than this none of our programs takes, nor prints; as in benchmarks/nas/benchmark.h.
+MOST_TIMES = 99
 #: NPB's C program divides in single precision.
 SINGLE = 1e-6
 
@@ -202,11 +204,14 @@ class _Summary:
     def times(self, lines: list[str], first: int) -> tuple[float, ...]:
         """Return the seconds of each time; lines of the summary, and where in the file they begin.
 
-        Raises RecordError where the time in the summary is not their median.
+        Raises RecordError where the time in the summary is not their median, where there are more
+        than MOST_TIMES, and where their sum is no number.
         """
         middle, off = self.number("Time in seconds")
         found = [(number, entry[1]) for number, line in enumerate(lines, first)
                  if (entry := EACH_TIME.match(line))]  # fmt: skip
+        if not math.isfinite(middle):
+            raise RecordError(f"{self.where('Time in seconds')}: the time is not a finite number")
         if not found:
             return (middle,)
         if len(found) > 1:
@@ -214,6 +219,10 @@ class _Summary:
         [(number, text)] = found
         where = f"{self.path}:{number}"
         times = tuple(_number(word, where, "Each time")[0] for word in text.split())
+        if len(times) > MOST_TIMES:
+            raise RecordError(f"{where}: Each time has {len(times)} times, more than {MOST_TIMES}")
+        if not math.isfinite(sum(times)):
+            raise RecordError(f"{where}: the sum of each time is not a finite number")
         if len(times) % 2 == 0 or abs(sorted(times)[len(times) // 2] - middle) > off:
             raise RecordError(f"{where}: {middle} s is not the median of an odd number of times")
         return times

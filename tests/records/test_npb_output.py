@@ -97,6 +97,9 @@ def test_the_median_of_repeated_times_counts(tmp_path: Path) -> None:
         ("0.001928296 0.190000000 0.191000000", "not the median of an odd number"),
         ("0.001928296 0.001928296", "not the median of an odd number"),
         ("0.001928296 -0.1 0.2", "'-0.1', which is not a number"),
+        (" ".join(101 * ["0.001928296"]), "101 times, more than 99"),
+        (f"0.001928296 0.0019 {400 * '9'}", "is not a finite number"),
+        (f"0.001928296 0.0019 {'9' * 308} {'9' * 308} 0.0019", "is not a finite number"),
         ("0.001928296\n Each time       = 0.001928296", "Each time a second time"),
     ],
 )
