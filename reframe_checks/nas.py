@@ -10,7 +10,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from records.limits.plausibility import npb_rate_above_peak
+from records.limits.plausibility import npb_rate_above_peak, npb_timed_beyond_launch
 from records.npb import problem, read_npb_output
 from reframe_checks.mixins import node_memory
 from reframe_checks.mixins.cores import cores_of_site
@@ -118,6 +118,10 @@ class Nas(Experiment):
         self.check_hosts(run.hosts)
         sentence = npb_rate_above_peak(run, self.peak_flops())
         if sentence:
+            raise Suspect(sentence)
+        began, ended = self.instants()
+        wall_s = began.seconds_until(ended) if began and ended else None
+        if wall_s is not None and (sentence := npb_timed_beyond_launch(run, wall_s)):
             raise Suspect(sentence)
         self.rate_ops = run.rate_ops
 

@@ -273,6 +273,20 @@ def npb_rate_above_peak(run: NpbRun, peak_flops: float) -> str | None:
     )
 
 
+def npb_timed_beyond_launch(run: NpbRun, wall_s: float) -> str | None:
+    """Say so when a NAS Parallel Benchmark timed more than the launch's own wall time in s.
+
+    Its times are one after the other, and that of the launch is the job's, by the node's clocks.
+    """
+    timed = sum(run.times_s)
+    if timed <= wall_s * (1 + CLOCKS_DIFFER):
+        return None
+    return (
+        f"{run.benchmark}, class {run.problem_class}: {len(run.times_s)} time(s) of together "
+        f"{timed:.4g} s are more than the {wall_s:.4g} s that the whole launch took"
+    )
+
+
 def su3_too_fast(result: Su3Result, peak_flops: float) -> str | None:
     """Say so when a lattice is updated above the processors' peak, or waited for too long."""
     rate = result.flops / result.wall_s if result.wall_s else float("inf")

@@ -113,6 +113,7 @@ DOCUMENTED = {
     "time_below_clock_resolution": "below what the clock can resolve",
     "rate_above_peak": "HPL's, that of",
     "npb_rate_above_peak": "NAS Parallel Benchmark by NPB's count",
+    "npb_timed_beyond_launch": "together took longer than the launch's own wall time",
     "computing_above_peak": "DGEMM's of all ranks together, or that of Linpack 100 or 1000",
     "memory_above_core": "a loop of STREAM",
     "moved_beyond_launch": "in the launch's own wall time",

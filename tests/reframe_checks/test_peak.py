@@ -53,7 +53,10 @@ def linpack(path: Path, rate: float) -> None:
 def nas(path: Path, rate: float) -> None:
     seconds = problem("CG", "S").operations / rate
     path.write_text(summary(seconds=seconds, hosts="node1 node2"))
-    check = check_of(path, 2, 2, benchmark="CG", size="S", check_hosts=lambda hosts: None)
+    check = check_of(
+        path, 2, 2, benchmark="CG", size="S", check_hosts=lambda hosts: None,
+        instants=lambda: (None, None),
+    )  # fmt: skip
     Nas.examine(check)
 
 
