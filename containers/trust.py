@@ -129,7 +129,10 @@ def refuse_what_others_write(image: Path, group: str | None) -> None:
     Between the moment at which it is admitted and that at which it starts on a node there is time.
     The members of the site's `image_group` may.
     """
-    for path in (image.resolve(), image.resolve().parent):
+    real = image.resolve()
+    # Whoever may write the folder of the store can put another store in its place.
+    above = [real.parent.parent] if real.parent.name == store.STORE else []
+    for path in (real, real.parent, *above):
         found = path.stat()
         if others_write(found, group):
             whose = name_of_group(found.st_gid)

@@ -270,6 +270,17 @@ def test_an_image_that_others_may_replace_is_refused(
     assert trust.admit(checkout, NAME, {})
 
 
+def test_a_folder_in_which_others_may_replace_the_store_is_refused(checkout: Path) -> None:
+    place(checkout, origin=origin.BUILT)
+    images.take_over(checkout)
+    above = store.folder(checkout)
+    above.chmod(0o777)
+    with pytest.raises(images.ImageError, match=rf"{above} can be written by others"):
+        trust.admit(checkout, NAME, {})
+    above.chmod(0o755)
+    assert trust.admit(checkout, NAME, {}).path.parent == store.by_digest(checkout)
+
+
 @needs_root
 def test_a_group_that_may_replace_images_is_named_by_the_site(checkout: Path) -> None:
     path = place(checkout, origin=origin.BUILT)
