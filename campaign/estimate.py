@@ -125,7 +125,8 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
         what = f"enough for {BEGIN} rounds of everything, and " + (
             "one implementation is measured no further"
             if len(wanted.images) == 1
-            else "then for what is still open"
+            # A round alone does not tell how long the longest cell's next look takes.
+            else "then, unless one cell takes most of a round, for what is still open"
         )
     elif blocks >= BEGIN:
         what = (
