@@ -48,7 +48,8 @@ TABLE = (
     VariablesRow(
         _twins(
             "CACHEDIR", "DISABLE_CACHE", "TMPDIR", "CONFIG*", "KEYSDIR", "PULLFOLDER", "PULLDIR",
-            "AUTHFILE", "AUTH_FILE", "NOHTTPS", "NO_HTTPS", "DOCKER_*", "LOGIN_*", "DEBUG", "VERBOSE", "QUIET", "SILENT", "MESSAGELEVEL", "NOCOLOR",
+            "AUTHFILE", "AUTH_FILE", "NOHTTPS", "NO_HTTPS", "DOCKER_*", "LOGIN_*",
+            "DEBUG", "VERBOSE", "QUIET", "SILENT", "MESSAGELEVEL", "NOCOLOR",
         ),
         Fate.STAYS,
     ),
