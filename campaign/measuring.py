@@ -179,12 +179,13 @@ def new_campaign(
         # Its name in runs/ too: all that is synced in it would be lost without that.
         files.flush_to_disk(campaign.parent)
         (campaign / packs.FOLDER).mkdir()
-        write_manifest(campaign, manifest)
         schedule.begin(campaign, design=design, declared_sha256=manifest.declared_sha256())
         if waves:
             with schedule.held(campaign) as held:
                 for wave in waves:
                     held.add(wave, sync=wave is waves[-1])
+        # Last: without it the folder is no campaign, and none is without what it is to measure.
+        write_manifest(campaign, manifest)
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     return campaign, manifest

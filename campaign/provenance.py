@@ -37,6 +37,7 @@ INPUTS = (
     "containers/images.py",
     "containers/labels.py",
     "containers/selection.py",
+    "containers/store.py",
     "containers/table.py",
     "containers/trust.py",
     # What is started, with which options of ReFrame's, and by which scripts.

@@ -22,6 +22,7 @@ from containers.apptainer import Admitted
 from containers.ending import exit_code
 from costs.inside_and_outside import alternate, round_trips, show
 from costs.places import Place, inside, outside
+from reframe_checks.mixins.job_script import into_container
 from reframe_checks.mixins.launching import Placement, start_ranks
 from site_configs.settings import load_site
 from site_configs.site_file import SiteError
@@ -58,8 +59,11 @@ def started(implementation: str, site: dict[str, object], image: Admitted, folde
     start = start_ranks(labels, site, Placement(2, 2), ["PROGRAM"], variant)
     before, _ = start.command.split("PROGRAM")
     place = inside(image, folder)
-    prefix = [*TWO_NODES, *start.launcher, *place.prefix[:-1], *start.container, str(image)]
-    return Place([*prefix, *shlex.split(before)], place.environment, folder)
+    # The script has `apptainer exec` itself, looks for it in PATH, and is asked for no other /tmp.
+    entered = [*into_container(by_scheduler=True), "", *place.prefix[2:-1]]
+    prefix = [*TWO_NODES, *start.launcher, *entered, *start.container, str(image)]
+    path = {"PATH": f"{Path(place.prefix[0]).parent}:{os.environ['PATH']}"}
+    return Place([*prefix, *shlex.split(before)], place.environment | path, folder)
 
 
 def tcp_bandwidth(folder: Path) -> float:

@@ -203,7 +203,7 @@ def packed_in(
     if path in shelf.seen and shelf.seen[path][:2] == (stamp, places):
         return shelf.seen[path][2]
     found = found_in(path, launches, shelf)
-    if are_all(places, status.st_size):
+    if are_all(places, status.st_size) and ends_after(places, path, shelf):
         shelf.seen[path] = stamp, places, found
         return found
     known = state.launches if state else {}
@@ -218,6 +218,17 @@ def are_all(places: Iterable[PackPlace], size: int) -> bool:
             return False
         end = place.end
     return size == end + len(packs.end_mark(end))
+
+
+def ends_after(places: Iterable[PackPlace], path: Path, shelf: Shelf) -> bool:
+    """Return whether a pack has nothing but the mark of its end after the last of these places.
+
+    Its size does not tell: a short launch may take no more than that mark. Raises OSError where it
+    cannot be read.
+    """
+    with shelf.opened(path) as pack:
+        pack.seek(max((place.end for place in places), default=0))
+        return not pack.read(packs.TAR_RECORD).strip(b"\0")
 
 
 def found_in(

@@ -21,13 +21,16 @@ KINDS = {
     stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
 }  # fmt: skip
 CHUNK_BYTES = 2**20
+#: Of opening what a program has made of a file and its folder; any other error is of the disk.
+OF_THE_PROGRAM = (errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENOTDIR)
 
 
 def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
     """Open a file that a program has left behind, for reading.
 
     Raises FileNotFoundError where there is none, and RecordError for what is not a file itself, is
-    larger than `most` bytes, or cannot be opened.
+    larger than `most` bytes, or may not be read. Raises any other OSError as it is: it is the
+    disk's, and tells of no launch.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
@@ -41,6 +44,8 @@ def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _not_a_file(path, "a link") from None
+        if error.errno not in OF_THE_PROGRAM:
+            raise
         # The launch may have left it so.
         raise RecordError(
             f"{path.name}, which the launch has left, cannot be read: {error.strerror}"
@@ -75,8 +80,8 @@ def read_left(path: Path, most: int = MOST_LEFT_BYTES) -> bytes:
 def collect(source: Path, target: Path, most: int = MOST_LEFT_BYTES) -> None:
     """Copy a file that a program has left behind to a place that no program writes.
 
-    Nothing happens where there is none. Raises RecordError as `open_left` does, and OSError where
-    the copy cannot be written.
+    Nothing happens where there is none. Raises as `open_left` does, and OSError where the copy
+    cannot be written.
     """
     try:
         file = open_left(source, most)

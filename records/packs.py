@@ -139,7 +139,10 @@ def segment_of(record: LaunchRecord, sources: Mapping[str, Path | bytes], job: s
 
 
 def what_is_left(source: Path) -> bytes:
-    """Return what a launch has left in a file, nothing where that is no file; raises OSError."""
+    """Return what a launch has left in a file, nothing where that is no file.
+
+    Raises OSError where the disk does not give it.
+    """
     try:
         return read_left(source)
     except (FileNotFoundError, RecordError):
@@ -339,15 +342,18 @@ def last_of(
         opened = path.open("rb")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    known = {place.offset for place in places}
+    known = {place.sha256 for place in places}
     with opened as pack:
         for segment in reversed(reachable(pack, places)):
-            if segment.launch != launch or segment.offset in known:
+            if segment.launch != launch:
+                continue
+            offset, length = segment.offset, segment.end - segment.offset
+            sha256 = digest_of(pack, offset, length)
+            # By its bytes: where one is taken out, what stands behind it moves.
+            if sha256 in known:
                 continue
             record = whole(pack, segment)
             if record and (not jobs or record.job in jobs):
-                offset, length = segment.offset, segment.end - segment.offset
-                sha256 = digest_of(pack, offset, length)
                 return record, PackPlace(
                     pack=path.name, offset=offset, length=length, sha256=sha256
                 )

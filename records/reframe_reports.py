@@ -6,6 +6,7 @@ Older campaigns have a file for each round.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,13 @@ def keep_last(campaign: Path) -> None:
     except ValueError:
         last.unlink()
         return
-    with (campaign / FOLDER / FILE).open("a") as reports:
-        # Should a kill have cut the line before.
-        reports.write(f"\n{line}\n")
+    added = f"\n{line}\n"
+    with (campaign / FOLDER / FILE).open("a+b") as reports:
+        reports.seek(max(0, reports.seek(0, os.SEEK_END) - len(added)))
+        # Should a kill have come before the file of it alone was removed.
+        if reports.read() != added.encode():
+            # On a line of its own, should a kill have cut the one before.
+            reports.write(added.encode())
     last.unlink()
 
 

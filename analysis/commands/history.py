@@ -251,8 +251,8 @@ def regress(
     """Find what became worse, or was measured before and is not now.
 
     Exit with 3 if anything became worse, 1 on an error or for what could not be measured, 5 if a
-    comparison was inconclusive or could not have seen a slowdown of --slowdown, or something is
-    still to be measured, else with 0.
+    comparison was inconclusive or could not have seen a slowdown of --slowdown, or something that
+    was measured before is still to be measured or had no room in a budget, else with 0.
     """
     from analysis.history.limits import caveats_of, without_refused
     from analysis.history.lost_cells import lost_since
@@ -324,5 +324,5 @@ def regress(
         f"{len(lost)} not measured"
     )
     kinds = {one.kind for one in lost}
-    unseen = COULD_NOT_SEE if blind or "not reached" in kinds else 0
+    unseen = COULD_NOT_SEE if blind or kinds - {"lost"} else 0
     raise typer.Exit(REGRESSION_FOUND if bad else 1 if "lost" in kinds else unseen)

@@ -93,7 +93,7 @@ def lost_cells(
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
             kind: Literal["lost", "no room", "not reached"] = "lost"
-            if any(f"{cell} ".startswith(f"{of} ") for of in after.no_room):
+            if not reason and any(f"{cell} ".startswith(f"{of} ") for of in after.no_room):
                 kind, reason = "no room", "its budget had no room for it"
             elif not reason and any(
                 name == implementation and f"{cell} ".startswith(f"{of} ")

@@ -50,8 +50,8 @@ def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
 def collect_outputs(stage: Path, names: Iterable[str]) -> None:
     """Copy what programs have left in their work folder beside it, where no program comes.
 
-    Raises RecordError for what is not a file, or is too large, and OSError where the disk takes no
-    copy.
+    Raises RecordError for what is not a file, or is too large, and OSError where the disk
+    gives none or takes no copy.
     """
     for name in names:
         collect(work_folder(stage) / name, stage / name)

@@ -6,6 +6,7 @@ it comes from: a checkout's path may have spaces, and anybody may have written a
 """
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from reframe.core.containers import Apptainer
@@ -94,18 +95,27 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         mounts = [mount_option(str(work_folder(stagedir)), self.workdir)]
         mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
                    for name in self.inputs]  # fmt: skip
-        patterns = [
-            environment.for_shell(Fate.STAYS),
-            environment.for_shell(Fate.GOES),
-            environment.for_shell(Fate.PASSES) if self.by_scheduler else "",
-            "|".join(self.variables),
-        ]
-        # No variable has that name, and a shell needs some pattern.
-        words = [str(INTO_CONTAINER), *(pattern or "-" for pattern in patterns)]
+        words = into_container(self.by_scheduler, self.variables)
         own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words comes through.
         return f"{quoted(*words)} {own_tmp} {quoted(*options, *shlex.split(self.command))}"
+
+
+def into_container(by_scheduler: bool, variables: Sequence[str] = ()) -> list[str]:
+    """Return the script that a container starts by on its node, with the variables that it goes by.
+
+    What follows is the folder for the container's /tmp or an empty word, and then the options of
+    `apptainer exec`. `variables` are those that the site names.
+    """
+    patterns = [
+        environment.for_shell(Fate.STAYS),
+        environment.for_shell(Fate.GOES),
+        environment.for_shell(Fate.PASSES) if by_scheduler else "",
+        "|".join(variables),
+    ]
+    # No variable has that name, and a shell needs some pattern.
+    return [str(INTO_CONTAINER), *(pattern or "-" for pattern in patterns)]
 
 
 def work_folder(stagedir: str | Path) -> Path:

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -445,6 +446,42 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     (path / "journal.jsonl").unlink()
     with pytest.raises(CampaignError, match="has no journal of what it decided"):
         measuring.new_campaign(options)
+
+
+@pytest.mark.parametrize("place", ["begin", "first wave", "last wave"])
+def test_a_campaign_of_which_a_kill_has_cut_the_beginning_is_none(
+    played: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(played, "1000s")
+    measure(path)
+    options = asked("--like", path.name, "--name", "again")
+    measuring.as_before(options)
+    request.with_design(played, options)
+    planned = measuring.waves_to_repeat(path.name)
+    assert len(planned) > 1
+    begin, add = schedule.begin, schedule.Schedule.add
+
+    def killed_at_begin(campaign: Path, is_converted: bool = False, **more: Any) -> None:
+        if place == "begin":
+            raise KeyboardInterrupt
+        begin(campaign, is_converted, **more)
+
+    def killed_at_wave(self: schedule.Schedule, event: Any, sync: bool = True) -> None:
+        if event == {"first wave": planned[0], "last wave": planned[-1]}.get(place):
+            raise KeyboardInterrupt
+        add(self, event, sync)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule, "begin", killed_at_begin)
+        patched.setattr(schedule.Schedule, "add", killed_at_wave)
+        with pytest.raises(KeyboardInterrupt):
+            measuring.new_campaign(options)
+    [cut] = [one for one in (played / "runs").iterdir() if one != path]
+    # Else a RESUME would have measured a part of the other's waves, and called it repeated.
+    with pytest.raises(CampaignError, match="is not a campaign"):
+        measuring.old_campaign(asked("--resume", cut.name))
+    with pytest.raises(CampaignError):
+        read_manifest(cut)
 
 
 def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path) -> None:

@@ -90,7 +90,7 @@ def assert_whole(path: Path, out: str) -> None:
         assert launch.output is not None and record.wall_s is not None and record.wall_s > 0
         metrics = set() if record.experiment == "Preflight" else {"metrics.json"}
         assert set(kept[record.launch].names()) == {
-            "launch.json", "stdout", "stderr", "job.sh", *metrics,
+            "launch.json", "stdout", "stderr", "job.sh", "values.json", *metrics,
         }  # fmt: skip
     # Each rank bound to a core of its own, in every image alike.
     for launch in campaign.launches:

@@ -1,6 +1,7 @@
 """Where the base of images is from: Debian's own bootstrap, or the pinned container image."""
 
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,12 +55,15 @@ def test_a_temporary_folder_that_is_mounted_closed_is_named(
 
 
 def test_a_temporary_folder_in_a_closed_home_is_named(
-    debian: Path, monkeypatch: pytest.MonkeyPatch
+    debian: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     home = debian / "home"
     (home / "tmp").mkdir(parents=True)
     for path in (debian, *debian.parents[:-2]):
-        path.chmod(path.stat().st_mode | 0o111)
+        # Pytest's own folder is closed, and is so again for the tests that come after this one.
+        mode = path.stat().st_mode
+        request.addfinalizer(partial(path.chmod, mode))
+        path.chmod(mode | 0o111)
     monkeypatch.setattr(bootstrap.tempfile, "gettempdir", lambda: str(home / "tmp"))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     home.chmod(0o755)

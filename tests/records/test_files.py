@@ -20,6 +20,8 @@ MAY = {
     # predecessor, moved away; the cache of a node's disk, dropped before a cold start.
     "campaign/retention.py": 1, "containers/spack/tool.py": 1, "records/sample.py": 1,
     "reframe_checks/mixins/page_cache.py": 1,
+    # A folder that is made beside its place; a link that takes another's.
+    "cluster/programs.py": 1, "containers/store.py": 1,
     # A journal and a pack are added to and never replaced; what is in the way of a launch, of
     # before there were packs, is set aside.
     "records/journal.py": 3, "records/packs.py": 1, "records/schedule.py": 1,

@@ -16,7 +16,15 @@ from records.campaign import read_campaign
 from records.journal import PlannedLaunch
 from records.kept import PackedLaunch, kept_launches, read_records
 from records.launch import RECORD, record_in
-from records.packs import MOST_BYTES, PackSegment, content_of, segment_of, segments_of, whole
+from records.packs import (
+    MOST_BYTES,
+    TAR_RECORD,
+    PackSegment,
+    content_of,
+    segment_of,
+    segments_of,
+    whole,
+)
 from records.schedule import Schedule
 from tests.packed import all_in, change, take_out
 from tests.whole_records import launch, put_manifest
@@ -29,8 +37,11 @@ NAMES = [f"round001_{letter}" for letter in "abc"]
 def keep(book: Schedule, name: str, files: dict[str, Path | bytes] | None = None) -> None:
     book.intend(name)
     book.submitted(name, "job 1")
-    position = book.state.next_position(1)
-    record = launch(name, position=position, outcome="failed", sentence="it is made up", cell=name)
+    number = int(name[5:8])
+    record = launch(
+        name, round=number, position=book.state.next_position(number), cell=name,
+        outcome="failed", sentence="it is made up",
+    )  # fmt: skip
     book.keep(record, FILES if files is None else files)
 
 
@@ -113,6 +124,28 @@ def test_what_is_taken_out_of_a_pack_is_gone_and_the_rest_is_found(campaign: Pat
     assert len(read_campaign(campaign).launches) == 3 and not told(campaign)
 
 
+def test_what_was_judged_is_not_lost_where_an_earlier_one_was_taken_out(campaign: Path) -> None:
+    more = [f"round002_{letter}" for letter in "abc"]
+    planned = [PlannedLaunch(launch=one, cell="x", implementation="alpha-1.0") for one in more]
+    with schedule.held(campaign) as book:
+        book.plan(2, planned)
+        keep(book, more[0])
+        book.intend(more[1])
+        # Killed here: the journal is not told.
+        place = book.pack(launch(more[1], round=2, position=2, cell="x"), FILES)
+    take_out(campaign, more[0])
+    with schedule.held(campaign) as book:
+        book.settle()
+        one = book.state.launches[more[1]]
+        assert (one.status, one.losses) == ("recorded", 0)
+        assert one.place and (one.place.offset, one.place.sha256) == (0, place.sha256)
+        assert book.find_gone() == [more[0]]
+        keep(book, more[0])
+        keep(book, more[2])
+    assert all_in(campaign / "packs" / "round002.tar") == [more[1], more[0], more[2]]
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
+
+
 def test_what_is_gone_of_one_round_is_looked_for_in_its_pack_alone(campaign: Path) -> None:
     with schedule.held(campaign) as book:
         book.plan(2, [PlannedLaunch(launch="round002_a", cell="x", implementation="alpha-1.0")])
@@ -158,6 +191,24 @@ def test_a_launch_without_its_journal_is_what_stands_last(campaign: Path) -> Non
     assert {one.name: one.read("stdout") for one in kept_launches(campaign)} == {
         NAMES[0]: b"again\n", NAMES[1]: LONG, NAMES[2]: LONG,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("is_known", [0, 1])
+def test_short_launches_that_no_journal_has_are_found(campaign: Path, is_known: int) -> None:
+    more = ["round002_a", "round002_b"]
+    with schedule.held(campaign) as book:
+        for number, name in enumerate(more):
+            if number == is_known:
+                # From here on nothing comes into the journal that is put back.
+                before = (campaign / "journal.jsonl").read_bytes()
+            book.plan(2, [PlannedLaunch(launch=name, cell="x", implementation="alpha-1.0")])
+            keep(book, name, {"stdout": b""})
+    pack = campaign / "packs" / "round002.tar"
+    assert pack.stat().st_size == TAR_RECORD, "the mark of its end alone would be as long"
+    (campaign / "journal.jsonl").write_bytes(before)
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
+    (campaign / "journal.jsonl").unlink()
+    assert [one.name for one in kept_launches(campaign)] == [*NAMES, *more]
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])

@@ -42,6 +42,17 @@ def test_what_a_kill_has_cut_costs_its_session_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a", "b"]
 
 
+def test_a_kill_before_the_report_is_removed_has_it_told_once(tmp_path: Path) -> None:
+    for name in "ab":
+        leave(tmp_path, name)
+        report = (tmp_path / FOLDER / LAST).read_bytes()
+        keep_last(tmp_path)
+        (tmp_path / FOLDER / LAST).write_bytes(report)
+        keep_last(tmp_path)
+        assert not (tmp_path / FOLDER / LAST).exists()
+    assert names(tmp_path) == ["a", "b"]
+
+
 def test_campaigns_of_a_report_a_round_are_read(tmp_path: Path) -> None:
     for number in (1, 2):
         leave(tmp_path, str(number))

@@ -1,6 +1,8 @@
 """What is hidden from containers, what cannot be, and what of a launch is collected."""
 
+import errno
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -10,7 +12,10 @@ from reframe.core.exceptions import SanityError
 from containers import apptainer
 from records.base import RecordError
 from records.left_behind import read_left
+from records.packs import segment_of, what_is_left
+from reframe_checks.bin.session import is_of_the_disk
 from reframe_checks.mixins.guest import collect_outputs, isolation, places_of
+from tests.whole_records import launch
 
 
 def test_all_names_of_checkout_and_stage_are_hidden_each_once(tmp_path: Path) -> None:
@@ -64,6 +69,37 @@ def test_a_file_is_collected_and_nothing_else(tmp_path: Path) -> None:
             with pytest.raises(RecordError, match=rf"{name}, which .*is a {name} and not a file"):
                 collect_outputs(tmp_path, [name])
             assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.EMFILE])
+def test_a_file_that_the_disk_does_not_give_is_neither_empty_nor_the_launchs_fault(
+    error: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "file").write_text("numbers")
+
+    def fail(*_: object, **__: object) -> int:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "open", fail)
+    with pytest.raises(OSError, match=re.escape(os.strerror(error))) as raised:
+        collect_outputs(tmp_path, ["file"])
+    assert is_of_the_disk(raised.value), "the attempt is lost, and made again"
+    with pytest.raises(OSError, match=re.escape(os.strerror(error))):
+        segment_of(launch(), {"file": tmp_path / "work" / "file"}, "wy-0123456789ab")
+
+
+def test_a_file_that_its_program_has_closed_to_us_is_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    (tmp_path / "file").write_text("numbers")
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(RecordError, match="cannot be read: Permission denied"):
+        read_left(tmp_path / "file")
+    assert what_is_left(tmp_path / "file") == b""
 
 
 def test_no_more_is_read_than_fits(tmp_path: Path) -> None:

@@ -13,13 +13,16 @@ import pytest
 import scipy
 
 from analysis.comparison.verdict import Verdict
+from analysis.history.lost_cells import lost_cells
 from analysis.history.regressions import outcome, write_junit
 from analysis.history.regressions import tested as found_in
 from analysis.history.two_campaigns import ComparedCell
 from inference.intervals import independent_ratio
 from records import schedule
 from records.budget import BEYOND
+from records.campaign import read_campaign
 from records.journal import NotStarted, PlannedLaunch
+from records.manifest import read_manifest
 from tests.analysis.history.test_history import campaign
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import Synthetic, Truth
@@ -241,13 +244,28 @@ def test_what_nobody_has_tried_is_not_lost(runs: Path, left_out: bool) -> None:
     junit = runs.parent / "junit.xml"
     done = analysis("regress", str(new), "--against", "history", "--runs", str(runs),
                     "--junit", str(junit))  # fmt: skip
-    assert done.returncode == (0 if left_out else 5), done.stdout + done.stderr
+    assert done.returncode == 5, done.stdout + done.stderr
     said = "its budget had no room for it" if left_out else "it is still to be measured"
     assert f"not measured: alpha-1.0, {cell}: " in done.stderr and said in done.stderr
     suite = ElementTree.parse(junit).getroot()
     assert suite.attrib["errors"] == "0"
     [case] = [case for case in suite if case.get("name") == cell]
     assert case.find("skipped") is not None
+
+
+def test_no_room_for_an_implementation_hides_no_failure_of_another(runs: Path) -> None:
+    old, new = next(runs.glob("*06T000000Z-local-nightly")), campaign(runs, 7, 1.0, rounds=4)
+    without(new, "*range=short*", fail=True)
+    cell = "PointToPoint pair=Send/Recv message_range=short"
+    after = read_campaign(new)
+    after.no_room = [cell]
+    had = [(cell, "PointToPoint", "alpha-1.0"), (cell, "PointToPoint", "beta-2.0")]
+    after.manifest = after.manifest.changed(
+        images={name: after.manifest.images["alpha-1.0"] for name in ("alpha-1.0", "beta-2.0")}
+    )
+    alpha, beta = lost_cells(had, set(), read_manifest(old), after)
+    assert alpha.kind == "lost" and "failed: it hung" in alpha.sentence
+    assert beta.kind == "no room" and "no room for it" in beta.sentence
 
 
 @pytest.mark.parametrize("history", [True, False])
