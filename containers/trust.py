@@ -251,6 +251,8 @@ def sign_image(
     """
     aside = path.with_name(f".signed-{path.name}")
     entry = images.entry_of(root, name)
+    # One that was killed in between has left a file that not even its owner may write.
+    aside.unlink(missing_ok=True)
     try:
         shutil.copy2(path, aside)
         aside.chmod(0o755)

@@ -47,8 +47,9 @@ TABLE = (
     # Caches, the temporary folder, configuration, keys, registries, and how much is said.
     VariablesRow(
         _twins(
-            "CACHEDIR", "DISABLE_CACHE", "TMPDIR", "CONFIG*", "KEYSDIR", "PULLFOLDER", "DOCKER_*",
-            "LOGIN_*", "DEBUG", "VERBOSE", "QUIET", "SILENT", "MESSAGELEVEL", "NOCOLOR",
+            "CACHEDIR", "DISABLE_CACHE", "TMPDIR", "CONFIG*", "KEYSDIR", "PULLFOLDER", "PULLDIR",
+            "AUTHFILE", "AUTH_FILE", "NOHTTPS", "NO_HTTPS", "DOCKER_*", "LOGIN_*",
+            "DEBUG", "VERBOSE", "QUIET", "SILENT", "MESSAGELEVEL", "NOCOLOR",
         ),
         Fate.STAYS,
     ),
@@ -59,6 +60,8 @@ TABLE = (
     # A parameter of PMIx is a user's; all else of it says to a rank who it is.
     VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
     VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
+    # A token, by which whoever has it is its user: no rank needs it.
+    VariablesRow(("SLURM_JWT",), Fate.STAYS),
     VariablesRow(("SLURM_*",), Fate.PASSES),
     # MPI, its launchers and PVM; fabrics; OpenMP and BLAS.
     VariablesRow(

@@ -46,6 +46,26 @@ def _is_text(text: str) -> bool:
     return True
 
 
+def own_tmp(place: str = "/tmp") -> list[str]:
+    """Return the commands that make the folder of OWN_TMP, first in the node's own `place`.
+
+    TMPDIR, as whoever submitted the job had it, may not exist on the node, or be on a parallel
+    file system, where what MPI keeps there would be slow. What killed launches have left is
+    removed after a day: what has a process id of its own may look dead while it is measured.
+    """
+    name = "wyeast.$$.XXXXXXXX"
+    old = f'find {quoted(place)}/ -mindepth 1 -maxdepth 1 -type d -user "$(id -u)" -mmin +1440'
+    return [
+        f"{old} -name 'wyeast.[0-9]*.????????' 2>/dev/null | while IFS= read -r old; do",
+        "    pid=${old##*/wyeast.} pid=${pid%.????????}",
+        "    case $pid in *[!0-9]*) continue ;; esac",
+        '    kill -0 "$pid" 2>/dev/null || rm -rf "$old"',
+        "done",
+        f"{OWN_TMP}=$(mktemp -d {quoted(place)}/{name} 2>/dev/null ||",
+        f'    mktemp -d "${{TMPDIR:-/tmp}}/{name}") || exit 1',
+    ]
+
+
 class QuotedApptainer(Apptainer):  # type: ignore[misc]
     """ReFrame's way to start a container by Apptainer, with options, image and paths as words.
 

@@ -29,7 +29,7 @@ from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
-from reframe_checks.mixins.job_script import OWN_TMP, quoted
+from reframe_checks.mixins.job_script import OWN_TMP, own_tmp, quoted
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -51,9 +51,6 @@ PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
 #: What into_container has removed of the variables of the node.
 REMOVED = "launch_removed"
-#: For the programs' /tmp, where they have one of their own: on the launch's node, since what MPI
-#: keeps there would be slow on a parallel file system.
-MAKE_OWN_TMP = f'{OWN_TMP}=$(mktemp -d "${{TMPDIR:-/tmp}}/wyeast.XXXXXXXX") || exit 1'
 #: Of standard error, looked through for how ranks ended.
 MOST_SAID_BYTES = 100_000
 
@@ -136,7 +133,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             # However the script ends: not every scheduler can be asked for its exit code.
             f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
             "trap 'exit 143' TERM",
-            *([MAKE_OWN_TMP] if getattr(self.container_platform, "has_own_tmp", False) else ()),
+            *(own_tmp() if getattr(self.container_platform, "has_own_tmp", False) else ()),
         ]
         self.wanted = self.asked()
         self.is_sound = False

@@ -289,3 +289,21 @@ def test_a_group_that_may_replace_images_is_named_by_the_site(checkout: Path) ->
     with pytest.raises(images.ImageError, match="image_group: users"):
         trust.admit(checkout, NAME, {"image_group": "staff"})
     assert trust.admit(checkout, NAME, {"image_group": "users"})
+
+
+def test_signing_begins_anew_after_it_was_killed(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place(checkout, origin=origin.BUILT)
+    aside = path.with_name(f".signed-{path.name}")
+    aside.touch(0o555)
+
+    def copy(source: Path, target: Path) -> None:
+        # Nobody but root could write over that file.
+        assert source == path and not target.exists()
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    with pytest.raises(OSError, match="the disk is full"):
+        trust.sign_image(checkout, NAME, path, checkout, 0)
+    assert not aside.exists()

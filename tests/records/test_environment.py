@@ -29,7 +29,9 @@ GIVEN = {
     ),
     Fate.STAYS: (
         "APPTAINER_CACHEDIR", "SINGULARITY_TMPDIR", "APPTAINER_CONFIG_FILE", "APPTAINER_KEYSDIR",
-        "APPTAINER_DOCKER_PASSWORD", "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR", "MY_OMPI_X",
+        "APPTAINER_DOCKER_PASSWORD", "APPTAINER_AUTHFILE", "APPTAINER_AUTH_FILE",
+        "APPTAINER_NOHTTPS", "SINGULARITY_NO_HTTPS", "APPTAINER_PULLDIR", "SLURM_JWT",
+        "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR", "MY_OMPI_X",
     ),
     Fate.PASSES: ("SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK"),
 }  # fmt: skip
@@ -79,6 +81,15 @@ def test_a_scheduler_s_are_handed_to_its_ranks_as_they_are(tmp_path: Path) -> No
     assert found["APPTAINERENV_SLURM_JOB_ID"] == "a b; $(touch here)"
     assert not (tmp_path / "here").exists()
     assert not any(name.startswith("APPTAINERENV_") for name in on_the_node(tmp_path, given, False))
+
+
+def test_what_stays_outside_is_not_handed_over_though_a_wider_row_passes(tmp_path: Path) -> None:
+    given = {"SLURM_JWT": "secret", "SLURM_PROCID": "0"}
+    found = on_the_node(tmp_path, given, True)
+    assert found == given | {"APPTAINERENV_SLURM_PROCID": "0"}
+    # The site's word prevails.
+    found = on_the_node(tmp_path, given, True, "SLURM_JWT")
+    assert found["APPTAINERENV_SLURM_JWT"] == "secret"
 
 
 def test_only_the_first_rank_notes_what_was_removed(tmp_path: Path) -> None:

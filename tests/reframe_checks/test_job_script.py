@@ -1,5 +1,6 @@
 """What enters a job script stays one word each, and nothing in it does anything."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from reframe.core.exceptions import SanityError
 
 from containers.apptainer import mount_option
-from reframe_checks.mixins.job_script import QuotedApptainer, quoted
+from reframe_checks.mixins.job_script import OWN_TMP, QuotedApptainer, own_tmp, quoted
 
 SHELLS = [shell for shell in ("sh", "bash") if shutil.which(shell)]
 #: What argv and a script in UTF-8 can hold; letters that shells heed come often.
@@ -89,3 +90,43 @@ def test_what_no_script_can_hold_is_refused(word: str) -> None:
 def test_a_folder_of_any_name_is_one_field_of_a_mount(source: str, field: str) -> None:
     assert mount_option(source, "/mnt") == f"--mount=type=bind,{field},destination=/mnt"
     assert mount_option(source, "/mnt", writable=False).endswith(",destination=/mnt,ro")
+
+
+def made_by(place: Path, tmpdir: Path) -> subprocess.CompletedProcess[str]:
+    """Run what makes a launch's own folder, on a node with that /tmp, by that login's TMPDIR."""
+    script = "\n".join([*own_tmp(str(place)), f'printf %s "${OWN_TMP}"'])
+    return subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=False,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(tmpdir)},
+    )  # fmt: skip
+
+
+def test_a_launch_s_tmp_is_on_the_node_and_elsewhere_only_where_it_must(tmp_path: Path) -> None:
+    node, elsewhere = tmp_path / "the node's", tmp_path / "elsewhere"
+    node.mkdir()
+    elsewhere.mkdir()
+    for tmpdir in (elsewhere, tmp_path / "missing"):
+        made = Path(made_by(node, tmpdir).stdout)
+        assert made.parent == node and made.stat().st_mode & 0o777 == 0o700
+    assert Path(made_by(tmp_path / "none", elsewhere).stdout).parent == elsewhere
+    assert made_by(tmp_path / "none", tmp_path / "missing").returncode == 1
+
+
+def test_what_killed_launches_have_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    dead, other = tmp_path / f"wyeast.{ended.pid}.AbCd1234", tmp_path / "elsewhere"
+    young = tmp_path / f"wyeast.{ended.pid}.EfGh1234"
+    alive = tmp_path / f"wyeast.{os.getpid()}.AbCd1234"
+    foreign = [tmp_path / "wyeast.1x.AbCd1234", tmp_path / "wyeast.notes", other]
+    link = tmp_path / f"wyeast.{ended.pid}.LiNk1234"
+    for folder in (dead, young, alive, *foreign):
+        folder.mkdir()
+        (folder / "file").touch()
+    link.symlink_to(other)
+    for folder in (dead, alive, *foreign, link):
+        os.utime(folder, (1, 1), follow_symlinks=False)
+    made = Path(made_by(tmp_path, tmp_path).stdout)
+    assert not dead.exists()
+    assert all((folder / "file").exists() for folder in (young, alive, *foreign))
+    assert link.is_symlink() and made.is_dir()
