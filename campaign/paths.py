@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reframe.core.exceptions import SanityError
+
 from records.base import CampaignError
+from reframe_checks.mixins.guest import places_of
 
 #: The schedulers into whose job scripts or options ReFrame writes the folder of a launch unquoted.
 UNQUOTED = ("pbs", "pbspro", "torque", "sge", "oar", "ssh")
@@ -34,6 +37,11 @@ def refuse_path(root: Path, site: Mapping[str, Any]) -> None:
             f"ReFrame writes the folder of a launch unquoted for the scheduler {site['scheduler']},"
             " which accepts only ASCII letters, digits and _-./+@%="
         )
+    if not reason:
+        try:
+            places_of(root, root / "runs")
+        except SanityError as error:
+            reason = str(error).partition(": move the checkout")[0]
     if reason:
         raise CampaignError(
             f"this checkout is at {path!a}, where it cannot measure: {reason}; move it"

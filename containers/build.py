@@ -263,6 +263,8 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
         built = ", ".join(recipe.implementation.name for recipe in recipes)
         print(f"images are up to date: {built}")
         return
+    # Where the lock was lost, what it named is not what nobody uses.
+    had_lock = (root / images.LOCK).is_file()
     with only_build(root):
         if why:
             progress.say(f"building on the container base that {sources.LOCK} pins, since {why}")
@@ -280,7 +282,8 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
                     "than this checkout's, so it is being rebuilt"
                 )
             build_image(recipe, progress)
-        prune(root)
+        if had_lock:
+            prune(root)
 
 
 def refuse_unknown(root: Path, recipes: list[staging.Recipe]) -> None:

@@ -46,8 +46,11 @@ def take_over(root: Path) -> None:
 def prune(root: Path) -> list[str]:
     """Remove from the store what no lock names, the guests' included; return the digests.
 
-    No build and no campaign may be under way.
+    Of a store that other checkouts may share, by a link, nothing is removed. No build and no
+    campaign may be under way. Raises ImageError for a file that is not a lock.
     """
+    if store.folder(root).is_symlink():
+        return []
     locks = [root, *(lock.parents[1] for lock in (root / ".wyeast" / "guests").glob(f"*/{LOCK}"))]
     named = {entry["sha256"] for one in locks for entry in load_own_lock(one)["images"].values()}
     found = [path for path in store.by_digest(root).glob("*.sif") if path.stem not in named]

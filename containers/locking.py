@@ -46,11 +46,14 @@ def only_build(root: Path) -> Iterator[None]:
 def prune(root: Path) -> None:
     """Remove the images that no lock names any more, unless a campaign of the checkout may run one.
 
-    No build may be under way.
+    No build may be under way. What cannot be told of a bundle's lock is kept, and that is said.
     """
     sites = sorted(path.parent.name for path in (root / "site_configs").glob("*/site.yaml"))
     if not any(holder_of(campaign_lock(root, site)) for site in sites):
-        images.prune(root)
+        try:
+            images.prune(root)
+        except images.ImageError as error:
+            print(f"no image is removed that is out of use: {error}", file=sys.stderr)
 
 
 @contextmanager

@@ -14,6 +14,8 @@ NOTHING = "nothing"
 #: Where images have what they run, and the kernel what it says: nothing can be mounted over these.
 OF_IMAGES = ("/bin", "/dev", "/etc", "/lib", "/opt/mpi", "/opt/wyeast", "/proc", "/sbin", "/sys",
              "/usr/bin", "/usr/lib", "/usr/sbin")  # fmt: skip
+#: What of a checkout people put elsewhere by a link: records, and the state with keys and images.
+LINKED = ("runs", ".wyeast", ".wyeast/images")
 
 
 def places_of(checkout: Path, stage: Path) -> list[Path]:
@@ -21,7 +23,9 @@ def places_of(checkout: Path, stage: Path) -> list[Path]:
 
     Raises SanityError where one of them is where images have what they run.
     """
-    named = {path for one in (checkout, stage) for path in (one.absolute(), one.resolve())}
+    # Parts of a checkout may be links to a larger disk.
+    parts = [part for name in LINKED if (part := checkout / name).exists()]
+    named = {path for one in (checkout, stage, *parts) for path in (one.absolute(), one.resolve())}
     places = sorted(path for path in named if not named.intersection(path.parents))
     for place in places:
         for own in map(Path, OF_IMAGES):

@@ -39,3 +39,11 @@ def test_what_programs_of_others_cannot_be_told_is_refused(
 
 def test_an_ordinary_path_is_taken_by_every_scheduler() -> None:
     refuse_path(Path("/home/some-one/wyeast_1.0"), {"scheduler": "pbs"})
+
+
+def test_a_checkout_that_cannot_be_hidden_from_containers_is_refused_at_once() -> None:
+    with pytest.raises(
+        CampaignError, match=r"/opt/wyeast.* since images have /opt/wyeast for themselves; move it$"
+    ):
+        refuse_path(Path("/opt/wyeast/1.0"), {"scheduler": "slurm"})
+    refuse_path(Path("/opt/site/wyeast"), {"scheduler": "slurm"})

@@ -109,3 +109,25 @@ def test_what_no_lock_names_is_removed_unless_a_campaign_may_run_it(root: Path) 
         assert old.is_file()
     locking.prune(root)
     assert not old.exists() and guest.is_file() and new.is_file()
+
+
+def test_nothing_is_removed_by_a_lock_that_cannot_be_read(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, _ = install(root), install(root, "pmix")
+    install(root, "pmi2", guests="abc")
+    lock = images.guest_root(root, "abc") / images.LOCK
+    lock.write_text("{")
+    locking.prune(root)
+    assert old.is_file()
+    assert f"no image is removed that is out of use: {lock} cannot be read" in (
+        capsys.readouterr().err
+    )
+
+
+def test_nothing_is_removed_from_a_store_that_others_may_share(root: Path, tmp_path: Path) -> None:
+    old, _ = install(root), install(root, "pmix")
+    store.folder(root).rename(tmp_path / "shared")
+    store.folder(root).symlink_to(tmp_path / "shared")
+    locking.prune(root)
+    assert old.is_file()

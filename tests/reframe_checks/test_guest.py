@@ -27,6 +27,16 @@ def test_all_names_of_checkout_and_stage_are_hidden_each_once(tmp_path: Path) ->
     assert places_of(checkout, tmp_path / "stage") == [checkout, tmp_path / "stage"]
 
 
+def test_parts_of_a_checkout_that_lie_elsewhere_are_hidden_there_too(tmp_path: Path) -> None:
+    checkout, disk = tmp_path / "wyeast", tmp_path / "disk"
+    for folder in (checkout / ".wyeast", disk / "runs", disk / "images"):
+        folder.mkdir(parents=True)
+    (checkout / "runs").symlink_to(disk / "runs")
+    (checkout / ".wyeast" / "images").symlink_to(disk / "images")
+    places = places_of(checkout, checkout / "stage")
+    assert places == [disk / "images", disk / "runs", checkout]
+
+
 @pytest.mark.parametrize(
     "place", ["/opt", "/opt/wyeast", "/opt/mpi/wyeast", "/usr/lib/wyeast", "/"]
 )
