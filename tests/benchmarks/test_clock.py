@@ -33,7 +33,9 @@ def test_no_object_but_the_one_that_describes_it_calls_mpi_wtime(built: Built) -
     callers = {
         path.name
         for path in sorted(built.build.rglob("*.o"))
-        if any(
+        # HPL is not ours, and is there once its own test has built it.
+        if "hpcc" not in path.relative_to(built.build).parts
+        and any(
             line.split()[-1] == "MPI_Wtime"
             for line in subprocess.run(
                 ["nm", "-u", path], capture_output=True, text=True, check=True
