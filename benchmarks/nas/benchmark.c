@@ -10,6 +10,7 @@
 #include "../common/clock.h"
 #include "../common/disturbances.h"
 #include "../common/record_pieces.h"
+#include "../common/summary.h"
 
 const char *chosen_class;
 const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
@@ -98,17 +99,10 @@ void time_section(const timed_part *part, void *solver, section_times *times, ve
     }
 }
 
-static int in_order(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const section_times *times)
 {
-    section_times sorted = *times;
-    qsort(sorted.seconds, (size_t)sorted.count, sizeof sorted.seconds[0], in_order);
-    return sorted.seconds[sorted.count / 2];
+    double scratch[MOST_TIMES];
+    return summarise(times->seconds, (size_t)times->count, scratch).median;
 }
 
 long long first_of_part(long long n, int parts, int which)
