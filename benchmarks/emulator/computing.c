@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../common/clock.h"
+#include "../common/split_mix.h"
 
 #define PI 3.14159265358979323846
 /* Above it more than a fortieth of the normal distribution lies below 0. */
@@ -39,19 +40,10 @@ int check_computing(const computing *how, complaint *about)
     return 0;
 }
 
-/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
-}
-
-/* SplitMix64 itself, as a number greater than 0 and less than 1. */
+/* A number greater than 0 and less than 1. */
 static double next_uniform(uint64_t *state)
 {
-    *state += 0x9e3779b97f4a7c15ULL;
-    return ((double)(mix(*state) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(next_number(state) >> 11) + 0.5) * 0x1p-53;
 }
 
 /* The transform of Box and Muller; its second number is not kept. */
@@ -84,10 +76,10 @@ static double draw(const computing *how, double mean, uint64_t *state)
 void draw_computing(const computing *how, int application, int rank, unsigned long long run,
                     double mean, double *times, size_t steps)
 {
-    uint64_t state = mix(how->seed + 0x9e3779b97f4a7c15ULL);
-    state = mix(state + (uint64_t)application + 1);
-    state = mix(state + (uint64_t)rank + 1);
-    state = mix(state + run + 1);
+    uint64_t state = mixed(how->seed + SPLIT_MIX_STEP);
+    state = mixed(state + (uint64_t)application + 1);
+    state = mixed(state + (uint64_t)rank + 1);
+    state = mixed(state + run + 1);
     for (size_t step = 0; step < steps; step++) {
         const double time = draw(how, mean, &state);
         times[step] = time > 0.0 ? time : 0.0; /* Rounding may carry a uniform one below 0. */

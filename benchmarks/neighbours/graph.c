@@ -4,15 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const graph_names[] = {"ring", "complete", "drawn", NULL};
+#include "../common/split_mix.h"
 
-/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
-}
+const char *const graph_names[] = {"ring", "complete", "drawn", NULL};
 
 /* Mark `degree` others of a rank, each set of them equally likely (Floyd's sampling without repetition);
  * all others where there are no more. */
@@ -20,8 +14,8 @@ static void draw_targets(int rank, int ranks, int degree, unsigned long long see
 {
     const int others = ranks - 1, wanted = degree < others ? degree : others;
     for (int last = others - wanted; last < others; last++) {
-        const uint64_t of_rank = (uint64_t)seed + UINT64_C(0x9e3779b97f4a7c15) * ((uint64_t)rank + 1);
-        const uint64_t number = mix(mix(of_rank) + (uint64_t)last);
+        const uint64_t of_rank = (uint64_t)seed + SPLIT_MIX_STEP * ((uint64_t)rank + 1);
+        const uint64_t number = mixed(mixed(of_rank) + (uint64_t)last);
         const int drawn = (int)(number % (uint64_t)(last + 1));
         /* Other number k is rank k, or the next one from this rank on. */
         const int one = drawn + (drawn >= rank), instead = last + (last >= rank);

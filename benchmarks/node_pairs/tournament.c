@@ -1,5 +1,7 @@
 #include "tournament.h"
 
+#include "../common/split_mix.h"
+
 int tournament_rounds(int players)
 {
     return players % 2 ? players : players - 1;
@@ -16,22 +18,13 @@ int opponent(int players, int round, int player)
     return other == player ? middle : other;
 }
 
-/* SplitMix64 (Steele, Lea and Flood, 2014). */
-static uint64_t next_drawn(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
 void draw_order(int *rounds, int count, uint64_t seed)
 {
     for (int i = 0; i < count; i++)
         rounds[i] = i;
     for (int i = count - 1; i > 0; i--) {
         /* That small remainders are likelier by count / 2^64 does not matter. */
-        const int j = (int)(next_drawn(&seed) % (uint64_t)(i + 1));
+        const int j = (int)(next_number(&seed) % (uint64_t)(i + 1));
         const int kept = rounds[i];
         rounds[i] = rounds[j];
         rounds[j] = kept;

@@ -10,6 +10,7 @@
 #include "../common/communication.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
+#include "../common/split_mix.h"
 
 #define MOST_MESSAGES 10000
 enum { TAG = 1 };
@@ -61,27 +62,18 @@ typedef struct {
     int rank;
 } exchange;
 
-/* Steele, Lea and Flood's generator SplitMix64 (2014): the same numbers on every machine. */
-static unsigned long long next_random(unsigned long long *state)
-{
-    unsigned long long z = (*state += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
 /* A whole number below `limit`, each equally likely: what would favour the small ones is dropped. */
-static unsigned long long below(unsigned long long *state, unsigned long long limit)
+static unsigned long long below(uint64_t *state, unsigned long long limit)
 {
     const unsigned long long unfair = ULLONG_MAX % limit;
     unsigned long long number;
     do
-        number = next_random(state);
+        number = next_number(state);
     while (number >= ULLONG_MAX - unfair);
     return number % limit;
 }
 
-static size_t random_size(unsigned long long *state)
+static size_t random_size(uint64_t *state)
 {
     return (size_t)least_bytes +
            (size_t)below(state, (unsigned long long)(most_bytes - least_bytes) + 1);
@@ -90,7 +82,7 @@ static size_t random_size(unsigned long long *state)
 /* Draw the interfaces: every rank draws all of them, so nobody has to be told. */
 static void draw_interfaces(exchange *e, int ranks, int is_double)
 {
-    unsigned long long state = (unsigned long long)seed;
+    uint64_t state = (uint64_t)seed;
     const size_t drawn = (size_t)messages * (size_t)ranks;
     for (size_t i = 0; i < drawn; i++) {
         interface *one = &e->interfaces[i];
