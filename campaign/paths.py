@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reframe.core.exceptions import SanityError
-
 from records.base import CampaignError
-from reframe_checks.mixins.guest import places_of
+from reframe_checks.mixins.guest import places_of, why_seen
 
 #: The schedulers into whose job scripts or options ReFrame writes the folder of a launch unquoted.
 UNQUOTED = ("pbs", "pbspro", "torque", "sge", "oar", "ssh")
@@ -37,11 +35,7 @@ def refuse_path(root: Path, site: Mapping[str, Any]) -> None:
             f"ReFrame writes the folder of a launch unquoted for the scheduler {site['scheduler']},"
             " which accepts only ASCII letters, digits and _-./+@%="
         )
-    if not reason:
-        try:
-            places_of(root, root / "runs")
-        except SanityError as error:
-            reason = str(error).partition(": move the checkout")[0]
+    reason = reason or why_seen(places_of(root, root / "runs"))
     if reason:
         raise CampaignError(
             f"this checkout is at {path!a}, where it cannot measure: {reason}; move it"

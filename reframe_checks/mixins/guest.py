@@ -19,22 +19,23 @@ LINKED = ("runs", ".wyeast", ".wyeast/images")
 
 
 def places_of(checkout: Path, stage: Path) -> list[Path]:
-    """Return the folders that no container is to see, by all their names, none inside another.
-
-    Raises SanityError where one of them is where images have what they run.
-    """
+    """Return the folders that no container is to see, by all their names, none inside another."""
     # Parts of a checkout may be links to a larger disk.
     parts = [part for name in LINKED if (part := checkout / name).exists()]
     named = {path for one in (checkout, stage, *parts) for path in (one.absolute(), one.resolve())}
-    places = sorted(path for path in named if not named.intersection(path.parents))
+    return sorted(path for path in named if not named.intersection(path.parents))
+
+
+def why_seen(places: Iterable[Path]) -> str | None:
+    """Return why a container would see one of these, since images have what they run there."""
     for place in places:
         for own in map(Path, OF_IMAGES):
             if place == own or own in place.parents or place in own.parents:
-                raise SanityError(
+                return (
                     f"{place} cannot be hidden from containers, since images have {own} for "
-                    "themselves: move the checkout elsewhere, such as to a home"
+                    "themselves"
                 )
-    return places
+    return None
 
 
 def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
@@ -47,6 +48,8 @@ def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
     nothing = stage / NOTHING
     nothing.mkdir(exist_ok=True)
     places = places_of(checkout, stage.parent)
+    if reason := why_seen(places):
+        raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home")
     covers = [mount_option(str(nothing), str(place), writable=False) for place in places]
     return (*launch_options(alone), *covers)
 
