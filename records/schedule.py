@@ -40,6 +40,7 @@ from records.journal import (
     open_journal,
 )
 from records.launch import LaunchRecord, record_in, values_of_text
+from records.left_behind import read_left
 from records.manifest import Design, Manifest
 from records.packs import PackPlace
 from records.values import FILE as VALUES
@@ -323,10 +324,11 @@ def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict
     """
     stdout = files.get("stdout", b"")
     if record.outcome == "sound":
-        text = stdout if isinstance(stdout, bytes) else stdout.read_bytes()
         with suppress(RecordError, ValueError):
+            text = stdout if isinstance(stdout, bytes) else read_left(stdout)
             values = values_of_text(record, text)
-            return {**files, VALUES: values.model_dump_json().encode()}
+            # What was read is kept, and not what another reading would give.
+            return {**files, "stdout": text, VALUES: values.model_dump_json().encode()}
     return dict(files)
 
 
