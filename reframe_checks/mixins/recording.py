@@ -121,12 +121,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             self.skip_if(is_beyond(schedule.state, schedule.journal.entries, name), BEYOND)
 
     @run_after("setup", always_last=True)
-    def write_what_is_wanted(self) -> None:
+    def note_what_is_wanted(self) -> None:
         """Note what is asked of the launch, should it never get to be started."""
         self.wanted = self.asked()
 
     @run_before("run", always_last=True)
-    def write_what_is_asked(self) -> None:
+    def note_what_is_asked(self) -> None:
         """Note what is asked of the launch, should it never get to be judged."""
         self.prerun_cmds[:0] = [
             f"{OWN_TMP}=",
