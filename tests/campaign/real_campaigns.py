@@ -176,3 +176,19 @@ def counts(campaign: Path) -> dict[str, dict[tuple[str, ...], int]]:
             for cell in compare(read).cells for name, values in cell.values.items()
         },
     }  # fmt: skip
+
+
+def assert_kills_change_no_count(
+    begin_as: Begin, site: str, name: str, kills: int, seed: int
+) -> None:
+    """Measure one campaign unhindered and others that are killed: all have the same counts.
+
+    As `measured_with_kills`; between two kills pass up to a quarter of what the first one takes.
+    """
+    with removed(name, site):
+        began = time.monotonic()
+        finished(begin_as("--name", f"{name}-whole"))
+        took = time.monotonic() - began
+        [whole] = campaigns(f"{name}-whole", site)
+        for killed in measured_with_kills(begin_as, site, name, kills, took / 4, seed):
+            assert counts(killed) == counts(whole), killed.name

@@ -2,18 +2,10 @@
 
 import shlex
 import subprocess
-import time
 
 import pytest
 
-from tests.campaign.real_campaigns import (
-    begin,
-    campaigns,
-    counts,
-    finished,
-    measured_with_kills,
-    removed,
-)
+from tests.campaign.real_campaigns import assert_kills_change_no_count, begin
 from tests.cluster.conftest import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
@@ -31,12 +23,5 @@ def test_fifty_kills_change_no_count_of_any_cell(cluster: Cluster) -> None:
         command = shlex.join(["python", "-m", "campaign", "--site", "virtual", *options, *words])
         return begin(f"python -m cluster exec -- {command}", SITE="virtual")
 
-    with removed(NAME, "virtual"):
-        began = time.monotonic()
-        finished(begin_as("--name", f"{NAME}-whole"))
-        took = time.monotonic() - began
-        [whole] = campaigns(f"{NAME}-whole", "virtual")
-        killed = measured_with_kills(begin_as, "virtual", NAME, KILLS, took / 4, seed=5)
-        for campaign in killed:
-            assert counts(campaign) == counts(whole), campaign.name
+    assert_kills_change_no_count(begin_as, "virtual", NAME, KILLS, seed=5)
     assert cluster.is_idle()
