@@ -34,7 +34,7 @@ from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
 from records.experiments import experiments
-from records.files import json_of, read_text
+from records.files import json_of
 from records.hpl import hpl_output
 from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
@@ -260,11 +260,6 @@ def finished_launch(asked: AskedLaunch, **facts: Any) -> LaunchRecord:
         return record_of(LaunchRecord, {**asked.facts, **facts}, asked.launch)
     except RecordError as error:
         raise CampaignError(f"the launch cannot be recorded: {error}") from None
-
-
-def read_record(file: Path, kind: type[Kind]) -> Kind:
-    """Return the record of a launch that a file has; raise RecordError with file and line."""
-    return parsed_record(lambda: read_text(file), file, kind)
 
 
 def parsed_record(read: Callable[[], str], where: Path, kind: type[Kind]) -> Kind:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from records.launch import LaunchRecord
+from records.files import read_text
+from records.launch import Kind, LaunchRecord, parsed_record
 from records.manifest import Manifest, manifest_of
 
 
@@ -65,3 +66,8 @@ def launch_facts(launch: str = "round001_cell", **more: Any) -> dict[str, Any]:
 def launch(launch: str = "round001_cell", **more: Any) -> LaunchRecord:
     """Return the record of a launch."""
     return LaunchRecord.model_validate(launch_facts(launch, **more))
+
+
+def read_record(file: Path, kind: type[Kind]) -> Kind:
+    """Return the record of a launch that a file by itself has."""
+    return parsed_record(lambda: read_text(file), file, kind)

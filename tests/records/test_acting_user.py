@@ -20,11 +20,11 @@ from records import acting_user
 from records.base import CampaignError, RecordError
 from records.files import write_whole
 from records.kept import read_records
-from records.launch import LaunchRecord, read_record
+from records.launch import LaunchRecord
 from records.manifest import read_manifest
 from tests.analysis.support.synthetic import Synthetic, Truth
 from tests.other_user import OTHER, SECRET, give, in_child, needs_root, open_folder, secret
-from tests.whole_records import launch_facts, manifest_facts, put_manifest
+from tests.whole_records import launch_facts, manifest_facts, put_manifest, read_record
 
 __all__ = ["open_folder", "secret"]
 PROJECT = Path(__file__).resolve().parents[2]

@@ -20,12 +20,11 @@ from records.launch import (
     LaunchRecord,
     asked_launch,
     finished_launch,
-    read_record,
 )
 from records.manifest import Manifest, manifest_of, read_manifest, write_manifest
 from records.sample import sample_folder
 from tests.folders import write_launch
-from tests.whole_records import asked_facts, launch_facts, manifest_facts
+from tests.whole_records import asked_facts, launch_facts, manifest_facts, read_record
 
 PROJECT = Path(__file__).resolve().parents[2]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
