@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import PROJECT, Cluster, wait_for
-from tests.cluster.test_experiments import median_bandwidths
+from tests.cluster.test_experiments import bandwidths_of
 from tests.folders import unpacked
 from tests.packed import records_in
 
@@ -106,7 +106,7 @@ def measure(cluster: Cluster) -> Path:
 def level(night: Path) -> float:
     """Return the bandwidth of the longest messages of a night, in B/s."""
     [launch] = [name for name in records_in(night) if "PointToPoint" in name]
-    bandwidths = median_bandwidths(night, launch)
+    bandwidths = bandwidths_of(night, launch)
     return bandwidths[max(bandwidths)]
 
 
