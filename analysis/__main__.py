@@ -14,6 +14,7 @@ from analysis.commands import (
     conclude,
     export,
     history,
+    judge,
     models,
     nights,
     precision,
@@ -37,7 +38,8 @@ app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 for family in (
-    cells, precision, history, audit, nights, references, models, study, export, raw, conclude,
+    cells, precision, history, judge, audit, nights, references, models, study, export, raw,
+    conclude,
 ):  # fmt: skip
     app.add_typer(family.app)
 
