@@ -187,6 +187,11 @@ audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests o
 	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
 	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
+.PHONY: history
+history: .wyeast/venv/.for-run ## write the page of all nights and campaigns, runs/history.html (SITE; OUT=<file>)
+	@$(PYTHON) -m analysis history --html $(or $(call given,OUT),runs/history.html) \
+	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
+
 .PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \

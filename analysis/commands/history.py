@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars
 
     from analysis.history.lost_cells import UntoldCell
+    from analysis.history.series import Series
     from analysis.history.suspects import Explanation
     from analysis.history.two_campaigns import CampaignComparison, ComparedCell
     from records.campaign import Campaign
@@ -189,6 +190,9 @@ def history(
     most: Annotated[
         int, typer.Option(help="how many series to show; those that changed come first")
     ] = 40,
+    html: Annotated[
+        Path | None, typer.Option(help="write the page of all nights there instead")
+    ] = None,
     runs: RunsOption = ROOT / "runs",
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
@@ -218,8 +222,22 @@ def history(
             f"{', '.join(sorted(rows['experiment'].unique()))}"
         )
     series = series_of(chosen)
+    if html:
+        write_page_of(runs, series, html)
+        return
     bullets = [f"- {sentence}" for sentence in change_sentences(runs, series, least)]
     show(history_table(series, most), pager, bullets)
+
+
+def write_page_of(runs: Path, series: Sequence[Series], out: Path) -> None:
+    """Write the page of all nights, or end with a sentence."""
+    from analysis.nights.page import write_page
+
+    try:
+        write_page(runs, series, out)
+    except OSError as error:
+        fail(f"{out} cannot be written: {error.strerror or error}")
+    print(f"history: {out}")
 
 
 @app.command()

@@ -94,7 +94,9 @@ def test_nothing_that_is_printed_or_written_is_hostile(place: Callable[[str], st
         for path in Path(place(of)).rglob("*")
         if path.suffix in (".html", ".md", ".yaml", ".csv") and path.is_file()
     ]
-    assert {"report.html", "study.html", "night.md", "judged.html", "judged.md"} <= {path.name for path in written}
+    assert {"report.html", "study.html", "night.md", "judged.html", "judged.md"} <= {
+        path.name for path in written
+    }
     for path in written:
         harmless(path.read_text())
 
