@@ -32,6 +32,8 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     LATEX = "latex"
     JUNIT = "junit"
+    OPENMETRICS = "openmetrics"
+    BENCHER = "bencher"
 
 
 FormatOption = Annotated[
@@ -39,7 +41,8 @@ FormatOption = Annotated[
     typer.Option(
         "--format", "-f",
         help="csv: every table of the report, one file each; markdown: a summary for a merge "
-        "request; latex: the tables; junit: the launches, for continuous integration",
+        "request; latex: the tables; junit: the launches, for continuous integration; "
+        "openmetrics: medians for Prometheus; bencher: the same for Bencher",
     ),
 ]  # fmt: skip
 
@@ -58,7 +61,7 @@ def export(
     ] = None,
     base: BaseOption = None,
 ) -> None:
-    """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
+    """Write the results as CSV, Markdown, LaTeX, JUnit's XML, OpenMetrics or Bencher's JSON."""
     from records.files import write_whole
 
     found = campaign_of(campaign)
@@ -89,6 +92,7 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
     from analysis.report.all_tables import compared_tables, tables_of
     from analysis.report.junit import junit
     from analysis.report.markdown import markdown
+    from analysis.report.watchers import bencher, openmetrics
     from analysis.tables.csv import csv_text
     from analysis.tables.latex import latex
     from analysis.tables.table import for_people
@@ -98,6 +102,12 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
             raise ValueError(f"{found.path.name} has no launch; measure with: make run")
         return {"junit.xml": junit(found)}
     comparison = compare(found, base)
+    if format_ in (Format.OPENMETRICS, Format.BENCHER):
+        if not comparison.cells:
+            raise ValueError(f"{found.path.name} has nothing that is compared; measure: make run")
+        if format_ is Format.OPENMETRICS:
+            return {"wyeast.prom": openmetrics(comparison)}
+        return {"bencher.json": bencher(comparison)}
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}
     if format_ is Format.LATEX:

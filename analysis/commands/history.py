@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -193,6 +193,12 @@ def history(
     html: Annotated[
         Path | None, typer.Option(help="write the page of all nights there instead")
     ] = None,
+    otava: Annotated[
+        Path | None, typer.Option(help="write CSV files for Apache Otava into that folder instead")
+    ] = None,
+    grafana: Annotated[
+        Path | None, typer.Option(help="write the changes as Grafana's annotations there instead")
+    ] = None,
     runs: RunsOption = ROOT / "runs",
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
@@ -222,22 +228,38 @@ def history(
             f"{', '.join(sorted(rows['experiment'].unique()))}"
         )
     series = series_of(chosen)
-    if html:
-        write_page_of(runs, series, html)
+    if html or otava or grafana:
+        try:
+            for path in written(runs, series, chosen, html, otava, grafana):
+                print(f"history: {path}")
+        except OSError as error:
+            fail(f"{error.filename or runs} cannot be written: {error.strerror or error}")
         return
     bullets = [f"- {sentence}" for sentence in change_sentences(runs, series, least)]
     show(history_table(series, most), pager, bullets)
 
 
-def write_page_of(runs: Path, series: Sequence[Series], out: Path) -> None:
-    """Write the page of all nights, or end with a sentence."""
+def written(
+    runs: Path, series: Sequence[Series], frame: polars.DataFrame, html: Path | None,
+    otava: Path | None, grafana: Path | None,
+) -> Iterator[Path]:  # fmt: skip
+    """Write a history for a browser and for other watchers; yield each path; raises OSError."""
+    from analysis.history import exports
     from analysis.nights.page import write_page
+    from records.files import write_whole
 
-    try:
-        write_page(runs, series, out)
-    except OSError as error:
-        fail(f"{out} cannot be written: {error.strerror or error}")
-    print(f"history: {out}")
+    if html:
+        write_page(runs, series, html)
+        yield html
+    times = exports.times_of(frame) if otava or grafana else {}
+    if otava:
+        otava.mkdir(parents=True, exist_ok=True)
+        for name, text in exports.otava(series, times, otava).items():
+            write_whole(otava / name, text)
+        yield otava / "otava.yaml"
+    if grafana:
+        write_whole(grafana, exports.grafana(runs, series, times))
+        yield grafana
 
 
 @app.command()

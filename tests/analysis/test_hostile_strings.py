@@ -28,14 +28,18 @@ WALK: dict[str, list[list[str]]] = {
     "answer": [["A"]], "winners": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
     "plan": [["A"]], "spread": [["A"]], "timed": [["A"]], "audit": [["--runs", "R"]],
     "replay": [["A"]], "raw": [["A", "round001_Stream_ranks=2_mpich-5.0.2", "launch.json"]],
-    "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]], "history": [["--runs", "R"]],
+    "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]],
+    "history": [["--runs", "R"], ["--runs", "R", "--html", "R/all.html", "--otava", "R/otava",
+                                  "--grafana", "R/grafana.json"]],
     "regress": [["B", "--runs", "R"]], "night": [["B", "--runs", "R"]],
     "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
     "accept-references": [["local", "--sites", "S"]], "models": [["A"]],
     "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]], "nodes": [["A"]],
     "study": [["kearns2003", "A", "--html", "R/study.html"]],
-    "export": [["A", "-o", "-", "-f", form] for form in ("csv", "markdown", "latex", "junit")],
-    "judge": [["F/old", "F/new", "--html", "R/judged.html", "--markdown", "R/judged.md"], ["F/old"]],
+    "export": [["A", "-o", "-", "-f", form] for form in
+               ("csv", "markdown", "latex", "junit", "openmetrics", "bencher")],
+    "judge": [["F/old"],
+              ["F/old", "F/new", "--html", "R/judged.html", "--markdown", "R/judged.md"]],
     "plot": [["A", "-e", "EchoTest"]], "conclude": [["A", "--study", "kearns2003"]],
 }  # fmt: skip
 
@@ -92,11 +96,10 @@ def test_nothing_that_is_printed_or_written_is_hostile(place: Callable[[str], st
         path
         for of in ("R", "S")
         for path in Path(place(of)).rglob("*")
-        if path.suffix in (".html", ".md", ".yaml", ".csv") and path.is_file()
+        if path.suffix in (".html", ".md", ".yaml", ".csv", ".prom") and path.is_file()
     ]
-    assert {"report.html", "study.html", "night.md", "judged.html", "judged.md"} <= {
-        path.name for path in written
-    }
+    names = {"report.html", "study.html", "night.md", "judged.html", "judged.md", "history.html"}
+    assert names <= {path.name for path in written}
     for path in written:
         harmless(path.read_text())
 
