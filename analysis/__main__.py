@@ -31,11 +31,16 @@ from analysis.commands.campaigns import (
     fail,
     folder_of,
 )
+from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
 
 app = typer.Typer(
-    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=Grouped,
+    help=__doc__,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 for family in (
     cells, precision, history, judge, audit, nights, references, models, study, export, raw,
