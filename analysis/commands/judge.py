@@ -72,6 +72,7 @@ def judge(
     concluded, 5 if a comparison is inconclusive, could not have seen a slowdown of --slowdown or
     is missing, else with 0.
     """
+    from analysis.foreign.judging import in_short
     from analysis.foreign.samples import Directions
     from analysis.tables.terminal import show
     from records.causes import harmless
@@ -97,7 +98,13 @@ def judge(
         print(f"left out: {len(told.left_out) - MOST_SAID} more; --html or --markdown has all",
               file=sys.stderr)  # fmt: skip
     if not judgement.rows:
-        fail("nothing can be compared; the sentences above say why")
+        fail(
+            f"the two have nothing in common that can be compared: the base has "
+            f"{in_short(judgement.lost)}; where their places differ, choose the runs of each by "
+            "--base-where and --new-where"
+            if judgement.lost and new is not None
+            else "nothing can be compared; the sentences above say why"
+        )
     show(told.table, pager, [f"- {harmless(one)}" for one in [*told.changes, *told.answer]])
     write(told, html, markdown)
     if not any(row.verdict.is_told for row in judgement.rows):

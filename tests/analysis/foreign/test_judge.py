@@ -192,3 +192,12 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, words: list[str], sentence:
     done = analysis("judge", str(tmp_path / words[0]), *words[1:])
     assert done.returncode == 1 and sentence in done.stderr and done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_sets_of_different_places_are_told_how_to_be_compared(tmp_path: Path) -> None:
+    for side, environ in (("old", "gnu"), ("new", "cray")):
+        perflog_file(tmp_path / side / "x.log", perflog([100.0, 101.0, 99.0], environ=environ))
+    done = analysis("judge", str(tmp_path / "old"), str(tmp_path / "new"))
+    assert done.returncode == 1 and "choose the runs of each by --base-where" in done.stderr
+    chosen = ("--base-where", "environ=gnu", "--new-where", "environ=cray")
+    assert analysis("judge", str(tmp_path / "old"), str(tmp_path / "new"), *chosen).returncode != 1
