@@ -27,6 +27,7 @@ from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
     PagerOption,
+    campaign_of,
     comparison_of,
     fail,
     folder_of,
@@ -138,9 +139,8 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
     from analysis.models.linpack import hpl_in, hpl_table
     from analysis.models.node_rates import node_table, rates_in
     from analysis.tables.terminal import show
-    from records.campaign import read_campaign
 
-    found = read_campaign(folder_of(campaign))
+    found = campaign_of(campaign)
     tables = [
         table
         for table in (hpl_table(found, hpl_in(found)), node_table(found, rates_in(found)))
@@ -160,9 +160,8 @@ def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> 
     from analysis.models.node_rates import cycles_table, rates_in
     from analysis.models.one_way_times import one_way_times
     from analysis.tables.terminal import show
-    from records.campaign import read_campaign
 
-    found = read_campaign(folder_of(campaign))
+    found = campaign_of(campaign)
     table = cycles_table(found, rates_in(found), one_way_times(found), ROOT)
     if not table:
         fail(
