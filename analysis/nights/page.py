@@ -18,7 +18,7 @@ import polars as pl
 from markupsafe import Markup
 
 from analysis.comparison.metrics import metrics
-from analysis.figures.spark import Mark, spark
+from analysis.figures.spark import PARTS, Mark, spark
 from analysis.history.series import Series, what_changed
 from analysis.history.tables import better_or_worse, chance_words
 from analysis.nights.summary import VERDICTS
@@ -138,7 +138,7 @@ def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
         choices=choices, number=lambda by, name: numbers[by].get(name, -1),
         campaigns=len(every), first=every[0][:8], last=every[-1][:8], series=len(series),
         short=sum(not one.can_show for one in series),
-        unproven=any(one.unproven for one in series),
+        unproven=any(one.unproven for one in series), parts=PARTS,
     )  # fmt: skip
 
 
