@@ -195,6 +195,11 @@ audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests o
 	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
 	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
+.PHONY: appendix
+appendix: .wyeast/venv/.for-run ## write a paper's artifact description and evaluation, LaTeX and Markdown (CAMPAIGN, OUT: a folder, REPOSITORY=<address>)
+	@$(PYTHON) -m analysis export --format appendix $(call option,--output,OUT) \
+	    $(call option,--repository,REPOSITORY) -- $(or $(call given,CAMPAIGN),latest)
+
 .PHONY: history
 history: .wyeast/venv/.for-run ## write the page of all nights and campaigns, runs/history.html (SITE; OUT=<file>)
 	@$(PYTHON) -m analysis history --html $(or $(call given,OUT),runs/history.html) \

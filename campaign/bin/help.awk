@@ -5,7 +5,7 @@ BEGIN {
     add("Set up a site", "setup new-site check-site calibrate accept-references")
     add("Images", "images image admit sign verify new-key push pull bill reproducibility spack " \
         "spack-lock spack-mirror")
-    add("Campaigns of others, and for others", "audit bundle rerun sample")
+    add("Campaigns of others, and for others", "audit bundle rerun appendix sample")
     add("A cluster in a box", "cluster-up cluster-status cluster-shell cluster-down " \
         "cluster-performance")
     add("What the platform costs, and how its methods do", "performance analysis-performance " \

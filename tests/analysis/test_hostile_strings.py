@@ -37,7 +37,7 @@ WALK: dict[str, list[list[str]]] = {
     "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]], "nodes": [["A"]],
     "study": [["kearns2003", "A", "--html", "R/study.html"]],
     "export": [["A", "-o", "-", "-f", form] for form in
-               ("csv", "markdown", "latex", "junit", "openmetrics", "bencher")],
+               ("csv", "markdown", "latex", "junit", "openmetrics", "bencher", "appendix")],
     "judge": [["F/old"],
               ["F/old", "F/new", "--html", "R/judged.html", "--markdown", "R/judged.md"]],
     "plot": [["A", "-e", "EchoTest"]], "conclude": [["A", "--study", "kearns2003"]],
