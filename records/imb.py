@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from records.base import RecordError
@@ -86,8 +87,12 @@ def imb_results(lines: Sequence[str], path: str, before: int = 0) -> list[ImbRes
     last = f"{path}:{before + max(len(lines), 1)}"
     if not reader.ended:
         raise RecordError(f"{last}: IMB did not finish: the output is truncated or empty")
-    # A benchmark has a table for each number of processes.
-    ran = list(dict.fromkeys(name for name, _, _ in reader.sections))
+    # Of more processes than before it is the same benchmark, and listed once.
+    ran = [
+        name
+        for (before_it, fewer, _), (name, processes, _) in pairwise([("", 0, 0), *reader.sections])
+        if name != before_it or processes <= fewer
+    ]
     if not reader.results or ran != reader.listed:
         raise RecordError(
             f"{last}: IMB was to run {', '.join(reader.listed) or 'nothing'} but ran "
@@ -128,8 +133,6 @@ class _OutputReader:
             self.sections.append((self.benchmark, 0, 0))
         elif (match := PROCESSES.match(line)) and self.benchmark:
             self.processes = int(match[1])
-            if (self.benchmark, self.processes) in [one[:2] for one in self.sections]:
-                raise ValueError(f"{self.benchmark} of {self.processes} processes is there twice")
             self.sections[-1] = (self.benchmark, self.processes, 0)
         elif text == LIST_BEGINS:
             self.in_list = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
+
 from typer.core import TyperGroup
 
 #: Each command is in one of them.
@@ -23,12 +24,12 @@ TITLES = {name: title for title, names in GROUPS.items() for name in names}
 class Grouped(TyperGroup):
     """A group of commands that lists them by `GROUPS`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands in the order of the groups."""
         order = list(TITLES)
         return sorted(super().list_commands(ctx), key=lambda name: order.index(name))
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, with the title of its group."""
         found = super().get_command(ctx, cmd_name)
         if found is not None:

@@ -196,7 +196,7 @@ def told_of_history(
     judgement = history.judgement
     name = runs.path.name or str(runs.path)
     table = judgement_table(
-        judgement.rows, f"The newest of {name} against those before it", "earlier"
+        judgement.rows, f"The newest of {name} against those before it", "earlier", "newest"
     )
     table.notes.append(
         f"Runs are in the order of {history.order}; those of one session of ReFrame are one value, "

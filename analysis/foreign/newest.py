@@ -129,13 +129,11 @@ def newest_against_earlier(samples: Samples, margin: float, directions: Directio
         ratio = against_earlier(float(values[-1]), values[:-1], margin, len(judged), step)
         counted = ratio.counted.replace(" campaigns", " sessions" if last else " runs")
         verdict = Verdict("newest", "earlier ones", replace(ratio, counted=counted), margin)
-        sides = (values[-1 - ratio.pairs : -1] if ratio.pairs else values[:-1], values[-1:])
-        found.rows.append(
-            Judged(
-                course.key, *(Levels(list(map(float, side)), levels.lower_is_better)
-                              for side in sides), verdict,
-            )
-        )  # fmt: skip
+        since = values[-1 - ratio.pairs : -1] if ratio.pairs else values[:-1]
+        sides = [
+            Levels(list(map(float, side)), levels.lower_is_better) for side in (since, values[-1:])
+        ]
+        found.rows.append(Judged(course.key, sides[0], sides[1], verdict))
     found.rows = with_claims(found.rows)
     set_changes(courses)
     return History(found, courses, order)

@@ -64,8 +64,13 @@ class Sample:
 
     def sizes(self) -> set[int]:
         """Return the sizes that most runs have."""
-        counts = Counter(frozenset(of) for of in self.values)
-        return set(max(counts, key=lambda sizes: (counts[sizes], len(sizes)))) if counts else set()
+        counts: Counter[frozenset[int]] = Counter(frozenset(of) for of in self.values)
+        return set(
+            max(
+                ((count, len(sizes), sizes) for sizes, count in counts.items()),
+                default=(0, 0, frozenset[int]()),
+            )[2]
+        )
 
     def without_cut(self) -> list[str]:
         """Leave out runs that lack sizes which most have, as one that was cut off; return them."""

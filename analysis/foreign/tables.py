@@ -48,16 +48,20 @@ def amounts(ends: tuple[float, float], unit: str) -> str:
     return f"{amount(ends[0], unit)} – {amount(ends[1], unit)}"
 
 
-def judgement_table(rows: Sequence[Judged], title: str, base: str = "base") -> Table:
-    """Return a row for each thing that was compared, those that differ first."""
+def judgement_table(rows: Sequence[Judged], title: str, base: str = "base: runs",
+                    new: str = "new: runs") -> Table:  # fmt: skip
+    """Return a row for each thing that was compared, those that differ first.
+
+    `base` and `new` are the headings of how many values there are of each.
+    """
     kind, ends = Kind(amount), Kind(amounts)
     columns = (
         Column("series", "what"),
         Column("lower_is_better"), Column("sizes", None, COUNT, "1"), Column("unit"),
-        Column("base_runs", f"{base}: runs", COUNT, "1"),
+        Column("base_runs", base, COUNT, "1"),
         Column("base_median", "median", kind, "unit"),
         interval("base_median", "interval", "unit", ends),
-        Column("new_runs", "new: runs", COUNT, "1"), Column("new_median", "median", kind, "unit"),
+        Column("new_runs", new, COUNT, "1"), Column("new_median", "median", kind, "unit"),
         interval("new_median", "interval", "unit", ends),
         Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
         Column("verdict", "verdict"), Column("smallest_slowdown", "could see", PERCENT, "1"),

@@ -6,6 +6,7 @@ Markdown. What only an author knows is left to the author, in angle brackets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,8 +100,8 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
         for number, group in enumerate(comparison.groups, 1)
         for sentence in sentences_of(group)
     ]
-    measured = sum(done.wall_s for done in manifest.rounds_done)
-    launches = sum(launch.record.wall_s for launch in campaign.sound())
+    measured = math.fsum(done.wall_s for done in manifest.rounds_done)
+    launches = math.fsum(launch.record.wall_s or 0.0 for launch in campaign.sound())
     memory = machine.get("memory_bytes")
     hardware = [
         f"{machine.get('cpu_model') or 'a processor that was not recorded'}, "

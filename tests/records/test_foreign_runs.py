@@ -106,7 +106,7 @@ def test_imb_of_several_numbers_of_processes(tmp_path: Path) -> None:
     more = text.replace(table, table + table.replace("#processes = 2", "#processes = 4"))
     [run] = read(tmp_path, more).runs
     assert [one.name[-1] for one in run.measured] == ["2", "4"]
-    with pytest.raises(ForeignError, match="Allreduce of 2 processes is there twice"):
+    with pytest.raises(ForeignError, match="was to run Allreduce but ran Allreduce, Allreduce"):
         read(tmp_path, text.replace(table, table + table))
 
 
