@@ -199,8 +199,9 @@ def told_of_history(
         judgement.rows, f"The newest of {name} against those before it", "earlier", "newest"
     )
     table.notes.append(
-        f"Runs are in the order of {history.order}; those of one session of ReFrame are one value, "
-        "their median. Compared is with those since the last change of level."
+        f"Runs are in the order of {history.order}; those of one session of ReFrame, or, where no "
+        "session is known, of one hour, are one value, their median. Compared is with those since "
+        "the last change of level."
     )
     return judgement, Told(
         table, [("history", name, len(runs.runs))], answer(judgement, slowdown),

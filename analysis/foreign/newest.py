@@ -19,11 +19,14 @@ from inference.intervals import median
 from records.foreign.run import ForeignError, Run
 
 DIGITS = re.compile(r"(\d+)")
+#: Runs that begin within so many seconds are no independent draws from what differs between days:
+#: where no session is known, they are taken for one.
+TOGETHER_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Point:
-    """A run, or all runs of a session, as one value: their median level."""
+    """A run, or all runs that were started together, as one value: their median level."""
 
     level: float
     name: str
@@ -72,21 +75,23 @@ def in_order(runs: Sequence[Run]) -> tuple[list[int], str]:
 
 
 def points_of(sample: Sample, levels: Levels, order: Sequence[int]) -> list[Point]:
-    """Return a sample's points in order; runs of a session are one."""
-    found: list[Point] = []
-    sessions: dict[str, list[int]] = {}
+    """Return a sample's points in order; runs of a session, or of one hour, are one."""
+    groups: dict[str, list[int]] = {}
+    since, own = -math.inf, ""
     for at in order:
         run = sample.runs[at]
-        if run.session is not None and run.session in sessions:
-            sessions[run.session].append(at)
-            continue
-        sessions[run.session or f"{at}"] = [at]
-    for members in sessions.values():
-        run = sample.runs[members[0]]
-        found.append(
-            Point(median([levels.values[at] for at in members]), name_of_point(run), run.session)
+        if run.session is not None:
+            own = f"session {run.session}"
+        elif run.began_utc is None or run.began_utc - since >= TOGETHER_S:
+            since, own = run.began_utc or since, f"run {at}"
+        groups.setdefault(own, []).append(at)
+    return [
+        Point(
+            median([levels.values[at] for at in members]), name_of_point(sample.runs[members[0]]),
+            sample.runs[members[0]].session,
         )
-    return found
+        for members in groups.values()
+    ]  # fmt: skip
 
 
 def name_of_point(run: Run) -> str:
@@ -127,7 +132,7 @@ def newest_against_earlier(samples: Samples, margin: float, directions: Directio
     for course, levels, step in judged:
         values = np.array([point.level for point in course.points])
         ratio = against_earlier(float(values[-1]), values[:-1], margin, len(judged), step)
-        counted = ratio.counted.replace(" campaigns", " sessions" if last else " runs")
+        counted = ratio.counted.replace(" campaigns", " sessions" if last else " ones")
         verdict = Verdict("newest", "earlier ones", replace(ratio, counted=counted), margin)
         since = values[-1 - ratio.pairs : -1] if ratio.pairs else values[:-1]
         sides = [

@@ -107,7 +107,7 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
         f"{machine.get('cpu_model') or 'a processor that was not recorded'}, "
         f"{machine.get('cores', 'unknown')} cores"
         + (f", {memory / 2**30:.0f} GiB of memory" if isinstance(memory, int) else "")
-        + f"; {max((x.record.nodes for x in campaign.sound()), default=1)} nodes at most, site "
+        + f"; {max((x.record.nodes for x in campaign.sound()), default=1)} nodes at most; site "
         f"{manifest.site}"
     ]
     programs = [
@@ -124,9 +124,9 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     )
     expected = expected_table(comparison)
     tolerance = (
-        "A shown difference is expected with the same sign. On the machine that measured it, the "
-        "ratio is expected in its interval; on another one neither ratio nor its size is. What is "
-        "not shown here may be shown by more rounds."
+        "A shown difference is expected again, with the same sign. On the machine that measured "
+        "it, the interval of a rerun is expected to overlap the one that is given; on another one "
+        "the size of a ratio may be any other. What is not shown here may be shown by more rounds."
     )
     found = Appendix()
     found.description = [

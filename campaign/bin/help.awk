@@ -1,7 +1,7 @@
 # Reads the Makefile; prints its targets in groups, the usual ones first, each with what follows its
 # two number signs.
 BEGIN {
-    add("The usual ones", "run report history nightly study")
+    add("The usual ones", "run report history nightly study help")
     add("Set up a site", "setup new-site check-site calibrate accept-references")
     add("Images", "images image admit sign verify new-key push pull bill reproducibility spack " \
         "spack-lock spack-mirror")

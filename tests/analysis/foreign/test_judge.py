@@ -169,7 +169,18 @@ def test_runs_of_a_session_are_one_value(tmp_path: Path) -> None:
     ]
     done = analysis("judge", str(database(tmp_path / "results.db", sessions)))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "no difference shown" in done.stdout and "those of one session of ReFrame are one value" in done.stdout
+    assert "no difference shown" in done.stdout and "those of one session" in done.stdout
+
+
+def test_runs_of_an_hour_are_one_value(tmp_path: Path) -> None:
+    """A log names no session: five runs of a minute each are no five nights."""
+    lines = "".join(
+        perflog([100 * one]).replace("T00:00:00", f"T00:0{minute}:00").replace("-01T", f"-0{day}T")
+        for day in (1, 2, 3)
+        for minute, one in enumerate(noisy(5, day), 1)
+    )
+    done = analysis("judge", str(perflog_file(tmp_path / "Stream.log", lines)))
+    assert done.returncode == 1 and "inconclusive (2 earlier ones)" in done.stdout
 
 
 def test_too_short_a_history(tmp_path: Path) -> None:
