@@ -32,7 +32,9 @@ NAME = "history.html"
 MOST_BYTES, REST_BYTES = 5_000_000, 500_000
 #: How many nights and changes are listed, the newest first, and among how many campaigns nights
 #: are looked for.
-MOST_NIGHTS, MOST_CHANGES, MOST_LOOKED = 40, 300, 400
+MOST_NIGHTS, MOST_CHANGES, MOST_LOOKED = 14, 300, 400
+#: How many changes are not folded: those of the last nights are what is looked for.
+MOST_OPEN = 20
 #: Its own template, and the page that all share.
 TEMPLATES = [
     Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
@@ -138,7 +140,7 @@ def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
         choices=choices, number=lambda by, name: numbers[by].get(name, -1),
         campaigns=len(every), first=every[0][:8], last=every[-1][:8], series=len(series),
         short=sum(not one.can_show for one in series),
-        unproven=any(one.unproven for one in series), parts=PARTS,
+        unproven=any(one.unproven for one in series), parts=PARTS, most_open=MOST_OPEN,
     )  # fmt: skip
 
 
