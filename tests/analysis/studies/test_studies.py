@@ -208,4 +208,4 @@ def test_altered_tables_alter_the_verdict(tmp_path: Path) -> None:
 
 def test_a_claim_that_holds_in_part_says_in_how_much() -> None:
     load = named(evaluated("nas2003"), "nas-load-1").report
-    assert load.verdict == FAILS and load.sentences[-1] == "3 of 4 statements hold."
+    assert load.verdict == IN_PART and load.sentences[-1] == "3 of 4 statements hold."
