@@ -15,7 +15,7 @@ from analysis.commands.history import COULD_NOT_SEE, REGRESSION_FOUND
 
 if TYPE_CHECKING:
     from analysis.foreign.judging import Judgement
-    from analysis.foreign.page import Told
+    from analysis.foreign.page import ToldJudgement
     from analysis.foreign.samples import Directions
     from records.foreign.reading import RunSet
 
@@ -159,10 +159,10 @@ def read_sets(
 def told_of_two(
     sets: Sequence[RunSet], chosen: Sequence[dict[str, str]], directions: Directions,
     margin: float, slowdown: float, each_size: bool,
-) -> tuple[Judgement, Told]:  # fmt: skip
+) -> tuple[Judgement, ToldJudgement]:  # fmt: skip
     """Return the judgement of two sets, and what is told of it."""
     from analysis.foreign.judging import compared
-    from analysis.foreign.page import Told
+    from analysis.foreign.page import ToldJudgement
     from analysis.foreign.samples import samples_of
     from analysis.foreign.tables import answer, judgement_table
 
@@ -174,7 +174,7 @@ def told_of_two(
         for one, where in zip(sets, chosen, strict=True)
     ]
     left_out = [*(said for one in sets for said in one.left_out), *judgement.not_compared]
-    return judgement, Told(
+    return judgement, ToldJudgement(
         judgement_table(judgement.rows, f"{names[1]} against {names[0]}"),
         [("base", names[0], len(sets[0].runs)), ("new", names[1], len(sets[1].runs))],
         answer(judgement, slowdown), left_out=list(dict.fromkeys(left_out)),
@@ -184,10 +184,10 @@ def told_of_two(
 def told_of_history(
     runs: RunSet, chosen: dict[str, str], directions: Directions, margin: float, slowdown: float,
     each_size: bool,
-) -> tuple[Judgement, Told]:  # fmt: skip
+) -> tuple[Judgement, ToldJudgement]:  # fmt: skip
     """Return the judgement of the newest runs of a set, and what is told of it."""
     from analysis.foreign.newest import newest_against_earlier
-    from analysis.foreign.page import Told
+    from analysis.foreign.page import ToldJudgement
     from analysis.foreign.samples import samples_of
     from analysis.foreign.tables import answer, changes_of, judgement_table
 
@@ -203,13 +203,13 @@ def told_of_history(
         "session is known, of one hour, are one value, their median. Compared is with those since "
         "the last change of level."
     )
-    return judgement, Told(
+    return judgement, ToldJudgement(
         table, [("history", name, len(runs.runs))], answer(judgement, slowdown),
         changes_of(history), list(dict.fromkeys([*runs.left_out, *judgement.not_compared])),
     )  # fmt: skip
 
 
-def write(told: Told, html: Path | None, markdown: Path | None) -> None:
+def write(told: ToldJudgement, html: Path | None, markdown: Path | None) -> None:
     """Write the page and the Markdown that were asked for, or end with a sentence."""
     from analysis.foreign import page
     from records.files import write_whole

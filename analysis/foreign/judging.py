@@ -21,7 +21,7 @@ Outcome = Literal["worse", "not worse", "could not be seen", "inconclusive"]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSeries:
     """One thing in both sets; a ratio above 1 is better than the base.
 
     `smallest` is the smallest slowdown, as a fraction, that would probably have been shown; None
@@ -57,11 +57,11 @@ class Judgement:
     `lost` are those that the base has and the new set has not.
     """
 
-    rows: list[Judged] = field(default_factory=list)
+    rows: list[JudgedSeries] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
 
-    def having(self, needed: float, *outcomes: Outcome) -> list[Judged]:
+    def having(self, needed: float, *outcomes: Outcome) -> list[JudgedSeries]:
         """Return the rows of some outcomes."""
         return [row for row in self.rows if row.outcome(needed) in outcomes]
 
@@ -99,12 +99,12 @@ def compared(
         )
         of_runs = replace(ratio, counted=ratio.counted.replace(" launches", " runs"))
         verdict = Verdict(names[1], names[0], of_runs, margin)
-        found.rows.append(Judged(key, levels[0], levels[1], verdict, sizes=len(sizes)))
+        found.rows.append(JudgedSeries(key, levels[0], levels[1], verdict, sizes=len(sizes)))
     found.rows = with_claims(found.rows)
     return found
 
 
-def with_claims(rows: Sequence[Judged]) -> list[Judged]:
+def with_claims(rows: Sequence[JudgedSeries]) -> list[JudgedSeries]:
     """Make the claims of the family, and say what each comparison could have shown in it."""
     correct([row.verdict for row in rows])
     told = sum(row.verdict.claim is not None for row in rows)
@@ -120,7 +120,7 @@ def smallest_shown(ratio: Ratio, margin: float, family: int) -> float | None:
     return smallest_slowdown(ratio, margin, DIFFERENCE_ERROR / 2 / family)
 
 
-def too_few(rows: Iterable[Judged]) -> bool:
+def too_few(rows: Iterable[JudgedSeries]) -> bool:
     """Return whether nothing can be said of anything, for want of runs."""
     return all(row.verdict.ratio.pairs < FEWEST_PAIRS for row in rows)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from analysis.comparison.verdict import ALPHA, Verdict
-from analysis.foreign.judging import Judged, Judgement, in_short, with_claims
+from analysis.foreign.judging import JudgedSeries, Judgement, in_short, with_claims
 from analysis.foreign.samples import Directions, Key, Levels, Sample, Samples, levels_of, step_of
 from analysis.history.series import FEWEST_BEFORE, Change, against_earlier
 from inference.change_points import change_points, level_of_each
@@ -25,7 +25,7 @@ TOGETHER_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Point:
+class HistoryPoint:
     """A run, or all runs that were started together, as one value: their median level."""
 
     level: float
@@ -38,7 +38,7 @@ class Course:
     """The points of one key in order of time, with their changes."""
 
     key: Key
-    points: list[Point]
+    points: list[HistoryPoint]
     changes: list[Change] = field(default_factory=list)
 
 
@@ -74,7 +74,7 @@ def in_order(runs: Sequence[Run]) -> tuple[list[int], str]:
     return sorted(range(len(runs)), key=natural), "their files' names, since they have no time"
 
 
-def points_of(sample: Sample, levels: Levels, order: Sequence[int]) -> list[Point]:
+def points_of(sample: Sample, levels: Levels, order: Sequence[int]) -> list[HistoryPoint]:
     """Return a sample's points in order; runs of a session, or of one hour, are one."""
     groups: dict[str, list[int]] = {}
     since, own = -math.inf, ""
@@ -86,7 +86,7 @@ def points_of(sample: Sample, levels: Levels, order: Sequence[int]) -> list[Poin
             since, own = run.began_utc or since, f"run {at}"
         groups.setdefault(own, []).append(at)
     return [
-        Point(
+        HistoryPoint(
             median([levels.values[at] for at in members]), name_of_point(sample.runs[members[0]]),
             sample.runs[members[0]].session,
         )
@@ -138,7 +138,7 @@ def newest_against_earlier(samples: Samples, margin: float, directions: Directio
         sides = [
             Levels(list(map(float, side)), levels.lower_is_better) for side in (since, values[-1:])
         ]
-        found.rows.append(Judged(course.key, sides[0], sides[1], verdict))
+        found.rows.append(JudgedSeries(course.key, sides[0], sides[1], verdict))
     found.rows = with_claims(found.rows)
     set_changes(courses)
     return History(found, courses, order)

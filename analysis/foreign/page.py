@@ -18,7 +18,7 @@ TEMPLATES = [
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldJudgement:
     """All that is told of a judgement: `sets` are what each is called, its path and its runs."""
 
     table: Table
@@ -28,7 +28,7 @@ class Told:
     left_out: Sequence[str] = field(default_factory=list)
 
 
-def html(told: Told) -> str:
+def html(told: ToldJudgement) -> str:
     """Return the page."""
     return page_environment(TEMPLATES).get_template("judgement.html").render(
         table=told.table,
@@ -39,7 +39,7 @@ def html(told: Told) -> str:
     )  # fmt: skip
 
 
-def markdown(told: Told) -> str:
+def markdown(told: ToldJudgement) -> str:
     """Return the same for a merge request."""
     lines = [f"# {markdown_cell(told.table.title)}", ""]
     lines += [f"- {side}: {markdown_cell(path)}, {count} runs" for side, path, count in told.sets]

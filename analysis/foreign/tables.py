@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
-from analysis.foreign.judging import Judged, Judgement, in_short
+from analysis.foreign.judging import JudgedSeries, Judgement, in_short
 from analysis.foreign.newest import Course, History
 from analysis.foreign.samples import Levels
 from analysis.history.regressions import POWER
@@ -48,7 +48,7 @@ def amounts(ends: tuple[float, float], unit: str) -> str:
     return f"{amount(ends[0], unit)} – {amount(ends[1], unit)}"
 
 
-def judgement_table(rows: Sequence[Judged], title: str, base: str = "base: runs",
+def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base: runs",
                     new: str = "new: runs") -> Table:  # fmt: skip
     """Return a row for each thing that was compared, those that differ first.
 
@@ -114,7 +114,7 @@ def answer(judgement: Judgement, needed: float) -> list[str]:
     return found
 
 
-def change_sentence(row: Judged) -> str:
+def change_sentence(row: JudgedSeries) -> str:
     """Return a difference that is shown in words."""
     verdict = row.verdict
     numbers = (
@@ -127,7 +127,7 @@ def change_sentence(row: Judged) -> str:
     )
 
 
-def reason(row: Judged) -> str:
+def reason(row: JudgedSeries) -> str:
     """Return why a comparison could not have shown a slowdown."""
     if not row.verdict.is_told:
         return row.verdict.words

@@ -42,7 +42,7 @@ TEMPLATES = [
 
 
 @dataclass(frozen=True)
-class Place:
+class CampaignPages:
     """A campaign's folder and the pages in it, as addresses from the page; empty without one."""
 
     name: str
@@ -58,8 +58,8 @@ class ChangeRow:
     words: str
     chance: str
     is_better: bool
-    before: Place
-    since: Place
+    before: CampaignPages
+    since: CampaignPages
     why: Sequence[str]
 
 
@@ -71,7 +71,7 @@ class SeriesRow:
     drawing: Markup
     median: str
     change: str
-    last: Place
+    last: CampaignPages
 
     @property
     def signs(self) -> int:
@@ -84,7 +84,7 @@ class SeriesRow:
 class NightRow:
     """A night and its verdict in words."""
 
-    place: Place
+    place: CampaignPages
     site: str
     verdict: str
     is_bad: bool
@@ -144,16 +144,16 @@ def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
     )  # fmt: skip
 
 
-def place_of(runs: Path, name: str, lead: str) -> Place:
+def place_of(runs: Path, name: str, lead: str) -> CampaignPages:
     """Return where a campaign's pages are, as far as they are there."""
     found = {
         file: f"{lead}{quote(name)}/{file}" if (runs / name / file).is_file() else ""
         for file in ("report.html", "night.md")
     }
-    return Place(name, found["report.html"], found["night.md"])
+    return CampaignPages(name, found["report.html"], found["night.md"])
 
 
-def series_row(one: Series, last: Place) -> SeriesRow:
+def series_row(one: Series, last: CampaignPages) -> SeriesRow:
     """Return the row of a series."""
     unit = str(metrics()[one.experiment]["unit"])
     sign = 1 if metrics()[one.experiment]["better"] == "higher" else -1
@@ -173,7 +173,10 @@ def series_row(one: Series, last: Place) -> SeriesRow:
 
 
 def nights_in(
-    runs: Path, names: Sequence[str], site_of: Mapping[str, str], place: Callable[[str], Place]
+    runs: Path,
+    names: Sequence[str],
+    site_of: Mapping[str, str],
+    place: Callable[[str], CampaignPages],
 ) -> list[NightRow]:
     """Return the newest nights with their verdicts; one whose file is damaged has none."""
     found: list[NightRow] = []

@@ -43,7 +43,7 @@ MACROS = r"""% Where the template of SC's appendix is not in use, these stand fo
 
 
 @dataclass(frozen=True)
-class Part:
+class AppendixPart:
     """A part of the appendix: its macro of the template, its title, and what it says.
 
     `commands` are typed as they are, one a line.
@@ -60,8 +60,8 @@ class Part:
 class Appendix:
     """All parts in order, below two headings."""
 
-    description: list[Part] = field(default_factory=list)
-    evaluation: list[Part] = field(default_factory=list)
+    description: list[AppendixPart] = field(default_factory=list)
+    evaluation: list[AppendixPart] = field(default_factory=list)
 
 
 def bytes_of(folder: Path) -> int:
@@ -130,32 +130,32 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     )
     found = Appendix()
     found.description = [
-        Part("newartifact", f"Artifact A1: {bundle}",
+        AppendixPart("newartifact", f"Artifact A1: {bundle}",
              [f"The campaign with the raw output of every launch, and all that repeats it; <DOI>. "
               f"Artifact A2, the program, is at {where}."]),
-        Part("artrel", "Relation to contributions", contributions or ["<contributions>"]),
-        Part("artexp", "Expected results", [tolerance]),
-        Part("arttime", "Expected reproduction time", [took]),
-        Part("artin", "Artifact setup"),
-        Part("artinpart{Hardware}", "Hardware", hardware),
-        Part("artinpart{Software}", "Software", programs),
-        Part("artinpart{Installation and Deployment}", "Installation", [],
+        AppendixPart("artrel", "Relation to contributions", contributions or ["<contributions>"]),
+        AppendixPart("artexp", "Expected results", [tolerance]),
+        AppendixPart("arttime", "Expected reproduction time", [took]),
+        AppendixPart("artin", "Artifact setup"),
+        AppendixPart("artinpart{Hardware}", "Hardware", hardware),
+        AppendixPart("artinpart{Software}", "Software", programs),
+        AppendixPart("artinpart{Installation and Deployment}", "Installation", [],
              [f"git clone {where} wyeast && cd wyeast", "make setup"]),
-        Part("artcomp", "Artifact execution",
+        AppendixPart("artcomp", "Artifact execution",
              ["The campaign was measured by the first command, and is repeated by the second one, "
               "in the same order."],
              [*manifest.commands_to_paste(), f"make rerun BUNDLE={bundle} SITE=<your site>"]),
-        Part("artout", "Artifact analysis",
+        AppendixPart("artout", "Artifact analysis",
              ["The rerun ends with its comparison to this campaign. Its own report is written by:"],
              ["make report"]),
     ]  # fmt: skip
     found.evaluation = [
-        Part("arteval{1}", "Evaluation of artifact A1"),
-        Part("artin", "Artifact setup", [],
+        AppendixPart("arteval{1}", "Evaluation of artifact A1"),
+        AppendixPart("artin", "Artifact setup", [],
              [f"make rerun BUNDLE={bundle} SITE=<your site> DRY_RUN=1"]),
-        Part("artcomp", "Artifact execution", [took],
+        AppendixPart("artcomp", "Artifact execution", [took],
              [f"make rerun BUNDLE={bundle} SITE=<your site>"]),
-        Part("artout", "Artifact analysis", [tolerance], [], expected),
+        AppendixPart("artout", "Artifact analysis", [tolerance], [], expected),
     ]  # fmt: skip
     return found
 
@@ -206,7 +206,7 @@ def in_latex(appendix: Appendix) -> str:
     return "\n".join(lines)
 
 
-def headed(appendix: Appendix) -> list[tuple[str, list[Part]]]:
+def headed(appendix: Appendix) -> list[tuple[str, list[AppendixPart]]]:
     """Return the two halves with their headings."""
     return [
         ("Artifact Description", appendix.description),

@@ -145,6 +145,20 @@ def test_perflog(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_perflog_that_reframe_wrote() -> None:
+    """Two sessions with three repetitions of a test with a parameter and two variables."""
+    found = read_set(CAPTURED / "reframe_perflog.log")
+    assert len(found.runs) == 12 and found.left_out == []
+    first = found.runs[0]
+    assert [(one.name, one.unit, one.lower_is_better) for one in first.measured] == [
+        ("StreamTest %size=1 copy", "MB/s", False), ("StreamTest %size=1 took", "s", True),
+    ]  # fmt: skip
+    assert {one.name for run in found.runs for one in run.measured if one.unit == "s"} == {
+        "StreamTest %size=1 took", "StreamTest %size=2 took",
+    }  # fmt: skip
+    assert first.began_utc == 1795552556.0 and first.labels["environ"] == "gnu"
+
+
 def test_a_unit_that_contradicts_the_thresholds_is_refused(tmp_path: Path) -> None:
     lines = perflog([100.0]).replace("MB/s", "seconds")
     with pytest.raises(ForeignError, match="more is better, by its unit seconds the contrary"):
