@@ -198,8 +198,8 @@ def report(
     folder = folder_of(campaign)
     if output is None and not read_manifest(folder).finished_utc:
         fail(
-            f"{folder.name} is not finished, and nothing is written into a campaign that may be "
-            f"measuring: resume it (make run RESUME={folder.name}), or name another file for "
+            f"{folder.name} is not finished, and nothing is written into a campaign that may still "
+            f"be measuring: resume it (make run RESUME={folder.name}), or name another file for "
             "the report (python -m analysis report ... --output FILE)"
         )
     try:

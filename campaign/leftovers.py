@@ -47,8 +47,8 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
                 ours.add(session)
         elif unknown := [pid for pid in members if here[pid].works_for != str(campaign)]:
             raise CampaignError(
-                f"process {unknown[0]} may be of a launch of {campaign.name}, whose first process "
-                "has ended, and nothing is measured beside it; end it and resume"
+                f"process {unknown[0]} may belong to a launch of {campaign.name}, whose first "
+                "process has ended, and nothing is measured while it runs; end it and resume"
             )
     return ours
 
@@ -67,7 +67,7 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
         if time.monotonic() > deadline:
             raise CampaignError(
                 f"process {min(left)} of a launch of {campaign.name} does not end, and nothing is "
-                "measured beside it; end it and resume"
+                "measured while it runs; end it and resume"
             )
         end(left)
         time.sleep(0.05)
@@ -101,10 +101,10 @@ def end_queued(
 
 
 def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
-    """Return why nothing is measured beside jobs of a campaign."""
+    """Return why nothing is measured while jobs of a campaign may run."""
     return (
         f"job {', '.join(jobs)} of a ReFrame that has died may still run, and nothing is "
-        f"measured beside it; end it and resume: make run RESUME={campaign.name}"
+        f"measured meanwhile; end it and resume: make run RESUME={campaign.name}"
     )
 
 

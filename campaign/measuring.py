@@ -132,7 +132,7 @@ def new_campaign(
     name = str(options.name or options.study or options.tier)
     if not PLAIN.fullmatch(name):
         raise CampaignError(
-            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
+            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, dots, _ and "
             "-, and begin with a letter or digit"
         )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -201,8 +201,8 @@ def waves_to_repeat(name: str) -> tuple[Wave, ...]:
     state = schedule.state_of(ROOT / "runs" / Path(name).name)
     if state is None or not state.waves:
         raise CampaignError(
-            f"{name} measured by a budget and has no journal of what it decided, so that it cannot "
-            "be repeated; measure one of your own: make run"
+            f"{name} was measured with a budget and has no journal of its decisions, so it cannot "
+            "be repeated; measure a new campaign: make run"
         )
     waves = schedule_of(state)
     # Whoever was asked whether it may be so many was told the manifest's number.
@@ -232,7 +232,7 @@ def unfinished(options: argparse.Namespace) -> tuple[Path, Manifest]:
         raise CampaignError(f"{campaign.name} is another user's; measure a campaign of your own")
     if is_imported(campaign):
         raise CampaignError(
-            f"{campaign.name} came in a bundle and is another machine's; repeat it with: "
+            f"{campaign.name} came in a bundle from another machine; repeat it with: "
             f"python -m campaign --like {campaign.name}"
         )
     if manifest.finished_utc and not has_something_left(campaign, manifest):
@@ -281,7 +281,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     if again:
-        print(f"{again} launch(es) for which the campaign had stopped are measured again")
+        print(f"{again} launch(es) at which the campaign had stopped are measured again")
     if gone:
         print(
             f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
@@ -431,7 +431,7 @@ def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> boo
     for one in missing[:MOST_NAMED]:
         progress.say(f"missing: {one.name}: {one.cause}")
     if missing:
-        others = f" ({len(missing) - MOST_NAMED} more than these)" * (len(missing) > MOST_NAMED)
+        others = f" ({len(missing) - MOST_NAMED} more)" * (len(missing) > MOST_NAMED)
         progress.say(
             f"{len(missing)} launch(es) missing{others}; measure them: "
             f"{resume_command(campaign, manifest)}"
@@ -480,7 +480,7 @@ def report(campaign: Path, study: str | None) -> bool:
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
         print(
             f"campaign: what was measured of {campaign.name} is kept; the sentences above say what "
-            "could not be made of it, and why. Put that right and make it: "
+            "could not be made from it, and why. Put that right and make it: "
             f"make run RESUME={campaign.name}",
             file=sys.stderr,
         )
@@ -511,7 +511,7 @@ def as_before(options: argparse.Namespace) -> None:
     if marked and not options.host_mpi:
         raise CampaignError(
             f"{options.like} measured {marked[0]}, with an MPI of its machine bound in; say which "
-            "one to use here in its place: --host-mpi /opt/some-mpi"
+            "one to use here instead: --host-mpi /opt/some-mpi"
         )
     options.like = manifest.campaign
     options.tier = manifest.tier
@@ -534,7 +534,7 @@ def look(options: argparse.Namespace) -> int:
         campaign, manifest = unfinished(options)
         if request.CLUSTER in {options.site, manifest.site} != {manifest.site}:
             raise CampaignError(
-                f"{campaign.name} is of site {manifest.site}; resume it: "
+                f"{campaign.name} belongs to site {manifest.site}; resume it: "
                 f"make run SITE={manifest.site} RESUME={campaign.name}"
             )
         options.site, options.tier = manifest.site, manifest.tier

@@ -40,9 +40,9 @@ def refuse_pattern(pattern: str | None) -> None:
         return
     shown = f"CHECKS={shlex.quote(pattern[:200])}"
     if harmless_strings(pattern) != pattern:
-        raise CampaignError("CHECKS has a control character in it, which no name of a check has")
+        raise CampaignError("CHECKS has a control character in it, which no check's name has")
     if len(pattern) > LONGEST:
-        raise CampaignError(f"{shown}… has {len(pattern)} characters; give {LONGEST} at most")
+        raise CampaignError(f"{shown}… has {len(pattern)} characters; give at most {LONGEST}")
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -60,6 +60,6 @@ def refuse_pattern(pattern: str | None) -> None:
         ) from None
     if done.returncode:
         raise CampaignError(
-            f"{shown} takes more than {MOST_S} s of a processor for the names of the checks, so it "
-            "may never end; write it without a repetition inside another"
+            f"{shown} takes more than {MOST_S} s of processor time for the names of the checks, so "
+            "it may never end; write it without a repetition inside another"
         )

@@ -192,7 +192,7 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if OF_IMAGES.fullmatch(name) or NO_INPUTS.fullmatch(Path(name).name):
             continue
         if now.get(name) != before.get(name):
-            how = "is gone" if name not in now else "is new" if name not in before else "changed"
+            how = "is missing" if name not in now else "is new" if name not in before else "changed"
             found.append(f"{name} {how}")
     locked = images.load_lock(root)["images"]
     for name, image in manifest.images.items():
@@ -217,7 +217,7 @@ def refuse_changes(root: Path, manifest: Manifest) -> None:
     if found := changes(root, manifest):
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise CampaignError(
-            f"{manifest.campaign} cannot go on with what it did not begin with: "
+            f"{manifest.campaign} cannot be resumed with anything but what it began with: "
             f"{'; '.join(found[:MOST_NAMED])}{more}; put that back and resume, or measure a new "
             "campaign: what was measured is kept"
         )

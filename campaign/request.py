@@ -76,11 +76,7 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
     }  # fmt: skip
     for name, value in fixed.items():
         if value is not None:
-            why = (
-                "it goes on with the budget that it has"
-                if name == "RESUME"
-                else "its rounds are fixed"
-            )
+            why = "it continues with its own budget" if name == "RESUME" else "its rounds are fixed"
             raise CampaignError(
                 f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
             )

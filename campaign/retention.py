@@ -98,7 +98,7 @@ def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
     if told.get("verdict") in (None, "measure again"):
         return f"it is undecided; resume it: make nightly RESUME={night.name}"
     if not manifest.finished_utc:
-        return f"launches of it are missing; measure them: make nightly RESUME={night.name}"
+        return f"some of its launches are missing; measure them: make nightly RESUME={night.name}"
     if not (night / KEPT_ROWS).is_file():
         return f"it has no {KEPT_ROWS}, without which it would be lost to the history"
     return None

@@ -69,7 +69,7 @@ def conclude(
         parts["study"] = lambda: print_study(study, found, page=True, tables=False)
     bad = [name for name, make in {**parts, "answer": answer}.items() if not is_made(make)]
     if bad:
-        fail(f"of {folder.name} could not be made: {', '.join(bad)}; the sentences above say why")
+        fail(f"{folder.name}: could not make {', '.join(bad)}; the sentences above say why")
 
 
 def is_made(make: Callable[[], None]) -> bool:

@@ -16,7 +16,7 @@ app = typer.Typer()
 @app.command()
 def raw(
     campaign: CampaignArgument,
-    launch: Annotated[str, typer.Argument(help="the name of a launch, as `show` has it")],
+    launch: Annotated[str, typer.Argument(help="the name of a launch, as `show` prints it")],
     file: Annotated[str, typer.Argument(help="which of its files, such as launch.json")] = "stdout",
 ) -> None:
     """Print a file that a launch left behind: what its program printed, its record, its script."""

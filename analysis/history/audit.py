@@ -46,7 +46,7 @@ def folders_of_site(folders: Iterable[Path], site: str) -> list[Path]:
 
 def absent(name: str) -> Proof:
     """Return what is known of a campaign that something names and nobody has any more."""
-    return Proof(name, None, 0, (Doubt("not here", "it is not in runs/, so nobody can look"),))
+    return Proof(name, None, 0, (Doubt("not here", "it is not in runs/, so nobody can check"),))
 
 
 def resting_references(
@@ -129,7 +129,7 @@ def references_table(resting: Sequence[Resting]) -> Table:
     """Return a row for each file of references that rests on campaigns that are not proven."""
     columns = (
         Column("file", "references", JOINED, fields=("site", "file")),
-        Column("cells", "cells that rest on them"), Column("campaigns", "campaigns"),
+        Column("cells", "cells that depend on them"), Column("campaigns", "campaigns"),
     )  # fmt: skip
     rows = [
         Row(((one.site, one.file),
@@ -137,14 +137,14 @@ def references_table(resting: Sequence[Resting]) -> Table:
              ", ".join(one.campaigns)))
         for one in resting
     ]  # fmt: skip
-    return Table("audited-references", "References that rest on what is not proven", columns, rows)
+    return Table("audited-references", "References based on unproven campaigns", columns, rows)
 
 
 def series_table(found: pl.DataFrame) -> Table:
     """Return a row for each experiment whose history rests on campaigns that are not proven."""
     columns = (
         Column("site", "site", JOINED, fields=("site", "tier")),
-        Column("experiment", "experiment"), Column("resting", "series that rest on them", COUNT),
+        Column("experiment", "experiment"), Column("resting", "series that depend on them", COUNT),
         Column("series", "of", COUNT), Column("campaigns", "campaigns", COUNT),
     )  # fmt: skip
     names = ("experiment", "resting", "series", "campaigns")
@@ -152,4 +152,4 @@ def series_table(found: pl.DataFrame) -> Table:
         Row(((row["site"], row["tier"]), *(row[name] for name in names)))
         for row in found.iter_rows(named=True)
     ]
-    return Table("audited-histories", "Histories that rest on what is not proven", columns, rows)
+    return Table("audited-histories", "Histories based on unproven campaigns", columns, rows)

@@ -153,7 +153,7 @@ def sentences_since(
                 before = measured_on(folder, read_manifest(folder)).facts
                 every = differences(before, now, pairs)
         except (CampaignError, IncomparableError) as error:
-            found["", folder.name] = f"what differs from {folder.name} is not known: {error}"
+            found["", folder.name] = f"what differs from {folder.name} is unknown: {error}"
             continue
         for one in every:
             if not one.rule.experiments or experiments & set(one.rule.experiments):

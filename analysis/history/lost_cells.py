@@ -99,7 +99,7 @@ def lost_cells(
                 name == implementation and f"{cell} ".startswith(f"{of} ")
                 for of, name in after.open
             ):
-                kind, reason = "not reached", "it is still to be measured; RESUME does it"
+                kind, reason = "not reached", "it is still to be measured; use RESUME"
             sentence += f" ({reason})" if reason else ""
             found.append(UntoldCell(cell, experiment, implementation, sentence, kind))
     return found

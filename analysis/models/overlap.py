@@ -105,10 +105,10 @@ def overlap_table(campaign: Campaign) -> Table | None:
     )  # fmt: skip
     formula = "1 - (together - computation) / the call, from 0 to 1, the median over launches"
     notes = [
-        "What a non-blocking operation leaves to a computation that is started after it and lasts "
-        "as long as the operation does by itself (as IMB-NBC and the OSU benchmarks have it). The "
-        "computation calls no MPI meanwhile. Times are medians; the slower the call, the longer "
-        "the computation, so the times together are not compared between implementations."
+        "How much of a non-blocking operation passes during a computation that is started after "
+        "it and lasts as long as the operation alone (as in IMB-NBC and the OSU benchmarks). The "
+        "computation does not call MPI. Times are medians; the slower the call, the longer the "
+        "computation, so the times together are not compared between implementations."
     ]
     return Table("overlap", "Overlap of non-blocking operations", columns, rows, notes,
                  formula=formula)  # fmt: skip

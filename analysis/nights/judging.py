@@ -209,7 +209,7 @@ def said_of(held: MetricWithReference, medians: Sequence[float]) -> str:
               if value is not None]  # fmt: skip
     return (
         f"{held.metric} {values}, where the reference is {prefixed(held.reference, held.unit)} and "
-        f"{' and '.join(limits)} is asked for; missed in {sum(map(held.is_worse, held.values))} "
+        f"{' and '.join(limits)} is required; missed in {sum(map(held.is_worse, held.values))} "
         f"of {len(held.values)} rounds"
     )
 

@@ -328,19 +328,19 @@ def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]
     state = fold(entry.event for entry in entries)
     design = state.design
     if design is None or not state.waves:
-        raise CampaignError(f"{campaign.path.name} has no budget, so it decided nothing")
+        raise CampaignError(f"{campaign.path.name} has no budget, so it made no decisions")
     if design.repeats:
         raise CampaignError(
-            f"{campaign.path.name} repeats what {design.repeats} decided, and decided nothing"
+            f"{campaign.path.name} repeats the decisions of {design.repeats}, and made none itself"
         )
     if design.version < DECIDED_BY:
         raise CampaignError(
-            f"{campaign.path.name} decided by rules of version {design.version}, and this version "
-            f"of Wyeast has those of {DECIDED_BY}; replay it with the version that measured it"
+            f"{campaign.path.name} decided by rules of version {design.version}, and this Wyeast "
+            f"has those of version {DECIDED_BY}; replay it with the Wyeast that measured it"
         )
     if campaign.manifest.design != design or campaign.manifest.tested_once != is_uniform(state):
         raise CampaignError(
-            f"the manifest of {campaign.path.name} declares another design than its journal"
+            f"the manifest of {campaign.path.name} declares a different design than its journal"
         )
     for place, entry in enumerate(entries):
         event = entry.event

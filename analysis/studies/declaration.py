@@ -117,7 +117,7 @@ class Relation(Data):
         if self.today is None or self.file or self.of:
             exactly_one(self, ("file", "of"))
         if self.of and (self.columns or self.today):
-            raise ValueError("columns and today do not go with of")
+            raise ValueError("columns and today cannot be combined with of")
         return self
 
 
@@ -245,9 +245,9 @@ class Quantity(Data):
         """Refuse a quantity of nothing, or of two things, and many numbers of no cells."""
         exactly_one(self, ("of", "from_"))
         if self.each and self.from_:
-            raise ValueError("each goes with of; other quantities have no cells")
+            raise ValueError("each needs of; other quantities have no cells")
         if isinstance(self.value, list) and not self.each:
-            raise ValueError("several expressions in value go with each")
+            raise ValueError("several expressions in value need each")
         return self
 
     def expressions(self) -> list[str]:
@@ -355,7 +355,7 @@ class Claim(Data):
         for one in statements:
             if one.that in many and (one.cells is None or one.equals is not None):
                 raise ValueError(
-                    f"{one.that} has each, so say of how many cells: `cells: every`, `some` or a "
+                    f"{one.that} has each, so say for how many cells: `cells: every`, `some` or a "
                     "share, with a range of numbers"
                 )
             if one.cells is not None and one.that not in many:

@@ -144,13 +144,13 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
 
 
 def untold_because(number: Number, confidence: float) -> str:
-    """Return why a number over rounds tells nothing at a confidence; empty if it may."""
+    """Return why a number over rounds is inconclusive at a confidence; empty if it may not be."""
     if number.interval is None:
         return "one round has no interval"
     if number.interval.coverage < confidence - 1e-9:
         return (
-            "the rounds agree to the last digit, so that their number alone tells the spread, and "
-            "it is too small"
+            "the rounds agree to the last digit, so the spread can only be judged by their number, "
+            "which is too small"
         )
     return ""
 

@@ -76,7 +76,7 @@ def together(findings: list[StatementJudgement]) -> Answer:
     for verdict in (FAILS, UNTOLD, HOLDS):
         if verdict in verdicts:
             return Answer(verdict, findings, part)
-    return Answer(UNTOLD, findings, ["The report prints nothing from which it could be computed."])
+    return Answer(UNTOLD, findings, ["The report prints nothing to compute it from."])
 
 
 def behind(claim: Claim, name: str) -> list[str]:
@@ -222,7 +222,7 @@ def one_here(
         stricter = 1 - (1 - CONFIDENCE) / among
         wide = interval_of(told, quantity.scale, stricter)
         if found_of(claim, statement, wide, of, stricter).verdict != FAILS:
-            reason = f"that one of {among} lies outside by so little may be chance"
+            reason = f"one of {among} may lie this little outside by chance"
             return replace(finding, verdict=UNTOLD, reason=reason)
     return finding
 
@@ -230,7 +230,7 @@ def one_here(
 def implementations_for(
     measured: TodaysTables, claim: Claim, statement: Statement
 ) -> list[str | None]:
-    """Return the implementations to test by themselves; None stands for all that take part."""
+    """Return the implementations to test separately; None stands for all that take part."""
     tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
     declared = measured.study.tables[tables[0]].today if tables else None
     if measured.study.stands_for or declared is None:

@@ -538,7 +538,7 @@ def test_a_disturbed_block_is_measured_again_once_whole_and_what_it_gave_is_kept
             assert left == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
             there = {one.name for one in kept_launches(campaign)}
             assert not there & set(left), "what the block gave no longer counts"
-    assert len(again[1]) == 1 and "was stopped and went on again during" in again[1][0]
+    assert len(again[1]) == 1 and "was stopped and continued during" in again[1][0]
     assert again[2] == [] and not left, "once, whatever comes then"
     state = schedule.state_of(campaign)
     assert state and not state.split(), "it was measured again as a whole"

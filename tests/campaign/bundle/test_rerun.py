@@ -110,7 +110,7 @@ def test_a_repetition_that_was_cut_short_is_gone_on_with(
     capfd.readouterr()
     assert rerun.main([str(bundle), *submit()]) == 1
     assert (there.root / "asked").read_text() == f"--resume {AGAIN}"
-    assert "was not repeated to its end" in capfd.readouterr().err
+    assert "the repetition was not finished" in capfd.readouterr().err
 
 
 def test_dry_run_changes_nothing(
