@@ -234,7 +234,7 @@ def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
             campaign.problems.append(
                 LeftOut(
                     one.name,
-                    f"{one.where}: is of round {record.round}, but the campaign has only "
+                    f"{one.where}: belongs to round {record.round}, but the campaign has only "
                     f"{campaign.manifest.rounds}",
                 )
             )

@@ -218,7 +218,7 @@ class State:
             self._begin_wave(event)
         elif isinstance(event, Ended):
             if self.design is None:
-                raise JournalError("the journal ends a budget that the campaign does not have")
+                raise JournalError("the journal ends a budget, but the campaign has none")
             self.ended = event
         elif isinstance(event, Resumed):
             self._resume()

@@ -336,7 +336,7 @@ def content_of(data: bytes, where: object) -> Content:
 def _read(descriptor: int, known: Content | None, where: object) -> Content:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise JournalError(f"the {FILE} of this campaign is not a file of its own")
+        raise JournalError(f"the {FILE} of this campaign is not an ordinary file with one name")
     content = known if known and known.goes_on(descriptor, found) else Content()
     parts, at = [], content.size
     while part := os.pread(descriptor, 2**24, at):

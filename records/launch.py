@@ -173,7 +173,7 @@ class LaunchRecord(AskedLaunch):
             for at in map(datetime.fromisoformat, (self.started_utc, self.ended_utc))
         )
         if ended < began:
-            raise ValueError(f"started {self.started_utc} and ended {self.ended_utc}, before that")
+            raise ValueError(f"ended {self.ended_utc}, before it started, {self.started_utc}")
         return self
 
     def stolen_share(self) -> float | None:

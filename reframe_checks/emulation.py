@@ -116,7 +116,7 @@ class Emulation(Experiment):
             for number, (graph, ranks) in enumerate(self.applications())
         ]
         if found != asked:
-            raise SanityError(f"the applications are {found}, not those asked for: {asked}")
+            raise SanityError(f"the applications are {found}, not those requested: {asked}")
         if sorted(rank for r in results for rank in r.world_ranks) != list(range(self.num_tasks)):
             raise SanityError("the applications do not have every rank of the world exactly once")
         kept = [(series.application, series.situation) for series in output.iterations]

@@ -152,7 +152,7 @@ class NodeRates(OnOneNode):
         """Leave out a site of one node."""
         self.skip_if(
             self.site()["nodes"] == 1,
-            "the site has one node, and there is none to compare it with: measure Dgemm and Stream",
+            "the site has one node, and none to compare it with: measure Dgemm and Stream",
         )
 
     def arguments(self) -> list[str]:

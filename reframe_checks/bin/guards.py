@@ -73,9 +73,9 @@ NOTHING_SELECTED = (
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
 
 
-#: How long a command of Slurm's may take, in seconds; it is asked again at the next poll.
+#: How long a Slurm command may take, in seconds; it is tried again at the next poll.
 SLURM_PATIENCE_S = 60.0
-#: Why checks left themselves out when they were loaded.
+#: Why checks excluded themselves when they were loaded.
 LEFT_OUT: set[str] = set()
 #: The content of reference files, by their paths.
 PARSED: dict[str, Any] = {}
@@ -237,13 +237,13 @@ waiting = Waiting()
 
 
 def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
-    """Cancel jobs as ReFrame does, and have each end as one that was never run."""
+    """Cancel jobs as ReFrame does, and have each end as one that never ran."""
     waiting_jobs = [job for job in jobs if not job.is_cancelling]
     silent_cancel(scheduler, waiting_jobs)
     for job in waiting_jobs:
         if job.is_cancelling:
             job._exception = WaitedTooLong(
-                "it has waited in the queue for longer than the site allows (longest_wait_s: "
+                "it waited in the queue for longer than the site allows (longest_wait_s: "
                 f"{job.max_pending_time:g}) and was cancelled", job.jobid,
             )  # fmt: skip
 

@@ -91,7 +91,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
     def on_task_setup(self, task: Any) -> None:
         """End the session before a launch that somebody else is to begin."""
         if self.name_of(task) and is_over():
-            raise errors.FailureLimitError("the time in which launches are begun is over")
+            raise errors.FailureLimitError("the time for starting launches is over")
 
     def on_task_run(self, task: Any) -> None:
         """Say what the scheduler calls the launch."""
@@ -102,7 +102,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_exit(self, task: Any) -> None:
-        """End what the job has left here: nothing of it runs beside the next launch."""
+        """End what the job left running here: none of it may disturb the next launch."""
         recording.left_running = 0
         job = task.check.job
         if job is None or not job.scheduler.is_local:
@@ -113,12 +113,12 @@ class Told(TaskEventListener):  # type: ignore[misc]
             recording.left_running = len(left)
             names = ", ".join(dict.fromkeys(map(one_line, left)))
             print(
-                f"{LEFT}{task.check.display_name} has left {len(left)} process(es) running, which "
+                f"{LEFT}{task.check.display_name} left {len(left)} process(es) running, which "
                 f"were ended: {names}", flush=True,
             )  # fmt: skip
 
     def on_task_failure(self, task: Any) -> None:
-        """Say what failed, and end the session where every launch fails of one cause."""
+        """Say what failed, and end the session if all launches fail for the same reason."""
         self.tell_failure(task)
         if circuit := self.schedule.state.circuit():
             raise errors.FailureLimitError(circuit)
@@ -128,7 +128,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         if not is_of_the_disk(task.exc_info[1]):
             self.keep_judged(task)
         if task.failed_stage in ("run_complete", "run_wait"):
-            # It was ended, and has not ended.
+            # It was killed and did not end by itself.
             self.on_task_exit(task)
         reason = errors.what(*task.exc_info) or "the launch was lost"
         reason = of_command(reason, getattr(task.exc_info[1], "stderr", None) or "")
@@ -228,7 +228,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         self.schedule.add(NotStarted.model_validate(event))
 
     def nothing(self, task: Any) -> None:
-        """Leave alone what says nothing of a launch."""
+        """Ignore what says nothing about a launch."""
 
     on_task_compile = on_task_compile_exit = nothing
     on_task_xfailure = on_task_xsuccess = on_task_abort = nothing
@@ -421,9 +421,9 @@ class Rounds:
             yield wanted
 
     def left_of(self, schedule: Schedule, number: int) -> list[Any]:
-        """Plan a round; return the test cases that are left of it, with what they wait for.
+        """Plan a round; return the test cases that are left of it, with those they wait for.
 
-        Raises NothingLeft where there are none, and CampaignError.
+        Raises NothingLeft if there are none, and CampaignError.
         """
         cases, by_waves = list(self.latest.values()), bool(os.environ.get(TOLD))
         if not self.is_first:
@@ -458,7 +458,7 @@ class Rounds:
                    if case.check.unique_name in named
                    or case.check.unique_name not in self.proven]  # fmt: skip
         if not self.is_first:
-            # Anew, of those alone: what was proven is what it was when that was seen.
+            # Again, for those alone: what was proven remains so.
             running = [case.clone() for case in running]
             dependencies.build_deps(running, list(self.latest.values()))
         self.latest.update({case: case for case in running})

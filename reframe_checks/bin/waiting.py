@@ -37,7 +37,7 @@ def trouble_of(partition: str) -> str | None:
         return f"partition {partition} is {shut}"
     if all(state.startswith(UNUSABLE) for _, _, state in found):
         states = ", ".join(f"{count} {state}" for _, count, state in found)
-        return f"no node of partition {partition} takes jobs: {states}"
+        return f"no node of partition {partition} accepts jobs: {states}"
     return None
 
 
@@ -88,7 +88,7 @@ class Waiting:
                 raise NoAnswer(unanswered)
             reason = wait_of(job.jobid)
         except NoAnswer as error:
-            reason = f"Slurm does not say what has become of it: {error}"
+            reason = f"Slurm does not say what happened to it: {error}"
         if reason:
             minutes = (self.now() - self.since) / 60
             self.say(f"{WAITS}job {job.jobid} has waited for {minutes:.0f} min: {reason}")

@@ -161,9 +161,9 @@ class Communicating(Experiment):
             missing = [point for point in asked if point not in measured]
             strange = [point for point in measured if point not in asked]
             raise SanityError(
-                f"the output has {len(measured)} results, not the {len(asked)} asked for; "
+                f"the output has {len(measured)} results, not the {len(asked)} requested; "
                 + (f"missing: {missing[0]}" if missing
-                   else f"not asked for: {strange[0]}" if strange
+                   else f"not requested: {strange[0]}" if strange
                    else "some appear twice or in a different order")
             )  # fmt: skip
         self.refuse_other_iterations(output)
@@ -191,7 +191,7 @@ class Communicating(Experiment):
             if result.iterations > asked if by_window else timed != asked:
                 raise SanityError(
                     f"{result.series}, {result.message_bytes} bytes: {result.iterations} "
-                    f"iterations and {result.discarded} discarded, not the {asked} asked for"
+                    f"iterations and {result.discarded} discarded, not the {asked} requested"
                 )
         # Each series stands after its result and is as long (records/program_output.py).
         series = [one for one in output.iterations if isinstance(one, CommunicationIterations)]

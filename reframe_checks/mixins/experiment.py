@@ -197,10 +197,10 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             images.verify(ROOT, self.implementation())
             found = images.entry_of(ROOT, self.implementation())["sha256"]
         except images.ImageError as error:
-            raise SanityError(f"it is not certain which image ran: {error}") from None
+            raise SanityError(f"it is uncertain which image ran: {error}") from None
         if found != self.image.sha256:
             raise SanityError(
-                "it is not certain which image ran: it was replaced after the launch was "
+                "it is uncertain which image ran: it was replaced after the launch was "
                 "requested; start a new campaign"
             )
 

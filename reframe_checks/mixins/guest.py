@@ -27,12 +27,12 @@ def places_of(checkout: Path, stage: Path) -> list[Path]:
 
 
 def why_seen(places: Iterable[Path]) -> str | None:
-    """Return why a container would see one of these, since images have what they run there."""
+    """Return why a container would see one of these: images keep what they run there."""
     for place in places:
         for own in map(Path, OF_IMAGES):
             if place == own or own in place.parents or place in own.parents:
                 return (
-                    f"{place} cannot be hidden from containers, since images have {own} for "
+                    f"{place} cannot be hidden from containers, since images need {own} for "
                     "themselves"
                 )
     return None
@@ -41,15 +41,15 @@ def why_seen(places: Iterable[Path]) -> str | None:
 def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
     """Return the options of `apptainer exec` that hide the machine from what is measured.
 
-    Checkout and stage folder are hidden also where the machine shows its containers the folders
+    Checkout and stage folder are hidden even if the machine shows its containers the folders
     that they are in, such as /tmp or a parallel file system. `alone` is as for `launch_options`.
-    Raises SanityError where they cannot be hidden.
+    Raises SanityError if they cannot be hidden.
     """
     nothing = stage / NOTHING
     nothing.mkdir(exist_ok=True)
     places = places_of(checkout, stage.parent)
     if reason := why_seen(places):
-        raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home")
+        raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home folder")
     covers = [mount_option(str(nothing), str(place), writable=False) for place in places]
     return (*launch_options(alone), *covers)
 

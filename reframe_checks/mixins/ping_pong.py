@@ -96,7 +96,7 @@ class PingPongExperiment(Experiment):
         if given != asked or not self.are_between(refined):
             missing = [size for _, _, size, _ in asked if size not in {f[2] for f in found}]
             raise SanityError(
-                f"the output has {len(found)} results, not the {len(asked)} asked for "
+                f"the output has {len(found)} results, not the {len(asked)} requested "
                 f"(message sizes missing: {missing or 'none, but other parameters differ'})"
             )
         if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(found):

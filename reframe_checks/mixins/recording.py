@@ -195,21 +195,21 @@ class RecordedCheck(rfm.RegressionTestPlugin):
                 self.keep(schedule, "sound", None, more)
 
     def reports(self) -> dict[str, Path | bytes]:
-        """Return what the check reports of a sound launch, as files that the campaign keeps."""
+        """Return what the check reports on a sound launch, as files that the campaign keeps."""
         return {}
 
     def refuse_full_disk(self) -> None:
-        """Raise where the stage folder did not take what the job wrote: that tells of no launch."""
+        """Raise if the stage folder did not take what the job wrote: that is no launch's fault."""
         for name in (NODE, STARTED, ENDED, EXIT_CODE):
             file = Path(self.stagedir) / name
             if file.is_file() and not file.stat().st_size:
                 raise NotKept(
-                    f"{file} is empty: the folder of stages took nothing that was written; make "
+                    f"{file} is empty: nothing could be written into the folder of stages; make "
                     "room there"
                 )
 
     def judge(self) -> None:
-        """Raise unless the launch ended well and its output is what was asked for."""
+        """Raise unless the launch succeeded and its output is what was requested."""
         for stream in ("stdout", "stderr"):
             with suppress(FileNotFoundError):
                 open_left(self.output_path(stream)).close()
@@ -247,7 +247,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return []
 
     def collected(self) -> RecordError | None:
-        """Collect what programs have left in their work folder; return what is wrong with it."""
+        """Collect what programs left in their work folder; return what is wrong with it."""
         try:
             collect_outputs(Path(self.stagedir), self.outputs())
         except RecordError as error:
@@ -255,7 +255,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return None
 
     def who_cancelled(self) -> str:
-        """Return by whom Slurm's accounting says that the job was cancelled, if it says so."""
+        """Return who cancelled the job according to Slurm's accounting, if it says so."""
         if self.job.scheduler.registered_name != "slurm":
             return ""
         command = ["sacct", "--noheader", "--allocations", "--parsable2", "--format=State"]
@@ -267,23 +267,23 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return f": user {found[1]}" if found else ""
 
     def refuse_another_image(self) -> None:
-        """Raise where the launch may have run another image than the one that was admitted."""
+        """Raise if the launch may have run another image than the one that was admitted."""
 
     def refuse_replaced_file(self) -> None:
-        """Raise where another file was in the image's place after the launch than before it."""
+        """Raise if another file was in the image's place after the launch than before it."""
         before, after = self.image_files()
         if before and after and before.is_another(after):
             raise SanityError(
-                "it is not certain which image ran: its file was replaced during the launch; "
-                "start a new campaign"
+                "it is uncertain which image ran: its file was replaced during the launch; start "
+                "a new campaign"
             )
 
     def image_files(self) -> tuple[ImageFile | None, ImageFile | None]:
-        """Return which file the image was before the launch and after it, as far as it is noted."""
+        """Return which file the image was before and after the launch, as far as is recorded."""
         return image_file(self.noted(IMAGE_BEFORE)), image_file(self.noted(IMAGE_AFTER))
 
     def refuse_set_clock(self) -> None:
-        """Raise Suspect where the node's clock was set: a library may take its times from it."""
+        """Raise Suspect if the node's clock was set: a library may take its times from it."""
         began, ended = self.instants()
         step = began.step_until(ended) if began and ended else None
         if step is not None:
@@ -293,7 +293,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             )
 
     def explain_failure(self) -> None:
-        """Raise what the output of a program that failed says better than its standard error."""
+        """Raise if the output of a failed program explains more than its standard error does."""
 
     def said(self) -> str:
         """Return the end of what was said on standard error, where launchers say how ranks ended.

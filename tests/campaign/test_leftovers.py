@@ -75,9 +75,7 @@ def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measure
             # Its number is kept until it is waited for.
             name = named(first.pid)
             first.wait()
-            with pytest.raises(
-                CampaignError, match=f"process {left} may belong to a launch of c, "
-            ):
+            with pytest.raises(CampaignError, match=f"process {left} may belong to a launch of c,"):
                 leftovers.end_all(tmp_path / "c", known([name]))
             os.kill(left, 0)
         finally:

@@ -368,7 +368,7 @@ def test_another_campaigns_journal_is_refused(root: Path) -> None:
         measure(path)
     other = copied_in(path, root)
     before = (path / FILE).read_bytes()
-    sentence = f"is the journal of {other}, and not of {path.name}; put its own back"
+    sentence = f"is the journal of {other}, not of {path.name}; put its own back"
     with pytest.raises(JournalError, match=sentence):
         resume(path)
     assert (path / FILE).read_bytes() == before

@@ -594,7 +594,7 @@ def test_a_block_that_a_kill_has_cut_is_marked(campaign: Path) -> None:
 def test_checks_that_no_longer_have_what_is_left_are_refused(campaign: Path) -> None:
     with schedule.held(campaign) as book:
         book.plan(1, planned(1))
-        sentence = r"round 1 is to have round001_2_alpha-1\.0 \(and 1 more\), which the checks no "
+        sentence = r"round 1 should have round001_2_alpha-1\.0 \(and 1 more\), which the checks no "
         with pytest.raises(CampaignError, match=sentence):
             book.plan(1, planned(1, 2))
         book.plan(1, planned(1, 4))
