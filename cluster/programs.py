@@ -93,14 +93,14 @@ def provide(state: Path) -> None:
         (aside / COMPLETE).write_text(json.dumps(unpacked, indent=1))
         aside.rename(folder)
     except apt.AptError as error:
-        raise ClusterError(f"the cluster's programs cannot be had: {error}") from None
+        raise ClusterError(f"the cluster's programs cannot be obtained: {error}") from None
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClusterError(f"the cluster's programs cannot be unpacked: {error}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     if names := lacking(state):
         raise ClusterError(
-            f"no package of this machine's distribution has brought {', '.join(names)}, which the "
+            f"no package of this machine's distribution provides {', '.join(names)}, which the "
             "cluster's programs need: update this machine's packages, and remove "
             f"{folder} to have the programs unpacked again"
         )

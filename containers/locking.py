@@ -46,14 +46,15 @@ def only_build(root: Path) -> Iterator[None]:
 def prune(root: Path) -> None:
     """Remove the images that no lock names any more, unless a campaign of the checkout may run one.
 
-    No build may be under way. What cannot be told of a bundle's lock is kept, and that is said.
+    No build may be under way. If a bundle's lock cannot be read, nothing is removed, and that is
+    printed.
     """
     sites = sorted(path.parent.name for path in (root / "site_configs").glob("*/site.yaml"))
     if not any(holder_of(campaign_lock(root, site)) for site in sites):
         try:
             images.prune(root)
         except images.ImageError as error:
-            print(f"no image is removed that is out of use: {error}", file=sys.stderr)
+            print(f"unused images are not removed: {error}", file=sys.stderr)
 
 
 @contextmanager
