@@ -72,7 +72,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
-    # With a budget a campaign has its first round, and others as it decides.
+    # With a budget a campaign has its first round, and further ones as it decides.
     options.rounds = options.rounds or (1 if options.budget else None)
     return options
 
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def site_of(options: argparse.Namespace) -> str:
-    """Return the site of a campaign that is begun or gone on with."""
+    """Return the site of a campaign that is begun or resumed."""
     if options.resume:
         return measuring.read_manifest(options.resume).site
     return str(options.site)

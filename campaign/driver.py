@@ -1,10 +1,9 @@
-"""A campaign that is driven by jobs of its own: `make run DRIVER=job`.
+"""A campaign that is driven by its own jobs: `make run DRIVER=job`.
 
-Centres end long processes where jobs are submitted, and a campaign takes as long as its launches
-wait. So short jobs drive it, one after the other: each goes on with the campaign as RESUME does,
-begins launches for a part of its time, and the next one, which waits for it in the queue, goes on.
-The last one calls off the next. Here such jobs are asked for; campaign/driver_job.py is what each
-runs.
+Centres kill long processes on login nodes, and a campaign takes as long as its launches wait. So
+short jobs drive it, one after the other: each resumes the campaign as RESUME does, and begins
+launches for a part of its time; then the next one, which waits for it in the queue, takes over.
+The last one cancels the next. This module submits such jobs; each runs campaign/driver_job.py.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def forget_own_job() -> None:
 
 
 def name_of(campaign: Path) -> str:
-    """Return what the jobs that drive a campaign are called, all the same; of 15 letters."""
+    """Return the name that all jobs of a campaign's driver have, of 15 letters."""
     return f"wyd-{hashlib.sha256(os.fsencode(campaign)).hexdigest()[:11]}"
 
 
@@ -72,12 +71,12 @@ def time_limit(seconds: float) -> str:
 def command_of(
     root: Path, campaign: Path, data: dict[str, Any], site: str, words: list[str], after: str | None
 ) -> list[str]:
-    """Return the command that asks for a driver's job; `words` are for it, `after` is the last."""
+    """Return the command that submits a driver's job; `words` are for it, `after` is the last."""
     driver = shlex.join(["exec", "python", "-m", "campaign.driver_job", campaign.name, *words])
     return [
         "sbatch", "--parsable", f"--job-name={name_of(campaign)}", f"--chdir={root}",
         f"--output={campaign / LOG}", "--open-mode=append", "--no-requeue",
-        # The next one goes on, and not the same one anew.
+        # The next job continues; the same one is not requeued.
         *([f"--dependency=afterany:{after}"] if after else []),
         *data.get("access", []), *OPTIONS,
         f"--time={time_limit(data.get('driver_time_s', TIME_S))}", *data.get("driver_options", []),
@@ -104,7 +103,7 @@ def submit(
 
 
 def call_off(campaign: Path) -> None:
-    """Have no further job drive a campaign."""
+    """Cancel the further jobs of a campaign's driver."""
     leftovers.ask([
         "scancel", "--quiet", f"--user={os.geteuid()}", f"--name={name_of(campaign)}",
         "--state=PENDING",

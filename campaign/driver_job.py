@@ -21,7 +21,7 @@ from reframe_checks.bin.telling import UNTIL
 
 #: The share of its time in which launches are begun; the rest is for the last one's wait and run.
 BEGINS = 0.75
-#: So many jobs in a row that began to measure and recorded no launch are enough.
+#: The chain ends after so many jobs in a row that began to measure and recorded no launch.
 MOST_IN_VAIN = 3
 #: How often a driver looks whether another campaign has left the site, in seconds.
 POLL_S = 10.0
@@ -41,7 +41,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def drive(options: argparse.Namespace, own: str, began: float) -> int:
-    """Go on with a campaign; return the exit code. `own` is this job, `began` when it did.
+    """Resume a campaign; return the exit code. `own` is this job, `began` when it started.
 
     Raises what a campaign raises.
     """
@@ -64,7 +64,7 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
         )
 
     def next_job() -> str:
-        # Not before this one is over, however that comes.
+        # Not before this one has ended, in whatever way.
         return driver.submit(root, campaign, site, driver.progress_of(state, max(vain, 0)), own)
 
     following: str | None = None
@@ -91,9 +91,9 @@ def go_on(campaign: str, site: str) -> int:
 
 
 def when_free(work: Callable[[], int], until: float) -> int:
-    """Do what needs the site once no other campaign has it.
+    """Do work that needs the site, once no other campaign has it.
 
-    Raises TimeIsOver where that takes too long, and what the work raises.
+    Raises TimeIsOver if that takes too long, and whatever the work raises.
     """
     while True:
         try:
@@ -105,7 +105,7 @@ def when_free(work: Callable[[], int], until: float) -> int:
 
 
 def main() -> int:
-    """Drive a campaign for the time of a job; return the exit code."""
+    """Drive a campaign for the duration of a job; return the exit code."""
     began, own = time.monotonic(), os.environ.get("SLURM_JOB_ID", "")
     act_for(measuring.ROOT)
     os.environ.setdefault("WYEAST_ROOT", str(measuring.ROOT))

@@ -144,7 +144,7 @@ def plan(root: Path, site: str, keep: int) -> RemovalPlan:
 def remove(removal: Removal) -> None:
     """Remove a campaign's raw output; if interrupted, it is completed the next time.
 
-    Raises CampaignError where that cannot be done.
+    Raises CampaignError if that cannot be done.
     """
     with rights_of_owner(removal.campaign):
         _remove(removal.campaign)
@@ -152,7 +152,7 @@ def remove(removal: Removal) -> None:
 
 def _remove(campaign: Path) -> None:
     try:
-        # First what readers go by: from here on the history takes the rows that were kept.
+        # First what readers check: from here on the history takes the rows that were kept.
         manifest = read_manifest(campaign)
         if not manifest.raw_removed_utc:
             doubts = kept_doubts(proof_in(campaign))

@@ -104,7 +104,7 @@ class Emulation(Experiment):
         return {"suite": self.suite, "ranks": self.num_tasks}
 
     def examine(self) -> None:
-        """Refuse applications other than those asked for, lost bytes and impossible times."""
+        """Refuse applications other than those requested, lost bytes and impossible times."""
         output = self.read_records()
         results = [r for r in output.results if isinstance(r, EmulatedApplication)]
         if len(results) != len(output.results):

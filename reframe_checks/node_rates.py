@@ -42,7 +42,7 @@ class OnOneNode(Experiment):
         return {"ranks": self.num_tasks}
 
     def measured(self, asked: list[tuple[object, ...]], *keys: str) -> list[records.Rate]:
-        """Return the launch's results; refuse others than those asked for, by some of their keys.
+        """Return the launch's results; refuse others than those requested, by some of their keys.
 
         What is wrong in a result itself, such as its residual, is refused by the reader.
         """

@@ -102,7 +102,7 @@ class RawNetwork(Experiment):
         return {"via": self.via}
 
     def examine(self) -> None:
-        """Refuse results other than those asked for, and impossible bandwidths."""
+        """Refuse results other than those requested, and impossible bandwidths."""
         output = self.read_records()
         echoes = self.echoes()
         results = output.communications()

@@ -70,7 +70,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     #: one node before the next (False).
     spread = variable(bool, value=False)
 
-    #: Whether the start itself is measured, with all that MPI_Init waits for.
+    #: Whether the start itself is measured, including everything that MPI_Init waits for.
     measures_start = variable(bool, value=False)
 
     #: Over how many nodes the ranks must be spread; follows from the site.
@@ -205,7 +205,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             )
 
     def read_records(self, path: Path | None = None) -> ProgramOutput:
-        """Return the program's records; refuse a world that is not the one asked for.
+        """Return the program's records; refuse a world other than the requested one.
 
         They are read from the job's standard output, unless from another file.
         """

@@ -1,4 +1,4 @@
-"""What a container that is measured sees of the machine, and how what it leaves is collected."""
+"""What a measured container sees of the machine, and how the files it leaves are collected."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,17 +9,17 @@ from containers.apptainer import launch_options, mount_option
 from records.left_behind import collect
 from reframe_checks.mixins.job_script import work_folder
 
-#: The empty folder of the stage folder that is mounted over what containers are not to see.
+#: The empty folder in the stage folder that is mounted over what containers must not see.
 NOTHING = "nothing"
-#: Where images have what they run, and the kernel what it says: nothing can be mounted over these.
+#: Where images keep what they run, and the kernel its files: nothing can be mounted over these.
 OF_IMAGES = ("/bin", "/dev", "/etc", "/lib", "/opt/mpi", "/opt/wyeast", "/proc", "/sbin", "/sys",
              "/usr/bin", "/usr/lib", "/usr/sbin")  # fmt: skip
-#: What of a checkout people put elsewhere by a link: records, and the state with keys and images.
+#: The parts of a checkout that people move elsewhere by a link: records, and keys and images.
 LINKED = ("runs", ".wyeast", ".wyeast/images")
 
 
 def places_of(checkout: Path, stage: Path) -> list[Path]:
-    """Return the folders that no container is to see, by all their names, none inside another."""
+    """Return the folders that no container may see, by all their names, none inside another."""
     # Parts of a checkout may be links to a larger disk.
     parts = [part for name in LINKED if (part := checkout / name).exists()]
     named = {path for one in (checkout, stage, *parts) for path in (one.absolute(), one.resolve())}
@@ -55,7 +55,7 @@ def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
 
 
 def collect_outputs(stage: Path, names: Iterable[str]) -> None:
-    """Copy what programs have left in their work folder beside it, where no program comes.
+    """Copy what programs left in their work folder next to it, where no program can write.
 
     Raises RecordError for what is not a file, or is too large, and OSError where the disk
     gives none or takes no copy.

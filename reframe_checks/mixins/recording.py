@@ -1,4 +1,4 @@
-"""Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
+"""Every launch is judged once and, in a campaign, kept completely whatever the judgement."""
 
 import math
 import os
@@ -34,29 +34,29 @@ from reframe_checks.mixins.job_script import OWN_TMP, own_tmp, quoted
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
 STARTED = "launch_started"
-#: What says which launches of the campaign's round are left, while they are measured: one or none.
+#: The schedule that says which launches of the round are left while it is measured: one or none.
 SCHEDULES: list[Schedule] = []
-#: The round that is measured, which a session of several rounds sets anew.
+#: The round that is being measured; a session of several rounds sets it for each.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
-#: How many processes the last job has left running here, which were ended.
+#: How many processes the last job left running here, which were ended.
 left_running = 0
 ENDED = "launch_ended"
 #: What a job's script saw of the node's processes and links before and after, and its own stops.
 BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
 #: Which file the image was before and after.
 IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
-#: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
+#: The fields of the first line of /proc/stat, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
-#: What into_container has removed of the variables of the node.
+#: The variables of the node that into_container removed.
 REMOVED = "launch_removed"
-#: Of standard error, looked through for how ranks ended.
+#: How much of standard error is searched for how ranks ended.
 MOST_SAID_BYTES = 100_000
 
 
 class Suspect(Exception):
-    """The launch gave a number that cannot be; the text is a sentence with the numbers."""
+    """The launch gave an impossible number; the text is a sentence with the numbers."""
 
 
 def complaint_in(path: Path, *programs: str) -> str:
@@ -64,7 +64,7 @@ def complaint_in(path: Path, *programs: str) -> str:
     if not path.is_file():
         return ""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    # Launchers put a banner of their own after what the program said, and what they end complains.
+    # Launchers print a banner after the program's message, and the processes they end complain.
     own = [
         line
         for line in lines
@@ -84,12 +84,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     #: Whether the launch was judged, and nothing is wrong with it.
     is_sound = False
-    #: What is asked of the launch, once that is known. Nothing of it is read back from its folder.
+    #: The request for the launch, once it is known. Nothing of it is read back from its folder.
     wanted: AskedLaunch | None = None
 
     @run_before("run")
     def wait_as_long_as_the_site_says(self) -> None:
-        """Have a job that waits too long in the queue cancelled, where the site says how long."""
+        """Have a job that waits too long in the queue cancelled, if the site says how long."""
         if longest_s := self.current_partition.extras["site"].get("longest_wait_s"):
             self.max_pending_time = f"{math.ceil(longest_s)}s"
 
@@ -122,12 +122,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     @run_after("setup", always_last=True)
     def note_what_is_wanted(self) -> None:
-        """Note what is asked of the launch, should it never get to be started."""
+        """Note the request for the launch, in case it is never started."""
         self.wanted = self.asked()
 
     @run_before("run", always_last=True)
     def note_what_is_asked(self) -> None:
-        """Note what is asked of the launch, should it never get to be judged."""
+        """Note the request for the launch, in case it is never judged."""
         self.prerun_cmds[:0] = [
             f"{OWN_TMP}=",
             # However the script ends: not every scheduler can be asked for its exit code.
@@ -141,7 +141,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             name = self.launch_name()
             schedule.intend(name)
             attempt = schedule.state.launches[name].attempts
-            # By this it is found, and by this it finds that it was given up, should it come late.
+            # This identifies the job, and tells a late one that it was given up.
             self.job._name = schedule.job_name(name, attempt)
             given_up = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
             self.prerun_cmds[:0] = [f"[ ! -e {given_up} ] || exit 1"]
@@ -156,7 +156,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return launch.launch_name(current_round, self.cell(), self.implementation())
 
     def schedules(self) -> list[Schedule]:
-        """Return the schedule of which this launch is a part that is left; none without one.
+        """Return the schedule that this launch is still part of; nothing if there is none.
 
         A proof of an image that is done again, since others wait for it, is no launch anew.
         """
@@ -296,7 +296,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         """Raise if the output of a failed program explains more than its standard error does."""
 
     def said(self) -> str:
-        """Return the end of what was said on standard error, where launchers say how ranks ended.
+        """Return the end of standard error, where launchers say how ranks ended.
 
         They say it last; a program may have written any amount before.
         """
@@ -308,7 +308,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return ""
 
     def exit_code(self) -> int | None:
-        """Return the launch's exit code, or None where the job ended before the launch did."""
+        """Return the launch's exit code, or None if the job ended before the launch did."""
         try:
             return int((Path(self.stagedir) / EXIT_CODE).read_text())
         except (OSError, ValueError):
@@ -328,12 +328,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return []
 
     def noted_variables(self) -> dict[str, Any]:
-        """Return what the record has of variables: which were removed on the launch's node."""
+        """Return what the record says about variables: which were removed on the launch's node."""
         names = {name for line in self.noted(REMOVED) for name in line.split()}
         return {"variables_removed": sorted(filter(NAME.fullmatch, names))} if names else {}
 
     def node(self) -> dict[str, Any]:
-        """Return the facts of the launch's first node; None for what it did not tell."""
+        """Return the facts of the launch's first node; None for those that it did not report."""
         return nodes.facts("\n".join(self.noted(NODE)))
 
     def instants(self) -> tuple[instants.Instant | None, instants.Instant | None]:
@@ -343,7 +343,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def launch_seconds(self) -> tuple[float, float] | None:
         """Return when the launch began and ended, in seconds since the epoch, if it did both.
 
-        Both are by the clock as it was when the launch began, also where it was set meanwhile.
+        Both are by the clock as it was when the launch began, even if it was set meanwhile.
         """
         began, ended = self.instants()
         seconds = began.seconds_until(ended) if began and ended else None
@@ -371,7 +371,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return spent if min(spent.values()) >= 0 else {}
 
     def disturbance(self) -> disturbance.Disturbance | None:
-        """Return what came from outside while the launch ran, as far as its first node tells.
+        """Return the disturbances during the launch, as far as its first node shows them.
 
         A program of ours says it of all its ranks and their nodes.
         """
@@ -384,11 +384,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         )  # fmt: skip
 
     def other_stops(self) -> list[int | None]:
-        """Return what the launch's other programs counted of stops, None of each that does not."""
+        """Return the stops that the launch's other programs counted, None for each that does not."""
         return []
 
     def apptainer(self) -> str | None:
-        """Return the version of the Apptainer that started the launch, where it has looked."""
+        """Return the version of the Apptainer that started the launch, if it was checked."""
         return None
 
     def other_times(self) -> dict[str, float]:
@@ -400,7 +400,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return {}
 
     def asked(self) -> AskedLaunch:
-        """Return what is known of the launch before it starts."""
+        """Return what is known about the launch before it starts."""
         return launch.asked_launch(
             launch=self.launch_name(),
             round=current_round,
@@ -418,7 +418,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             site=self.current_system.name,
             partition=self.current_partition.fullname,
             tier=self.tier,
-            # Nothing yet where the launch is only wanted.
+            # Nothing yet if the launch is only planned.
             command=(self.container_platform.command if self.container_platform else "") or "",
             reframe={"name": self.display_name, "hash": self.hashcode},
             started_utc=folder.utc_now(),
