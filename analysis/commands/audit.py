@@ -1,4 +1,4 @@
-"""The command that says which campaigns are proven, and what rests on those that are not."""
+"""The command that says which campaigns are proven, and what depends on those that are not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def audit(
     sites: Annotated[Path, typer.Option(help="the folder of sites")] = ROOT / "site_configs",
     pager: PagerOption = True,
 ) -> None:
-    """Say of each campaign whether it could have lost or mixed launches, and what rests on it.
+    """Say whether each campaign could have lost or mixed up launches, and what depends on it.
 
     All its files are read. Exit with 0 if all that was asked for is proven, 1 if something is
     unproven or damaged, 2 for a bad request.
@@ -89,7 +89,7 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
             plain = "/" not in campaign and not campaign.startswith(".") and named.is_dir()
             folders = [named if plain else find_campaign(runs.parent, campaign)]
         else:
-            # The sample came with the checkout, and nothing of this machine rests on it.
+            # The sample came with the checkout, and nothing of this machine depends on it.
             folders = [folder for folder in campaign_folders(runs) if folder.name != NAME]
     except CampaignError as error:
         fail(str(error), BAD_REQUEST)

@@ -1,7 +1,7 @@
-"""What came from outside while launches ran: others' work, stops, lost carriers, cut blocks.
+"""Disturbances while launches ran: others' work, stops, lost carriers, interrupted blocks.
 
-Nothing of it leaves a launch out, and none of it is a library's doing. Pairs of a round bear what
-hits all of them alike; a launch that alone was hit has numbers of a machine that was not its own.
+No launch is left out because of it, and no library causes it. Pairs of a round share what
+affects all of them alike; a launch that was disturbed alone did not have the machine to itself.
 """
 
 from collections import Counter

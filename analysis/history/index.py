@@ -35,19 +35,19 @@ from records.manifest import Manifest, read_manifest
 from records.proof import proof_of
 
 FILE = ".history.index"
-#: Of a campaign, where its rows are kept, also when its raw output is removed.
+#: The file of a campaign that keeps its rows, even when its raw output is removed.
 KEPT = "tables/history.parquet"
-#: Changes whenever the rows of an unchanged campaign would: part of every stamp.
+#: Changed whenever the rows of an unchanged campaign would change: part of every stamp.
 VERSION = 5
-#: Whose kept rows are still right. Those of version 2 differ where sizes had been added to those
-#: asked for (`--refine`): by their sizes they are a series of their own. Until 3 they had no clock,
-#: until 4 nothing of doubts.
+#: The versions whose kept rows are still right. Those of version 2 differ where sizes were added to
+#: the requested ones (`--refine`): their sizes make them a separate series. Until 3 they had no
+#: clock, until 4 no doubts.
 READABLE = (2, 3, 4, VERSION)
-#: What a stamp had for the metrics when their digest was one of a whole file, and what it has now.
+#: The digest of the metrics in older stamps, when it was that of a whole file, and today's.
 EARLIER = {"3bc2da492600": "f08709e85c56fd7ee622d9e1c86742872cc6f89dc5afb5d4119f4aeb"}
-#: The doubts of rows whose raw output was removed before there were any.
+#: The doubts of rows whose raw output was removed before doubts were recorded.
 NEVER_LOOKED = "unproven: raw output removed"
-#: A first reading of many campaigns is kept so often that little is lost when it is stopped.
+#: How often a first reading of many campaigns is saved, so that little is lost if it is stopped.
 KEPT_EVERY = 500
 
 #: `level` is the median over launches of the mean logarithm over message sizes, in the metric's
@@ -184,7 +184,7 @@ def read_kept(paths: list[Path]) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(paths, glob=False, include_file_paths="file")
     except (OSError, pl.exceptions.PolarsError):
-        # One that cannot be read spoils the list: halves of it have fewer of those.
+        # One unreadable file spoils the whole list, so its halves are tried.
         if len(paths) == 1:
             return empty
         middle = len(paths) // 2
@@ -194,7 +194,7 @@ def read_kept(paths: list[Path]) -> pl.DataFrame:
     folders = pl.DataFrame({
         "file": [str(path) for path in paths], "folder": [path.parents[1].name for path in paths],
     })  # fmt: skip
-    # A join takes a tenth of what replacing by a dictionary does.
+    # A join takes a tenth of the time of replacing by a dictionary.
     named = frame.drop("folder").join(folders, on="file", how="inner", maintain_order="left")
     return named.select(ROWS.keys()).cast(ROWS)
 

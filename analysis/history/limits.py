@@ -116,7 +116,7 @@ def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]
 def unproven_sentences(
     campaign: Campaign, own: Sequence[Mapping[str, Any]], frame: pl.DataFrame
 ) -> list[str]:
-    """Return in words whether a campaign, and what it is held against, is not proven."""
+    """Return in words whether a campaign, or one that it is compared with, is not proven."""
     found = [proof_of(campaign).caveat] if own and own[0]["doubts"] else []
     folders = {name for rows in earlier_of_each(own, frame).values() for name in rows["folder"]}
     earlier = of_folders(frame, "folder", "doubts").cast(pl.String)

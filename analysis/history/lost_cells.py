@@ -52,7 +52,7 @@ def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
 
 
 def asked_for_other(before: Manifest, after: Manifest) -> str | None:
-    """Return why a campaign did not have to measure all that another did; None if it did."""
+    """Return why a campaign did not have to measure everything that another did; None if it did."""
     if before.site != after.site:
         return f"they are of different sites ({before.site} and {after.site})"
     if before.tier != after.tier:

@@ -1,4 +1,4 @@
-"""Nodes side by side: which is slow between others, and what each does by itself; and links."""
+"""Nodes side by side: which is slow with others, and what each does by itself; and links."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from records.program_output import ProgramOutput
 GIGA, MEGA = scaled(1e9, ".4g"), scaled(1e6, ".0f")
 SIGNED = formatted("+.1%")
 BETWEEN = Kind(lambda ends, _: f"{ends[0]:+.1%} – {ends[1]:+.1%}")
-#: An interval of a logarithm that goes farther says nothing.
+#: An interval of a logarithm that is wider than this is not informative.
 MOST_SAID = math.log(100)
 #: The order of verdicts in tables.
 WORST_FIRST = ("slow", "unstable", "not determined", "fine")
 
 
 def slower(effect: Effect | None) -> tuple[float | None, tuple[float, float] | None]:
-    """Return by which share of the time it is slower, with the interval; None where not told."""
+    """Return by which share of the time it is slower, with the interval; None if unknown."""
     if effect is None or math.isnan(effect.value):
         return None, None
     if effect.high > MOST_SAID:
@@ -41,12 +41,12 @@ def slower(effect: Effect | None) -> tuple[float | None, tuple[float, float] | N
 
 
 def verdict_words(one: Judged) -> str:
-    """Return a verdict, and what it rests on."""
+    """Return a verdict, and what it is based on."""
     return f"{one.verdict} ({', '.join(one.because)})" if one.because else one.verdict
 
 
 def pair_values(one: Judged) -> list[object]:
-    """Return what a row says of a node or link: verdict, slower by measure, disturbed sweeps."""
+    """Return a row's cells on a node or link: verdict, slower by measure, disturbed sweeps."""
     values: list[object] = [verdict_words(one)]
     for measure in MEASURES:
         values += slower(one.slower.get(measure))
@@ -122,7 +122,7 @@ def node_side_by_side(campaign: Campaign, of: JudgedPairs | None) -> Table | Non
 
 
 def notes_of(of: JudgedPairs) -> list[str]:
-    """Return what has to be known to read verdicts."""
+    """Return what a reader of the verdicts has to know."""
     found = [
         f"Each time is compared with those of this campaign's other nodes: if all are slow, "
         f"none is named. “Slow”: shown to take longer than the others, by at least "

@@ -1,4 +1,4 @@
-"""What one number with its interval tells of a statement.
+"""What one number with its interval says about a statement.
 
 docs/method/studies.md has the rules.
 """
@@ -58,7 +58,7 @@ class StatementJudgement:
 
 
 def digits(value: Value) -> str:
-    """Return a value as people read it, numbers with four significant digits."""
+    """Return a value as text, numbers with four significant digits."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -168,7 +168,7 @@ def found_of(
     of: str = "",
     confidence: float = CONFIDENCE,
 ) -> StatementJudgement:
-    """Return what a number tells of a statement; its interval was computed at `confidence`."""
+    """Return what a number says about a statement; its interval was computed at `confidence`."""
     label = label_of(claim, statement)
     least, _, asked = asked_of(statement)
     value = number.value

@@ -1,4 +1,4 @@
-"""A claim's three answers: of the report's own tables, of a campaign, and what a test would need.
+"""A claim's three answers: by the report's own tables, by a campaign, and what a test would need.
 
 docs/method/studies.md has the rules.
 """
@@ -35,7 +35,7 @@ from analysis.studies.relations import (
 )
 from inference.intervals import CONFIDENCE
 
-#: What a test still needs is said in one of these.
+#: The words for what a test still needs.
 TESTED, TESTABLE, UNTESTABLE = "tested here", "testable", "not tested by a study"
 
 
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def sentences(self) -> list[str]:
-        """Return what is said for the verdict."""
+        """Return the sentences that support the verdict."""
         return [one.sentence for one in self.findings] + self.notes
 
 
@@ -103,7 +103,7 @@ def place_of(paper: Paper, claim: Claim, name: str) -> str:
 
 
 def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) -> None:
-    """Raise StudyError where a text is compared with numbers, or a number with a text."""
+    """Raise StudyError if a text is compared with numbers, or a number with a text."""
     if value is not None and isinstance(value, str) != (statement.equals is not None):
         kind = (
             "a text; compare it with equals"
@@ -158,7 +158,7 @@ def complete_rounds(
 
 
 def lacks_launches(measured: TodaysTables, tables: list[str]) -> bool:
-    """Return whether an implementation has a cell of the tables in no round, and another has it."""
+    """Return whether an implementation lacks a cell of the tables in all rounds, unlike another."""
     return any(
         measured.completed.base(name, table).height != measured.base(name, table).height
         for name, table in ((name, measured.study.tables[name]) for name in tables)
@@ -172,7 +172,7 @@ def one_here(
     implementation: str | None = None,
     among: int = 1,
 ) -> StatementJudgement:
-    """Return what a campaign tells of one statement.
+    """Return what a campaign says about one statement.
 
     A claim fails with any of its statements, so of `among` statements one is said to fail only if
     it does at a level that is stricter by as much (Bonferroni).

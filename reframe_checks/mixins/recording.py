@@ -384,7 +384,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         )  # fmt: skip
 
     def other_stops(self) -> list[int | None]:
-        """Return the stops that the launch's other programs counted, None for each that does not."""
+        """Return the stops that the launch's other programs counted; None for those that do not."""
         return []
 
     def apptainer(self) -> str | None:
@@ -430,7 +430,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     ) -> None:  # fmt: skip
         """Put the launch into the campaign, and the facts of a node that is new to it.
 
-        Raises CampaignError where it cannot be kept, and OSError.
+        Raises CampaignError if it cannot be kept, and OSError.
         """
         campaign = schedule.campaign
         span = self.launch_seconds()
