@@ -37,7 +37,7 @@ def only_build(root: Path) -> Iterator[None]:
                 "one again"
             ) from None
         held.enter_context(beside_no_campaign(root))
-        # What an interrupted build has left; nobody else is at work here.
+        # Leftovers of an interrupted build; nobody else is at work here.
         shutil.rmtree(remains, ignore_errors=True)
         held.callback(shutil.rmtree, remains, ignore_errors=True)
         yield
@@ -65,7 +65,7 @@ def beside_no_campaign(root: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            # The cluster in a box has folders of its own, and does not see the machine's lock.
+            # The cluster in a box has its own folders, and does not see the machine's lock.
             locks = [campaign_lock(root, site) for site in sites_here(root)]
             if holder := next(filter(None, map(holder_of, locks)), None):
                 raise LockHeld(holder)

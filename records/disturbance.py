@@ -33,7 +33,7 @@ PASSING = ("lo", "veth", "docker", "br-", "virbr", "cni", "tap", "ifb")
 MARKED_SHARE = 0.1
 #: Less than this is not told apart from the kernel's counting in hundredths, in seconds.
 LEAST_S = 0.05
-#: So many of those who used processors are named, the greatest first.
+#: How many of those who used processors are named, the greatest first.
 MOST_NAMED = 5
 #: What the kernel's own threads have among their flags (PF_KTHREAD): they work for everybody.
 KERNEL_THREAD = 0x00200000

@@ -128,7 +128,7 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
-    #: None of what is a folder of its own, from before there were packs.
+    #: None for a launch with its own folder, from before there were packs.
     place: PackPlace | None = None
     #: How often came from outside what a block may be measured again for.
     outside: dict[Outside, Often] = {}

@@ -51,7 +51,7 @@ def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
 
 
 def holder_of(path: Path) -> str | None:
-    """Return what is written in a lock file that a process holds; None where nobody does.
+    """Return the content of a lock file that a process holds; None if nobody does.
 
     Whoever asks and holds a lock of his own first, as the other one does, misses no one.
     """

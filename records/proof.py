@@ -29,7 +29,7 @@ Verdict = Literal["proven", "unproven", "damaged"]
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
 DAMAGES = ("manifest damaged", "journal damaged", "launches gone", "launches damaged",
            "launches unknown")  # fmt: skip
-#: By so much, in seconds, two readings of clocks differ that nobody has set.
+#: How much, in seconds, two readings of clocks may differ that were not set.
 CLOCK_S = 1.0
 #: By so much clocks of different nodes may differ, in seconds.
 NODES_S = 2.0
@@ -76,7 +76,7 @@ class Proof:
 
     @property
     def caveat(self) -> str:
-        """Return in a short sentence what is found, beside something that rests on it."""
+        """Return the finding in a short sentence, for something that depends on the campaign."""
         return f"{self.campaign} is {self.words or 'proven'}; what that means: make audit"
 
     @property
@@ -228,7 +228,7 @@ def _of_places(campaign: Campaign, state: State) -> Iterator[Doubt]:
 
 
 def _damaged(campaign: Campaign) -> Iterator[str]:
-    """Yield the launches that cannot be read, of a campaign without a journal that can be."""
+    """Yield the launches that cannot be read, for a campaign without a readable journal."""
     read = {launch.record.launch for launch in campaign.launches}
     for one in campaign.problems:
         if LAUNCH.match(one.where) and one.where not in read:

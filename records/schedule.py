@@ -47,7 +47,7 @@ from records.values import FILE as VALUES
 
 #: Hidden, so that it is not bundled.
 GIVEN_UP = ".given_up"
-#: Of an attempt whose end nobody saw.
+#: The cause of an attempt whose end nobody saw.
 UNSEEN = "what measured it ended before it was recorded"
 
 
@@ -105,7 +105,7 @@ class Schedule:
         return gone
 
     def find_gone(self, number: int | None = None) -> list[str]:
-        """Have measured again what is recorded, of a round or of all, and is no longer there.
+        """Have recorded launches, of a round or of all, measured again if they are no longer there.
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
@@ -229,11 +229,11 @@ class Schedule:
         return f"wy-{digest[:12]}"
 
     def mark_of(self, name: str, attempt: int) -> Path:
-        """Return the file by which a job learns, before it starts anything, that it is too late."""
+        """Return the file that tells a job, before it starts anything, that it is too late."""
         return self.campaign / GIVEN_UP / self.job_name(name, attempt)
 
     def give_up_unanswered(self) -> list[str]:
-        """Have no job start any more of which the scheduler never said whether it has it.
+        """Keep jobs from starting that the scheduler never confirmed or denied.
 
         Returns the names of all such jobs: one may have started before. Raises OSError where that
         cannot be written.
@@ -255,7 +255,7 @@ class Schedule:
         }
 
     def give_up_in_flight(self) -> None:
-        """Have no job start any more of an attempt whose end nobody knows.
+        """Keep jobs from starting that belong to an attempt whose end nobody knows.
 
         Raises OSError where that cannot be written.
         """
@@ -318,7 +318,7 @@ class Schedule:
 
 
 def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict[str, Path | bytes]:
-    """Return the files of a launch with its values beside what it printed; raises OSError.
+    """Return the files of a launch with its values next to its output; raises OSError.
 
     What cannot be read has none: who reads the campaign says so, and why.
     """

@@ -140,7 +140,7 @@ READING_S = 1e-7
 
 
 def clock_step(header: Header) -> float:
-    """Return the step in s by which a launch's clock counts.
+    """Return the step in s of a launch's clock.
 
     If two readings differ by no more than a reading costs, that is the tick; else the
     clock was seen to stand still for its resolution, whatever tick it reports.
