@@ -45,7 +45,7 @@ for family in (
 @app.command()
 def ingest(campaign: CampaignArgument) -> None:
     """Write the campaign's tables (Parquet) from its launches."""
-    from analysis.history.index import stamp_of
+    from analysis.history.campaign_rows import stamp_of
     from records.campaign import read_campaign
 
     folder = folder_of(campaign)

@@ -22,7 +22,7 @@ from records.manifest import Manifest, read_manifest, write_manifest
 from records.proof import kept_doubts, proof_in
 
 RAW = (kept.FOLDERS, packs.FOLDER, "reframe")
-#: What a night leaves for the history (analysis.history_index).
+#: What a night leaves for the history (analysis/history/campaign_rows.py).
 KEPT_ROWS = "tables/history.parquet"
 KEEP_NIGHTS = 30
 #: Tonight's, and the one that it is compared with.

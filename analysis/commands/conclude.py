@@ -37,7 +37,7 @@ def conclude(
     that is not finished, so nobody may be measuring it meanwhile.
     """
     from analysis.comparison.compare import compare
-    from analysis.history.index import stamp_of
+    from analysis.history.campaign_rows import stamp_of
     from analysis.report.ending import ending
     from analysis.report.report import report_on
     from records.campaign import read_campaign
@@ -90,7 +90,7 @@ def is_made(make: Callable[[], None]) -> bool:
 
 def make_tables(found: Campaign, stamp: str) -> None:
     """Write a campaign's tables, or end with a sentence; `stamp` is of before it was read."""
-    from analysis.history.index import keep_rows
+    from analysis.history.campaign_rows import keep_rows
     from analysis.tables.parquet import write_tables
     from records.base import CampaignError
 

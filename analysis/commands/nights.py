@@ -62,7 +62,7 @@ def night(
     """  # noqa: D205
     import json
 
-    from analysis.history.index import keep_rows, stamp_of
+    from analysis.history.campaign_rows import keep_rows, stamp_of
     from analysis.history.limits import without_refused
     from analysis.history.two_campaigns import refused_sentences
     from analysis.nights.judging import judge, power

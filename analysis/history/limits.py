@@ -16,7 +16,7 @@ import polars as pl
 
 from analysis.comparison.comparability import Difference, differences, refuses, rules
 from analysis.comparison.stolen_time import stolen_time
-from analysis.history.index import categories, of_folders, rows_of
+from analysis.history.campaign_rows import categories, of_folders, rows_of
 from analysis.history.lost_cells import UntoldCell, counted
 from analysis.history.series import earlier_of_each, key_of
 from analysis.history.two_campaigns import IncomparableError, known_differences

@@ -15,7 +15,7 @@ from typing import Literal
 
 import polars as pl
 
-from analysis.history.index import of_folders, rows_of
+from analysis.history.campaign_rows import of_folders, rows_of
 from records.base import CampaignError
 from records.campaign import Campaign
 from records.manifest import Manifest, read_manifest

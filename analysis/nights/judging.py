@@ -17,7 +17,7 @@ import polars as pl
 
 from analysis.comparison.metrics import direction
 from analysis.comparison.verdict import ALPHA
-from analysis.history.index import rows_of
+from analysis.history.campaign_rows import rows_of
 from analysis.history.regressions import Tested, power_sentences, tested
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell

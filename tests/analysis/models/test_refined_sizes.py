@@ -16,7 +16,7 @@ import pytest
 
 from analysis.comparison.cells import measured_cells
 from analysis.comparison.compare import compare
-from analysis.history.index import (
+from analysis.history.campaign_rows import (
     COLUMNS,
     EARLIER,
     KEPT,
