@@ -54,7 +54,7 @@ def with_design(root: Path, options: argparse.Namespace) -> None:
     """Give a request that names neither rounds nor a budget its default.
 
     A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
-    goes on with another campaign, has rounds, as the other tiers have. Raises CampaignError for an
+    continues another campaign, has rounds, as the other tiers have. Raises CampaignError for an
     unknown site, and for a tier that is none.
     """
     refuse_tier(options.tier)

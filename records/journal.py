@@ -227,7 +227,7 @@ class Ended(Fact):
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
     that may decide one is over in time; `repeated`: all waves of another campaign are measured;
-    `interrupted`: until somebody goes on with it.
+    `interrupted`: until somebody resumes it.
     """
 
     kind: Literal["ended"] = "ended"

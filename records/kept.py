@@ -286,7 +286,7 @@ def read_records(campaign: Path) -> Iterator[LaunchRecord]:
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
     """Return the names of the recorded launches, of a round or of all, that are there.
 
-    Raises CampaignError where that cannot be told: not as if all of them were gone.
+    Raises CampaignError if that cannot be determined, rather than calling all of them gone.
     """
     recorded = [one for one in state.of(number) if one.status == "recorded"]
     names: set[str] = set()
@@ -317,7 +317,7 @@ def refuse_unreadable(folder: Path) -> None:
 
 
 def unreadable(path: Path, error: OSError) -> CampaignError:
-    """Return what is said where it cannot be told what a campaign has."""
+    """Return the sentence for a campaign whose launches cannot be determined."""
     return CampaignError(
         f"{path} cannot be read: {error.strerror}; put it back and resume, or measure a new "
         "campaign"

@@ -75,7 +75,7 @@ def name_of(pid: int) -> str:
 
 
 def end(ours: Collection[int]) -> None:
-    """Kill processes, each held first: a job whose rank ends would go on with its script."""
+    """Kill processes, each held first: a job whose rank ends would continue its script."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for process in ours:
             with suppress(OSError):
