@@ -149,7 +149,7 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
 
 @app.command()
 def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
-    """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
+    """Print Linpack 100 and 1000 and the latency in cycles, next to ORNL's table of 1996."""
     from analysis.models.node_rates import cycles_table, rates_in
     from analysis.models.one_way_times import one_way_times
     from analysis.tables.terminal import show

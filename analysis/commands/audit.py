@@ -75,7 +75,7 @@ def audit(
 
 
 def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
-    """Return the folders of the campaigns that are asked for, or end with a sentence."""
+    """Return the folders of the requested campaigns, or end with a sentence."""
     from analysis.history.audit import folders_of_site
     from analysis.history.index import campaign_folders
     from records.base import CampaignError
@@ -106,7 +106,7 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
 def references_of(
     sites: Path, proofs: dict[str, Proof], runs: Path, site: str, with_absent: bool
 ) -> list[Resting]:
-    """Return the references that rest on what is not proven, or end with a sentence."""
+    """Return the references that depend on unproven campaigns, or end with a sentence."""
     from analysis.history.audit import resting_references
     from records.references import ReferencesError
 

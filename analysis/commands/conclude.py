@@ -31,7 +31,7 @@ def conclude(
         str | None, typer.Option(help="also the page of this study, of literature/")
     ] = None,
 ) -> None:
-    """Make a campaign's tables and its report, and print its answer, all of one reading.
+    """Make a campaign's tables and its report, and print its answer, all from one reading.
 
     What cannot be made is named at the end, and the rest is made all the same; also of a campaign
     that is not finished, so nobody may be measuring it meanwhile.
@@ -73,7 +73,7 @@ def conclude(
 
 
 def is_made(make: Callable[[], None]) -> bool:
-    """Make a part; return whether that went well. What went wrong is printed."""
+    """Make a part; return whether that succeeded. What went wrong is printed."""
     try:
         make()
     except typer.Exit as end:
@@ -89,7 +89,7 @@ def is_made(make: Callable[[], None]) -> bool:
 
 
 def make_tables(found: Campaign, stamp: str) -> None:
-    """Write a campaign's tables, or end with a sentence; `stamp` is of before it was read."""
+    """Write a campaign's tables, or end with a sentence; `stamp` is from before it was read."""
     from analysis.history.campaign_rows import keep_rows
     from analysis.tables.parquet import write_tables
     from records.base import CampaignError

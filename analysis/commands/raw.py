@@ -38,5 +38,5 @@ def raw(
 
 
 def for_terminal(content: bytes) -> bytes:
-    """Return what a file has without what would change a terminal; other outputs have it whole."""
+    """Return a file's text without what would change a terminal; other outputs get all of it."""
     return harmless(content.decode(errors="replace")).encode()

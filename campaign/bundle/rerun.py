@@ -36,7 +36,7 @@ MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
     "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
-#: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
+#: A bundle's campaign of more rounds would block a machine for weeks, whatever its sender intended.
 MOST_ROUNDS = 100
 
 
