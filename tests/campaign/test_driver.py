@@ -108,7 +108,7 @@ def test_jobs_drive_a_campaign_until_it_is_finished(
     name = driver.name_of(campaign)
     said = capsys.readouterr().out
     for words in (
-        "job 1 drives it", f"tail -F runs/{campaign.name}/reframe/driver.log",
+        "driven by job 1 and", f"tail -F runs/{campaign.name}/reframe/driver.log",
         f"scancel --name={name}", f"RESUME={campaign.name} DRIVER=job",
     ):  # fmt: skip
         assert words in said
@@ -211,7 +211,7 @@ def test_what_cannot_be_driven_by_jobs_is_refused(
         campaigns.work(options())
     campaign = begun(played)
     (slurm.folder / "queue").write_text("17\n")
-    with pytest.raises(CampaignError, match="is driven by job 17 already"):
+    with pytest.raises(CampaignError, match="is already driven by job 17"):
         campaigns.work(options(f"--resume={campaign.name}"))
     assert slurm.jobs == 0
 

@@ -47,7 +47,7 @@ def test_jobs_drive_a_campaign(cluster: Cluster) -> None:
     )
     said = cluster.execute(f". ./activate && {asked}")
     [campaign] = campaigns()
-    assert re.search(rf"campaign runs/{campaign.name}: job \d+ drives it", said), said
+    assert re.search(rf"campaign runs/{campaign.name}: driven by job \d+ ", said), said
 
     def is_over() -> bool:
         # Tables and report come last, and then the job that was to follow is called off.
