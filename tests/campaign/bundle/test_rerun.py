@@ -193,7 +193,7 @@ def test_only_what_was_measured_is_brought_in(
     ("facts", "words"),
     [
         ({"checks": r"^(\S+)+!$"}, "so it may never end"), ({"checks": "("}, "not a valid regular"),
-        ({"rounds": 999_999}, "has 999999 rounds, and 100 at most"),
+        ({"rounds": 999_999}, "has 999999 rounds, and at most 100"),
     ],
 )  # fmt: skip
 def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(
