@@ -12,7 +12,7 @@ import polars as pl
 import yaml
 
 from analysis.comparison.metrics import direction, metrics
-from analysis.history.index import of_folders
+from analysis.history.campaign_rows import of_folders
 from analysis.history.series import Series, what_changed
 from analysis.history.tables import better_or_worse
 from analysis.tables.csv import csv_text
