@@ -25,6 +25,10 @@ define line_break
 
 endef
 
+# A script of the folder that this file is in, as one word of the shell.
+HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+script = '$(subst ','\'',$(HERE)campaign/bin/$1)'
+
 # A target takes the variables in the brackets that end its help line. Anything else on the
 # command line is refused before anything is done; environment variables are not checked.
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
@@ -36,6 +40,11 @@ REFUSED := $(shell goals=$(call shell_word,$(MAKECMDGOALS)) given=$(call shell_w
 $(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could not read the Makefile)))
 $(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
     $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
+endif
+# A checkout that was copied with what is installed in it would run the other one's programs.
+ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
+COPIED := $(shell sh $(call script,copied))
+$(if $(COPIED),$(error $(COPIED)))
 endif
 # Recipes pass the given variables on in the environment. A make that is started here may accept
 # fewer, so it does not get them on its command line.
@@ -49,9 +58,8 @@ MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
     test-packages lock clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | \
-	    awk -F '\t' '{ printf "  make %-20s %s\n", $$1, $$2 }'
-	@echo "  PAPER of make study:     $(notdir $(patsubst %/study.yaml,%,$(wildcard literature/*/study.yaml)))"
+	@awk -f $(call script,help.awk) $(MAKEFILE_LIST)
+	@echo; echo "PAPER of make study: $(notdir $(patsubst %/study.yaml,%,$(wildcard literature/*/study.yaml)))"
 
 setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
 
@@ -187,6 +195,16 @@ audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what depends
 	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
 	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
+.PHONY: appendix
+appendix: .wyeast/venv/.for-run ## write a paper's artifact description and evaluation, LaTeX and Markdown (CAMPAIGN, OUT: a folder, REPOSITORY=<address>)
+	@$(PYTHON) -m analysis export --format appendix $(call option,--output,OUT) \
+	    $(call option,--repository,REPOSITORY) -- $(or $(call given,CAMPAIGN),latest)
+
+.PHONY: history
+history: .wyeast/venv/.for-run ## write the page of all nights and campaigns, runs/history.html (SITE; OUT=<file>)
+	@$(PYTHON) -m analysis history --html $(or $(call given,OUT),runs/history.html) \
+	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
+
 .PHONY: calibrate accept-references
 calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the minimum)
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \
@@ -250,11 +268,10 @@ lock: ## renew requirements*.lock (needs uv)
 	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
 
-IN_USE := '$(subst ','\'',$(dir $(lastword $(MAKEFILE_LIST)))campaign/bin/in_use)'
 # What could not be made again here.
 KEPT := trust bundles
 clean: ## remove everything that was installed or built, unless it is in use; campaigns, bundles and signing keys stay
-	@sh $(IN_USE)
+	@sh $(call script,in_use)
 	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
 	@rm -rf benchmarks/build
 

@@ -14,6 +14,7 @@ from analysis.commands import (
     conclude,
     export,
     history,
+    judge,
     models,
     nights,
     precision,
@@ -26,18 +27,25 @@ from analysis.commands.campaigns import (
     BaseOption,
     CampaignArgument,
     PagerOption,
+    campaign_of,
     comparison_of,
     fail,
     folder_of,
 )
+from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
 
 app = typer.Typer(
-    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    cls=Grouped,
+    help=__doc__,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 for family in (
-    cells, precision, history, audit, nights, references, models, study, export, raw, conclude,
+    cells, precision, history, judge, audit, nights, references, models, study, export, raw,
+    conclude,
 ):  # fmt: skip
     app.add_typer(family.app)
 
@@ -131,9 +139,8 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
     from analysis.models.linpack import hpl_in, hpl_table
     from analysis.models.node_rates import node_table, rates_in
     from analysis.tables.terminal import show
-    from records.campaign import read_campaign
 
-    found = read_campaign(folder_of(campaign))
+    found = campaign_of(campaign)
     tables = [
         table
         for table in (hpl_table(found, hpl_in(found)), node_table(found, rates_in(found)))
@@ -153,9 +160,8 @@ def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> 
     from analysis.models.node_rates import cycles_table, rates_in
     from analysis.models.one_way_times import one_way_times
     from analysis.tables.terminal import show
-    from records.campaign import read_campaign
 
-    found = read_campaign(folder_of(campaign))
+    found = campaign_of(campaign)
     table = cycles_table(found, rates_in(found), one_way_times(found), ROOT)
     if not table:
         fail(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,12 +81,18 @@ class Campaign:
         return sum(not launch.record.sha256 for launch in self.launches)
 
 
-def find_campaign(root: Path, name: str) -> Path:
+def say_passed_over(sentence: str) -> None:
+    """Report on stderr why the latest campaign is not the one that is meant."""
+    print(f"passed over: {sentence}", file=sys.stderr)
+
+
+def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed_over) -> Path:
     """Return the folder of a campaign: a path, a name in runs/, or the latest of a kind.
 
     `latest` is that of all, the name of a site that of the site, and eight digits (20261121) or
     the beginning of a time that of the day; imported ones, and those that have measured nothing,
-    are found only by their names. `sample` is unpacked from its archive.
+    are found only by their names. One whose manifest cannot be read hides none before it: `say`
+    gets the sentence. `sample` is unpacked from its archive. Raises CampaignError if there is none.
     """
     runs = root / "runs"
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
@@ -108,9 +115,21 @@ def find_campaign(root: Path, name: str) -> Path:
     )
     if name == "latest" and not found:
         raise CampaignError("runs/ holds no campaign yet; measure one with: make run")
+    unreadable = []
     for path in sorted(found, key=lambda path: path.name[:16], reverse=True):
-        if name == "latest" or fits(name, path):
+        if not may_fit(name, path):
+            continue
+        try:
+            manifest = read_manifest(path)
+        except CampaignError as error:
+            unreadable.append(one_line(str(error)))
+            continue
+        if is_day(name) or name in ("latest", manifest.site):
+            for sentence in unreadable:
+                say(sentence)
             return path
+    if unreadable:
+        raise CampaignError(unreadable[0])
     raise CampaignError(f"{name} is not a campaign: it has no manifest.json; see: ls runs")
 
 
@@ -124,16 +143,20 @@ def has_measured(folder: Path) -> bool:
     return has_launches(folder) or (folder / "tables").is_dir()
 
 
-def fits(name: str, folder: Path) -> bool:
-    """Return whether a campaign, in `<UTC time>-<site>-<name>`, is of a day or a site."""
+def is_day(name: str) -> bool:
+    """Return whether a campaign is asked for by its day, or the beginning of its time."""
+    return len(name) >= 8 and name[:8].isdigit()
+
+
+def may_fit(name: str, folder: Path) -> bool:
+    """Return whether a campaign, in `<UTC time>-<site>-<name>`, is of a day, or may be of a site.
+
+    A site's name may have the same beginning as another one's.
+    """
     time, _, rest = folder.name.partition("-")
-    if len(name) >= 8 and name[:8].isdigit():
+    if is_day(name):
         return time.startswith(name)
-    try:
-        # A site's name may have the same beginning as another one's.
-        return rest.startswith(f"{name}-") and read_manifest(folder).site == name
-    except CampaignError:
-        return False
+    return name == "latest" or rest.startswith(f"{name}-")
 
 
 def measured_on(path: Path, manifest: Manifest) -> Manifest:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -136,13 +136,13 @@ def read_json(path: Path) -> Any:
     return json_of(read_text(path))
 
 
-def json_of(text: str) -> Any:
+def json_of(text: str, constant: Callable[[str], object] = no_number) -> Any:
     """Return what a text of JSON holds, its strings harmless to show, on one line each.
 
-    Raises ValueError for what is wrong with it.
+    `constant` says what NaN and Infinity are. Raises ValueError for what is wrong with it.
     """
     try:
-        data = json.loads(text, parse_constant=no_number, parse_float=finite)
+        data = json.loads(text, parse_constant=constant, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     # Half a character, which JSON can write, could never be printed.

@@ -7,8 +7,9 @@ rate is printed as well; it is used for short messages, where it gives the time 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from records.base import RecordError
@@ -18,10 +19,14 @@ DECIMAL = r"(\d+\.\d\d)"
 LISTED = re.compile(r"^# ([A-Z]\w*)\s*$")
 BENCHMARK = re.compile(r"^# Benchmarking (\w+)\s*$")
 PROCESSES = re.compile(r"^# #processes = (\d+)\s*$")
+PING_PONG = "#bytes #repetitions t[usec] Mbytes/sec"
 #: What each table's heading promises for every line below it.
 TABLES = {
-    "#bytes #repetitions t[usec] Mbytes/sec": re.compile(
+    PING_PONG: re.compile(
         rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL}$"
+    ),
+    "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec": re.compile(
+        rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL} +{DECIMAL} +{DECIMAL}$"
     ),
     "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]": re.compile(
         rf"^ +{WHOLE} +{WHOLE} +{DECIMAL} +{DECIMAL} +{DECIMAL}$"
@@ -57,29 +62,43 @@ class ImbResult:
 def read_imb_output(path: Path) -> list[ImbResult]:
     """Return IMB's results in order, a message size as often as it was measured.
 
-    Raises RecordError with file and line for a line that is neither a comment nor of the table
-    above it, for numbers that contradict each other, for a benchmark that is listed and has no
-    result, and for an output without IMB's last line.
+    Raises RecordError as `imb_results` does, and for a file that cannot be read.
     """
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError as error:
         raise RecordError(f"{path}:1: IMB left no output ({error.strerror})") from None
+    return imb_results(lines, str(path))
+
+
+def imb_results(lines: Sequence[str], path: str, before: int = 0) -> list[ImbResult]:
+    """Return the results in the lines of one run, with so many lines of the file `before` them.
+
+    Raises RecordError with file and line for a line that is neither a comment nor of the table
+    above it, for numbers that contradict each other, for a benchmark that is listed and has no
+    result, and for an output without IMB's last line.
+    """
     reader = _OutputReader()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, before + 1):
         try:
             reader.take(line)
         except ValueError as error:
             raise RecordError(f"{path}:{number}: {error}") from None
-    last = f"{path}:{max(len(lines), 1)}"
+    last = f"{path}:{before + max(len(lines), 1)}"
     if not reader.ended:
         raise RecordError(f"{last}: IMB did not finish: the output is truncated or empty")
-    if not reader.results or [name for name, _ in reader.sections] != reader.listed:
+    # Of more processes than before it is the same benchmark, and listed once.
+    ran = [
+        name
+        for (before_it, fewer, _), (name, processes, _) in pairwise([("", 0, 0), *reader.sections])
+        if name != before_it or processes <= fewer
+    ]
+    if not reader.results or ran != reader.listed:
         raise RecordError(
             f"{last}: IMB was to run {', '.join(reader.listed) or 'nothing'} but ran "
-            f"{', '.join(name for name, _ in reader.sections) or 'nothing'}"
+            f"{', '.join(ran) or 'nothing'}"
         )
-    for name, count in reader.sections:
+    for name, _, count in reader.sections:
         if count == 0:
             raise RecordError(f"{last}: there is no result of {name}")
     return reader.results
@@ -91,8 +110,8 @@ class _OutputReader:
     def __init__(self) -> None:
         self.results: list[ImbResult] = []
         self.listed: list[str] = []
-        #: The benchmarks that were run, with the number of results of each.
-        self.sections: list[tuple[str, int]] = []
+        #: The benchmarks that were run, with the processes and the number of results of each.
+        self.sections: list[tuple[str, int, int]] = []
         self.in_list = self.ended = False
         self.benchmark = ""
         self.processes = 0
@@ -111,9 +130,10 @@ class _OutputReader:
         elif match := BENCHMARK.match(line):
             self.in_list, self.table, self.processes = False, None, 0
             self.benchmark = match[1]
-            self.sections.append((self.benchmark, 0))
+            self.sections.append((self.benchmark, 0, 0))
         elif (match := PROCESSES.match(line)) and self.benchmark:
             self.processes = int(match[1])
+            self.sections[-1] = (self.benchmark, self.processes, 0)
         elif text == LIST_BEGINS:
             self.in_list = True
         elif self.in_list and (match := LISTED.match(line)):
@@ -122,7 +142,8 @@ class _OutputReader:
             self.ended = True
         elif text and not text.startswith("#"):
             self.results.append(self.result(line))
-            self.sections[-1] = (self.benchmark, self.sections[-1][1] + 1)
+            name, processes, count = self.sections[-1]
+            self.sections[-1] = (name, processes, count + 1)
 
     def result(self, line: str) -> ImbResult:
         """Return the result in a line of the table at hand; raise ValueError."""
@@ -134,12 +155,12 @@ class _OutputReader:
         repetitions = int(next(numbers))
         if repetitions < 1:
             raise ValueError("a result of zero repetitions")
-        if "Mbytes/sec" in self.table:
+        if self.table == PING_PONG:
             printed, rate = (float(text) for text in numbers)
             time = one_way_time(size, printed * 1e-6, rate * MEGABYTE)
             least = most = time
         else:
-            least, most, time = (float(text) * 1e-6 for text in numbers)
+            least, most, time = (float(next(numbers)) * 1e-6 for _ in range(3))
             if not 0 <= least <= time <= most or time == 0:
                 raise ValueError("t_min, t_avg and t_max are not in order")
         return ImbResult(self.benchmark, self.processes, size, repetitions, time, least, most)

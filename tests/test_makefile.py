@@ -207,6 +207,39 @@ def test_a_value_reaches_the_command_as_it_was_given(value: str, by: str, tmp_pa
     assert not list(tmp_path.rglob("RAN")) and not (PROJECT / "RAN").exists()
 
 
+def test_help_has_every_target_in_a_group_and_the_usual_ones_first() -> None:
+    lines = make().stdout.splitlines()
+    assert lines[0] == "The usual ones:" and "Others:" not in lines
+    listed = [line.split()[1] for line in lines if line.startswith("  make ")]
+    assert listed[:5] == ["run", "report", "history", "nightly", "study"]
+    told = re.findall(r"(?m)^([a-z-]+):[^=\n]*##", (PROJECT / "Makefile").read_text())
+    assert sorted(listed) == sorted(told)
+
+
+def test_a_checkout_that_was_copied_with_what_is_installed_is_noticed(tmp_path: Path) -> None:
+    other = tmp_path / "it's other"
+    for folder in (other, tmp_path / "new"):
+        (folder / ".wyeast" / "venv").mkdir(parents=True)
+        made = f"home = /usr\ncommand = /usr/bin/python3 -m venv {other}/.wyeast/venv\n"
+        (folder / ".wyeast" / "venv" / "pyvenv.cfg").write_text(made)
+    words = ["-n", "-f", str(PROJECT / "Makefile"), "report"]
+    assert "was installed in" not in make(*words, cwd=other).stderr
+    done = make(*words, cwd=tmp_path / "new")
+    assert done.returncode == 2 and f"was installed in {other} and copied or moved" in done.stderr
+    # Whether the other one is still there does not matter, and what mends it is not refused.
+    shutil.rmtree(other)
+    assert make(*words, cwd=tmp_path / "new").returncode == 2
+    assert (
+        make("-n", "-f", str(PROJECT / "Makefile"), "clean", cwd=tmp_path / "new").returncode == 0
+    )
+    # What is linked is where it was installed.
+    (tmp_path / "linked" / ".wyeast").mkdir(parents=True)
+    (tmp_path / "linked" / ".wyeast" / "venv").symlink_to(tmp_path / "new" / ".wyeast" / "venv")
+    cfg = tmp_path / "new" / ".wyeast" / "venv" / "pyvenv.cfg"
+    cfg.write_text(f"command = python3 -m venv {cfg.parent}\n")
+    assert "was installed in" not in make(*words, cwd=tmp_path / "linked").stderr
+
+
 def test_help_lists_the_variables_that_recipes_use() -> None:
     """What a recipe takes stands in its line, and what stands in a line is taken somewhere."""
     text = (PROJECT / "Makefile").read_text().replace("\\\n", " ")

@@ -32,6 +32,9 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     LATEX = "latex"
     JUNIT = "junit"
+    OPENMETRICS = "openmetrics"
+    BENCHER = "bencher"
+    APPENDIX = "appendix"
 
 
 FormatOption = Annotated[
@@ -39,7 +42,9 @@ FormatOption = Annotated[
     typer.Option(
         "--format", "-f",
         help="csv: every table of the report, one file each; markdown: a summary for a merge "
-        "request; latex: the tables; junit: the launches, for continuous integration",
+        "request; latex: the tables; junit: the launches, for continuous integration; "
+        "openmetrics: medians for Prometheus; bencher: the same for Bencher; appendix: a paper's "
+        "artifact description and evaluation, in LaTeX and Markdown",
     ),
 ]  # fmt: skip
 
@@ -57,13 +62,16 @@ def export(
         ),
     ] = None,
     base: BaseOption = None,
+    repository: Annotated[
+        str | None, typer.Option(help="for an appendix: where the program is to be had")
+    ] = None,
 ) -> None:
-    """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
+    """Write the results as CSV, Markdown, LaTeX, JUnit's XML and more, for other programs."""
     from records.files import write_whole
 
     found = campaign_of(campaign)
     try:
-        files = exported(found, format_, base)
+        files = exported(found, format_, base, repository)
     except ValueError as error:
         fail(str(error))
     if output == "-":
@@ -82,13 +90,17 @@ def export(
         print(folder / name)
 
 
-def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, str]:
+def exported(
+    found: Campaign, format_: Format, base: str | None, repository: str | None = None
+) -> dict[str, str]:
     """Return the files of an export by name; raise ValueError if there is nothing to export."""
     from analysis.comparison.compare import compare
     from analysis.models.all_tables import Models
     from analysis.report.all_tables import compared_tables, tables_of
+    from analysis.report.appendix import appendix_of, in_latex, in_markdown
     from analysis.report.junit import junit
     from analysis.report.markdown import markdown
+    from analysis.report.watchers import bencher, openmetrics
     from analysis.tables.csv import csv_text
     from analysis.tables.latex import latex
     from analysis.tables.table import for_people
@@ -98,6 +110,15 @@ def exported(found: Campaign, format_: Format, base: str | None) -> dict[str, st
             raise ValueError(f"{found.path.name} has no launch; measure with: make run")
         return {"junit.xml": junit(found)}
     comparison = compare(found, base)
+    if format_ in (Format.OPENMETRICS, Format.BENCHER, Format.APPENDIX):
+        if not comparison.cells:
+            raise ValueError(f"{found.path.name} has nothing that is compared; measure: make run")
+        if format_ is Format.OPENMETRICS:
+            return {"wyeast.prom": openmetrics(comparison)}
+        if format_ is Format.BENCHER:
+            return {"bencher.json": bencher(comparison)}
+        appendix = appendix_of(comparison, repository)
+        return {"appendix.tex": in_latex(appendix), "appendix.md": in_markdown(appendix)}
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}
     if format_ is Format.LATEX:

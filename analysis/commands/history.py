@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars
 
     from analysis.history.lost_cells import UntoldCell
+    from analysis.history.series import Series
     from analysis.history.suspects import Explanation
     from analysis.history.two_campaigns import CampaignComparison, ComparedCell
     from records.campaign import Campaign
@@ -189,6 +190,15 @@ def history(
     most: Annotated[
         int, typer.Option(help="how many series to show; those that changed come first")
     ] = 40,
+    html: Annotated[
+        Path | None, typer.Option(help="write the page of all nights there instead")
+    ] = None,
+    otava: Annotated[
+        Path | None, typer.Option(help="write CSV files for Apache Otava into that folder instead")
+    ] = None,
+    grafana: Annotated[
+        Path | None, typer.Option(help="write the changes as Grafana's annotations there instead")
+    ] = None,
     runs: RunsOption = ROOT / "runs",
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
@@ -218,8 +228,38 @@ def history(
             f"{', '.join(sorted(rows['experiment'].unique()))}"
         )
     series = series_of(chosen)
+    if html or otava or grafana:
+        try:
+            for path in written(runs, series, chosen, html, otava, grafana):
+                print(f"history: {path}")
+        except OSError as error:
+            fail(f"{error.filename or runs} cannot be written: {error.strerror or error}")
+        return
     bullets = [f"- {sentence}" for sentence in change_sentences(runs, series, least)]
     show(history_table(series, most), pager, bullets)
+
+
+def written(
+    runs: Path, series: Sequence[Series], frame: polars.DataFrame, html: Path | None,
+    otava: Path | None, grafana: Path | None,
+) -> Iterator[Path]:  # fmt: skip
+    """Write a history for a browser and for other watchers; yield each path; raises OSError."""
+    from analysis.history import exports
+    from analysis.nights.page import write_page
+    from records.files import write_whole
+
+    if html:
+        write_page(runs, series, html)
+        yield html
+    times = exports.times_of(frame) if otava or grafana else {}
+    if otava:
+        otava.mkdir(parents=True, exist_ok=True)
+        for name, text in exports.otava(series, times, otava).items():
+            write_whole(otava / name, text)
+        yield otava / "otava.yaml"
+    if grafana:
+        write_whole(grafana, exports.grafana(runs, series, times))
+        yield grafana
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +59,8 @@ def night(
     again, 4 if something was not measured, 7 if no cell could be compared with earlier nights, 1 on
     an error, else with 0.
 
-    Writes night.json, night.md and night.xml (JUnit) into the campaign's folder.
+    Writes night.json, night.md and night.xml (JUnit) into the campaign's folder, and the page of
+    all nights, history.html, into runs/.
     """  # noqa: D205
     import json
 
@@ -74,10 +76,10 @@ def night(
     stamp = stamp_of(folder_of(campaign))
     found = campaign_of(campaign)
     others = [campaign_of(name) for name in again or []]
-    frame = rows_of_history(runs, rebuild=False)
-    previous = night_before(found, frame, runs)
+    every = rows_of_history(runs, rebuild=False)
+    previous = night_before(found, every, runs)
     try:
-        frame, refused = without_refused(found, frame, runs)
+        frame, refused = without_refused(found, every, runs)
         say_limits(refused_sentences(refused), [])
         judgement = judge(found, frame, others if others or decide else None)
         keep_rows(found, stamp)
@@ -100,4 +102,20 @@ def night(
     for line in power(judgement.rows):
         print(line)
     print(f"{VERDICTS[judgement.verdict]} {found.path / 'night.md'}")
+    say_page(runs, every)
     raise typer.Exit(code)
+
+
+def say_page(runs: Path, frame: polars.DataFrame) -> None:
+    """Renew the page of all nights; where that cannot be done, a night is none the worse."""
+    from analysis.history.series import history
+    from analysis.nights.page import NAME, write_page
+
+    if frame.is_empty():
+        return
+    try:
+        write_page(runs, history(frame), runs / NAME)
+    except OSError as error:
+        print(f"{runs / NAME} cannot be written: {error.strerror or error}", file=sys.stderr)
+        return
+    print(f"all nights: {runs / NAME}")

@@ -54,10 +54,13 @@ def print_study(
     try:
         found = read_paper(ROOT, paper)
         measured = None if campaign is None else TodaysTables(found, campaign)
-        if tables:
-            show(exhibit_tables(found, measured), pager)
         evaluated = evaluate(found, measured)
         print(f"{found.study.title} ({found.study.source})")
+        for sentence in tally(evaluated):
+            print(sentence)
+        print()
+        if tables:
+            show(exhibit_tables(found, measured), pager)
         for one in evaluated:
             print(f"\n{one.claim.id}, {one.claim.source}: {one.claim.claim}")
             answers = [("by the report's tables", one.report), ("here", one.here)]
@@ -67,8 +70,6 @@ def print_study(
                     for sentence in answer.sentences:
                         print(f"    {sentence}")
         print()
-        for sentence in tally(evaluated):
-            print(sentence)
         pages = {html: "study.html"} if html else {}
         if page and measured:
             folder = measured.campaign.path

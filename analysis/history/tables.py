@@ -10,7 +10,7 @@ import numpy as np
 from analysis.comparison.answer import in_words, without
 from analysis.comparison.metrics import metrics
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
-from analysis.history.series import Series, what_changed
+from analysis.history.series import Change, Series, what_changed
 from analysis.history.two_campaigns import CampaignComparison, ComparedCell
 from analysis.tables import table as tables
 from analysis.tables.table import (
@@ -125,6 +125,15 @@ def better_or_worse(ratio: float) -> str:
     return f"{'better' if ratio > 1 else 'worse'} by {percent(max(ratio, 1 / ratio) - 1)}"
 
 
+def chance_words(change: Change) -> str:
+    """Return how likely a change is by chance.
+
+    Below what is drawn p is a bound for normal values, of which the size of the exponent says
+    nothing.
+    """
+    return f"p = {change.p_value:.1g}" if change.p_value >= 1e-4 else "p below 0.0001"
+
+
 def change_sentences(runs: Path, series: Sequence[Series], least: float) -> list[str]:
     """Return every change of at least that size, as a fraction, with what else changed then."""
     sentences = []
@@ -132,14 +141,11 @@ def change_sentences(runs: Path, series: Sequence[Series], least: float) -> list
         for change in one.changes:
             if max(change.ratio, 1 / change.ratio) - 1 < least:
                 continue
-            # Below what is drawn by chance p is a bound for normal values, of which the size of
-            # the exponent says nothing.
-            chance = f"p = {change.p_value:.1g}" if change.p_value >= 1e-4 else "p below 0.0001"
             also = what_changed(runs, change, one.implementation)
             sentences.append(
                 f"{one.cell}, {one.implementation} ({one.site} {one.tier}): "
                 f"{better_or_worse(change.ratio)} from {change.since} on, "
-                f"{chance}; between it and {change.before} changed: "
+                f"{chance_words(change)}; between it and {change.before} changed: "
                 f"{', '.join(also) if also else 'nothing that the manifests record'}"
             )
     return sentences

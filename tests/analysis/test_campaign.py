@@ -11,6 +11,7 @@ import numpy
 import polars
 import pytest
 
+from analysis.commands.groups import GROUPS
 from analysis.comparison.answer import answer, tally
 from analysis.comparison.compare import compare
 from analysis.tables.parquet import write_tables
@@ -198,6 +199,15 @@ def test_mistakes_are_one_sentence(twice: Path, arguments: list[str], sentence: 
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_help_has_every_command_in_a_group_and_the_usual_ones_first() -> None:
+    said = analysis("--help").stdout
+    known = {name for group in GROUPS.values() for name in group}
+    assert all(title in said for title in GROUPS)
+    places = [said.index(f" {name} ") for name in GROUPS["The usual ones"]]
+    assert places == sorted(places) and places[0] < said.index(" show ") < said.index(" nodes ")
+    assert len(known) == sum(map(len, GROUPS.values()))
+
+
 def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
     names = ("20260101T000000Z-local-a", "20260101T050000Z-big-cluster-b",
              "20260102T000000Z-local-c")  # fmt: skip
@@ -210,6 +220,27 @@ def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
     for asked in ("loc", "big", "2026", "20260103", ""):
         with pytest.raises(CampaignError, match="is not a campaign"):
             find_campaign(tmp_path, asked)
+
+
+def test_a_damaged_newest_campaign_hides_none_before_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = (
+        Synthetic(tmp_path / "runs" / f"2026010{day}T000000Z-local-a", TWICE, rounds=1).write()
+        for day in (1, 2)
+    )
+    (new / "manifest.json").write_text('{"schema": "wyeast-campa')
+    for asked in ("latest", "local"):
+        assert find_campaign(tmp_path, asked) == old
+        said = capsys.readouterr().err
+        assert said.startswith("passed over: ") and str(new) in said and said.count("\n") == 1
+    for asked in ("20260102", new.name):
+        with pytest.raises(CampaignError, match=r"manifest\.json"):
+            read_manifest(find_campaign(tmp_path, asked))
+    assert find_campaign(tmp_path, "20260101") == old and capsys.readouterr().err == ""
+    (old / "manifest.json").write_text("{}")
+    with pytest.raises(CampaignError, match=f"{new.name}/manifest"):
+        find_campaign(tmp_path, "latest")
 
 
 def test_what_has_measured_nothing_is_found_by_its_name_alone(tmp_path: Path) -> None:

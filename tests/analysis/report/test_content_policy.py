@@ -20,10 +20,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Synthetic(tmp_path_factory.mktemp("policy") / "c", TWICE, rounds=2).write()
     write_report(made, None, None)
     analysis("study", "kearns2003", str(made), "--html", str(made / "study.html"))
+    analysis("history", "--runs", str(made.parent), "--html", str(made / "history.html"))
     return made
 
 
-@pytest.mark.parametrize("page", ["report.html", "study.html"])
+@pytest.mark.parametrize("page", ["report.html", "study.html", "history.html"])
 def test_styles_and_scripts_are_allowed_by_their_digests_alone(folder: Path, page: str) -> None:
     text = (folder / page).read_text()
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)

@@ -1,0 +1,1 @@
+"""Other programs' results judged: two sets of runs, or a history."""

@@ -1,0 +1,157 @@
+"""Runs of other programs as samples: for each thing that was measured, one value of each run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from inference.intervals import PRINTED_STEP, Interval, median, median_interval
+from records.foreign.run import Run, Value
+
+#: The labels of a run that tell one series from another, unless runs are chosen by them.
+PLACE = ("system", "partition", "environ")
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is compared: a name, its unit, where it ran, and a message size if each is judged."""
+
+    name: str
+    unit: str
+    place: str = ""
+    message_bytes: int | None = None
+
+    @property
+    def title(self) -> str:
+        """Return it for people."""
+        size = "" if self.message_bytes is None else f" {self.message_bytes:,} B"
+        return f"{self.name}{size}{f' ({self.place})' if self.place else ''}"
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Patterns of names of which less, or more, is better, whatever the files say."""
+
+    lower: Sequence[str] = ()
+    higher: Sequence[str] = ()
+
+    def of(self, key: Key, told: Collection[bool | None]) -> bool | str:
+        """Return whether less is better, or a sentence why that is unknown."""
+        named = [
+            is_lower for is_lower, patterns in ((True, self.lower), (False, self.higher))
+            if any(fnmatchcase(key.title, pattern) for pattern in patterns)
+        ]  # fmt: skip
+        known = named or sorted(one for one in set(told) if one is not None)
+        if len(known) == 1:
+            return known[0]
+        said = "contradicts itself" if known else "is unknown"
+        return (
+            f"whether less or more is better {said}; say it with --lower-is-better or "
+            f"--higher-is-better '{key.name}*'"
+        )
+
+
+@dataclass
+class Sample:
+    """The runs of one key: the values of each by message size."""
+
+    runs: list[Run] = field(default_factory=list)
+    values: list[Mapping[int, Value]] = field(default_factory=list)
+    told: set[bool | None] = field(default_factory=set)
+
+    def sizes(self) -> set[int]:
+        """Return the sizes that most runs have."""
+        counts: Counter[frozenset[int]] = Counter(frozenset(of) for of in self.values)
+        return set(
+            max(
+                ((count, len(sizes), sizes) for sizes, count in counts.items()),
+                default=(0, 0, frozenset[int]()),
+            )[2]
+        )
+
+    def without_cut(self) -> list[str]:
+        """Leave out runs that lack sizes which most have, as one that was cut off; return them."""
+        wanted = self.sizes()
+        whole = [wanted <= of.keys() for of in self.values]
+        cut = [run.where for run, is_whole in zip(self.runs, whole, strict=True) if not is_whole]
+        self.runs = [run for run, is_whole in zip(self.runs, whole, strict=True) if is_whole]
+        self.values = [of for of, is_whole in zip(self.values, whole, strict=True) if is_whole]
+        return cut
+
+
+#: Samples by what they are of, in the order in which the files have them.
+Samples = dict[Key, Sample]
+
+
+def samples_of(
+    runs: Iterable[Run], chosen_by: Collection[str] = (), each_size: bool = False
+) -> Samples:
+    """Return the samples of runs; labels that they are `chosen_by` tell no series apart.
+
+    `each_size` makes every message size a sample of its own.
+    """
+    found: Samples = defaultdict(Sample)
+    for run in runs:
+        place = "+".join(
+            run.labels[name] for name in PLACE if name in run.labels and name not in chosen_by
+        )
+        for one in run.measured:
+            parts = [({size: value}, size) for size, value in one.values.items()]
+            for values, size in parts if each_size else [(one.values, None)]:
+                sample = found[Key(one.name, one.unit, place, size or None)]
+                sample.runs.append(run)
+                sample.values.append(values)
+                sample.told.add(one.lower_is_better)
+    return dict(found)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A logarithm for each run, better upwards, at the sizes that all of them have."""
+
+    values: list[float]
+    lower_is_better: bool
+
+    @property
+    def median(self) -> float:
+        """Return the median over runs, in the unit; over several sizes of geometric means."""
+        return self._amount(median(self.values))
+
+    @property
+    def interval(self) -> Interval:
+        """Return the median's interval, in the unit."""
+        found = median_interval(self.values)
+        ends = sorted((self._amount(found.low), self._amount(found.high)))
+        return Interval(ends[0], ends[1], found.coverage)
+
+    def _amount(self, level: float) -> float:
+        return math.exp(-level if self.lower_is_better else level)
+
+
+def levels_of(sample: Sample, sizes: Collection[int], lower_is_better: bool) -> Levels:
+    """Return a sample's levels: means over sizes of logarithms."""
+    sign = -1 if lower_is_better else 1
+    return Levels(
+        [
+            sign * sum(math.log(of[size].value) for size in sizes) / len(sizes)
+            for of in sample.values
+        ],
+        lower_is_better,
+    )
+
+
+def step_of(samples: Sequence[Sample], sizes: Collection[int]) -> float:
+    """Return the coarsest step of samples' levels: of a mean over sizes that are rounded each.
+
+    The step of a size is that of the finest digits that any run has, as a number without a
+    fraction may have lost it.
+    """
+    squares = 0.0
+    for size in sizes:
+        values = [of[size] for sample in samples for of in sample.values]
+        share = min(one.step for one in values) / median([one.value for one in values])
+        squares += share**2
+    return max(PRINTED_STEP, math.sqrt(squares) / len(sizes))

@@ -1,0 +1,148 @@
+"""The table of a judgement, and its answer in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
+from analysis.foreign.judging import JudgedSeries, Judgement, in_short
+from analysis.foreign.newest import Course, History
+from analysis.foreign.samples import Levels
+from analysis.history.regressions import POWER
+from analysis.history.tables import better_or_worse
+from analysis.tables.table import (
+    COUNT,
+    PERCENT,
+    RATIO,
+    Column,
+    Kind,
+    Row,
+    Table,
+    interval,
+)
+from analysis.tables.units import interval_text, percent, prefixed
+from inference.intervals import Interval
+
+#: Units that decimal prefixes go with; others are as the files have them.
+OURS = ("s", "B/s")
+RUNS_NOTE = (
+    "A run is one value, however often a process repeats something inside: its iterations are not "
+    "independent of each other. Over several message sizes a value is their geometric mean."
+)
+FAMILY_NOTE = (
+    "Above 1 the new runs are better. Verdicts and their intervals hold together in 95% (Holm's "
+    "procedure over all rows); an interval leaves out 1 exactly where a difference is shown. A "
+    "median's interval covers it by itself in 95%, or in as much as so few runs allow."
+)
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a value with its unit for people."""
+    return prefixed(value, unit) if unit in OURS else f"{value:.4g} {unit}".rstrip()
+
+
+def amounts(ends: tuple[float, float], unit: str) -> str:
+    """Return an interval with its unit for people."""
+    if unit in OURS:
+        return interval_text(Interval(ends[0], ends[1], 0.0), unit)
+    return f"{amount(ends[0], unit)} – {amount(ends[1], unit)}"
+
+
+def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base: runs",
+                    new: str = "new: runs") -> Table:  # fmt: skip
+    """Return a row for each thing that was compared, those that differ first.
+
+    `base` and `new` are the headings of how many values there are of each.
+    """
+    kind, ends = Kind(amount), Kind(amounts)
+    columns = (
+        Column("series", "what"),
+        Column("lower_is_better"), Column("sizes", None, COUNT, "1"), Column("unit"),
+        Column("base_runs", base, COUNT, "1"),
+        Column("base_median", "median", kind, "unit"),
+        interval("base_median", "interval", "unit", ends),
+        Column("new_runs", new, COUNT, "1"), Column("new_median", "median", kind, "unit"),
+        interval("new_median", "interval", "unit", ends),
+        Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
+        Column("verdict", "verdict"), Column("smallest_slowdown", "could see", PERCENT, "1"),
+    )  # fmt: skip
+    ordered = sorted(rows, key=lambda row: (not row.verdict.is_different, row.verdict.ratio.value))
+    found = [
+        Row((
+            row.key.title, row.base.lower_is_better, row.sizes, row.key.unit,
+            *of_levels(row.base), *of_levels(row.new), *of_verdict(row.verdict), row.smallest,
+        ))
+        for row in ordered
+    ]  # fmt: skip
+    notes = [
+        RUNS_NOTE, FAMILY_NOTE,
+        f"Could see: the smallest slowdown that would have been shown with {POWER:.0%}.",
+    ]  # fmt: skip
+    return Table("judgement", title, columns, found, notes)
+
+
+def of_levels(levels: Levels) -> tuple[int, float | None, tuple[float, float] | None]:
+    """Return the number of runs, their median and its interval, which one run has not."""
+    count = len(levels.values)
+    if not count:
+        return 0, None, None
+    found = levels.interval
+    return count, levels.median, (found.low, found.high) if count > 1 else None
+
+
+def answer(judgement: Judgement, needed: float) -> list[str]:
+    """Return in sentences what became worse or better, and what cannot be said."""
+    rows = judgement.rows
+    worse = judgement.having(needed, "worse")
+    others = [row for row in rows if row.verdict.is_different and row not in worse]
+    found = [change_sentence(row) for row in [*worse, *others]]
+    equal = sum(row.verdict.is_equivalent for row in rows)
+    blind = judgement.having(needed, "could not be seen", "inconclusive")
+    found.append(
+        f"{len(rows)} compared: {len(worse)} worse by more than {percent(rows[0].verdict.margin)}, "
+        f"{len(others)} other differences, {equal} equivalent"
+        if rows else "Nothing can be compared."
+    )  # fmt: skip
+    if blind:
+        names = in_short([f"{row.key.title} ({reason(row)})" for row in blind], 2)
+        found.append(
+            f"{len(blind)} could not have shown a slowdown of {percent(needed)}, such as {names}: "
+            "make more runs"
+        )
+    if judgement.lost:
+        found.append(f"the new runs lack {in_short(judgement.lost)}")
+    return found
+
+
+def change_sentence(row: JudgedSeries) -> str:
+    """Return a difference that is shown in words."""
+    verdict = row.verdict
+    numbers = (
+        f"simultaneous interval {interval_text(verdict.interval)}"
+        if verdict.interval else verdict.ratio.counted
+    )  # fmt: skip
+    return (
+        f"{row.key.title}: {verdict.words}, {better_or_worse(verdict.ratio.value)} (ratio "
+        f"{verdict.ratio.value:.3f}, {numbers})"
+    )
+
+
+def reason(row: JudgedSeries) -> str:
+    """Return why a comparison could not have shown a slowdown."""
+    if not row.verdict.is_told:
+        return row.verdict.words
+    return f"{percent(row.smallest)} at best" if row.smallest is not None else "none at all"
+
+
+def changes_of(history: History) -> list[str]:
+    """Return each change of level in a history, in a sentence."""
+    return [sentence for course in history.courses for sentence in changes_in(course)]
+
+
+def changes_in(course: Course) -> list[str]:
+    """Return the changes of one thing."""
+    return [
+        f"{course.key.title}: {better_or_worse(change.ratio)} from {change.since} on, the one "
+        f"before it is {change.before}"
+        for change in course.changes
+    ]

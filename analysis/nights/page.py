@@ -1,0 +1,197 @@
+"""All nights on one page: a line for each series, what changed and when, the verdicts of nights.
+
+The page lies beside the campaigns and leads into their folders. A file of more than five million
+bytes no browser shows with ease: then the series that never changed are left out, the shortest
+first, and the page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+
+from analysis.comparison.metrics import metrics
+from analysis.figures.spark import PARTS, Mark, spark
+from analysis.history.series import Series, what_changed
+from analysis.history.tables import better_or_worse, chance_words
+from analysis.nights.summary import VERDICTS
+from analysis.tables.pages import page_environment
+from analysis.tables.units import prefixed
+from records.causes import harmless
+from records.files import read_json, write_whole
+
+NAME = "history.html"
+#: What the file may have, in bytes, and what of it is left for all but the series.
+MOST_BYTES, REST_BYTES = 5_000_000, 500_000
+#: How many nights and changes are listed, the newest first, and among how many campaigns nights
+#: are looked for.
+MOST_NIGHTS, MOST_CHANGES, MOST_LOOKED = 14, 300, 400
+#: How many changes are not folded: those of the last nights are what is looked for.
+MOST_OPEN = 20
+#: Its own template, and the page that all share.
+TEMPLATES = [
+    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CampaignPages:
+    """A campaign's folder and the pages in it, as addresses from the page; empty without one."""
+
+    name: str
+    report: str
+    night: str
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """A change of level: `why` is what else differs between the campaigns around it."""
+
+    series: Series
+    words: str
+    chance: str
+    is_better: bool
+    before: CampaignPages
+    since: CampaignPages
+    why: Sequence[str]
+
+
+@dataclass(frozen=True)
+class SeriesRow:
+    """A series as it is shown."""
+
+    series: Series
+    drawing: Markup
+    median: str
+    change: str
+    last: CampaignPages
+
+    @property
+    def signs(self) -> int:
+        """Return about how many bytes its row takes."""
+        named = len(self.series.cell) + len(self.last.name) * 3 + len(self.change)
+        return len(self.drawing) + 2 * named + 500
+
+
+@dataclass(frozen=True)
+class NightRow:
+    """A night and its verdict in words."""
+
+    place: CampaignPages
+    site: str
+    verdict: str
+    is_bad: bool
+
+
+def write_page(runs: Path, series: Sequence[Series], out: Path) -> None:
+    """Write the page of some series of the campaigns of runs/; raises OSError."""
+    write_whole(out, page(runs, series, out.parent))
+
+
+def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
+    """Return the page, with addresses from a file in the folder `beside`."""
+    lead = "" if beside.resolve() == runs.resolve() else f"{runs.resolve().as_uri()}/"
+    place = cache(lambda name: place_of(runs, name, lead))
+    changed = sorted(
+        ((one, change) for one in series for change in one.changes),
+        key=lambda found: found[1].since, reverse=True,
+    )  # fmt: skip
+    known: dict[tuple[str, str, str], list[str]] = {}
+    changes = []
+    for one, change in changed[:MOST_CHANGES]:
+        key = (change.before, change.since, one.implementation)
+        if key not in known:
+            known[key] = list(map(harmless, what_changed(runs, change, one.implementation)))
+        changes.append(
+            ChangeRow(
+                one, better_or_worse(change.ratio), chance_words(change), change.ratio > 1,
+                place(change.before), place(change.since), known[key],
+            )
+        )  # fmt: skip
+    rows, room = [], MOST_BYTES - REST_BYTES
+    for one in sorted(series, key=lambda one: (not one.changes, -len(one.levels))):
+        row = series_row(one, place(one.campaigns[-1]))
+        room -= row.signs
+        if room < 0:
+            break
+        rows.append(row)
+    choices = {
+        "site": sorted({one.site for one in series}),
+        "experiment": sorted({one.experiment for one in series}),
+        "implementation": sorted({one.implementation for one in series}),
+    }
+    numbers = {by: {name: at for at, name in enumerate(names)} for by, names in choices.items()}
+    by_site = {
+        site: pl.concat([one.campaigns for one in series if one.site == site]).unique().to_list()
+        for site in choices["site"]
+    }
+    site_of = {name: site for site, names in by_site.items() for name in names}
+    every = sorted(site_of)
+    return page_environment(TEMPLATES).get_template("history.html").render(
+        rows=rows, changes=changes, left_changes=len(changed) - len(changes),
+        left_series=len(series) - len(rows), nights=nights_in(runs, every, site_of, place),
+        choices=choices, number=lambda by, name: numbers[by].get(name, -1),
+        campaigns=len(every), first=every[0][:8], last=every[-1][:8], series=len(series),
+        short=sum(not one.can_show for one in series),
+        unproven=any(one.unproven for one in series), parts=PARTS, most_open=MOST_OPEN,
+    )  # fmt: skip
+
+
+def place_of(runs: Path, name: str, lead: str) -> CampaignPages:
+    """Return where a campaign's pages are, as far as they are there."""
+    found = {
+        file: f"{lead}{quote(name)}/{file}" if (runs / name / file).is_file() else ""
+        for file in ("report.html", "night.md")
+    }
+    return CampaignPages(name, found["report.html"], found["night.md"])
+
+
+def series_row(one: Series, last: CampaignPages) -> SeriesRow:
+    """Return the row of a series."""
+    unit = str(metrics()[one.experiment]["unit"])
+    sign = 1 if metrics()[one.experiment]["better"] == "higher" else -1
+    marks = [Mark(change.place, change.ratio > 1) for change in one.changes]
+    values = np.exp(one.levels)
+    ends = [prefixed(float(end), unit) for end in (values.min(), values.max())]
+    label = (
+        f"{len(one.levels)} campaigns, {one.campaigns[0][:8]} to {one.campaigns[-1][:8]}: "
+        f"{ends[0]} to {ends[1]}; {'lower' if sign < 0 else 'higher'} is better"
+    )
+    newest = one.changes[-1] if one.changes else None
+    change = (
+        f"{better_or_worse(newest.ratio)} from {newest.since[:8]}" if newest
+        else "none shown" if one.can_show else "too few to judge"
+    )  # fmt: skip
+    return SeriesRow(one, spark(one.levels, marks, label), prefixed(one.median, unit), change, last)
+
+
+def nights_in(
+    runs: Path,
+    names: Sequence[str],
+    site_of: Mapping[str, str],
+    place: Callable[[str], CampaignPages],
+) -> list[NightRow]:
+    """Return the newest nights with their verdicts; one whose file is damaged has none."""
+    found: list[NightRow] = []
+    for name in reversed(names[-MOST_LOOKED:]):
+        if len(found) == MOST_NIGHTS:
+            break
+        path = runs / name / "night.json"
+        if not path.is_file():
+            continue
+        try:
+            told = read_json(path)
+            verdict = told["verdict"]
+            words = VERDICTS[verdict]
+        except (OSError, ValueError, TypeError, KeyError):
+            verdict, words = "damaged", "Its night.json cannot be read."
+        bad = verdict in ("regression", "incomplete", "damaged")
+        found.append(NightRow(place(name), site_of[name], words, bad))
+    return found

@@ -1,0 +1,1 @@
+"""What other programs print of their runs, bounded, checked and cleaned."""

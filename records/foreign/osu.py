@@ -1,0 +1,105 @@
+"""Read what the OSU micro-benchmarks print: a run for each heading.
+
+Times are printed in microseconds and given in seconds, rates in 10^6 B/s and given in B/s. Of the
+columns that a test prints the first after the size is its result; statistics over ranks and
+iterations that may follow it are of the same run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from statistics import median
+
+from records.foreign.run import (
+    VALUES_OF_A_COPY,
+    ForeignError,
+    Measured,
+    Run,
+    Value,
+    digest_of,
+    name_of,
+    printed,
+)
+
+#: The line that a run begins with; its version may stand behind it.
+BEGINS = re.compile(r"^# OSU (?P<name>.+?) Test(?: v(?P<version>\S+))?\s*$")
+#: What the result is called, with its unit, the factor to it, and whether less is better.
+RESULTS = {
+    "Latency(us)": ("s", 1e-6, True),
+    "Avg Latency(us)": ("s", 1e-6, True),
+    "Bandwidth(MB/s)": ("B/s", 1e6, False),
+    "MB/s": ("B/s", 1e6, False),
+}
+HEAD = re.compile(
+    r"^#\s*(?P<size>Size\s+)?(?P<result>(?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)(?:\s|$)"
+)
+#: Lines that say how it was measured: with another setting it is another series.
+SETTING = re.compile(
+    r"^# (\[ pairs: \d+ \] \[ window size: \d+ \]|Send Buffer on .*|[A-Z][A-Za-z ]+: .*?)\.?$"
+)
+#: What others may print into the same file, as a launcher does, begins with no digit.
+RESULT_BEGINS = re.compile(r"[0-9.+-]")
+
+
+def is_osu(text: str) -> bool:
+    """Return whether a text is of these programs."""
+    return any(map(BEGINS.match, text.splitlines()))
+
+
+def read_osu(text: str, where: str) -> list[Run]:
+    """Return the runs of a text; raises ForeignError with file and line."""
+    lines = text.splitlines()
+    starts = [number for number, line in enumerate(lines) if BEGINS.match(line)]
+    return [
+        _run(lines[start:end], start, f"{where}:{start + 1}" if len(starts) > 1 else where, where)
+        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)
+    ]
+
+
+def _run(lines: list[str], start: int, name: str, where: str) -> Run:
+    begins = BEGINS.match(lines[0])
+    told: tuple[str, float, bool] | None = None
+    sized = False
+    settings: list[str] = []
+    values: dict[int, list[Value]] = defaultdict(list)
+    for number, line in enumerate(lines[1:], start + 2):
+        text = line.strip()
+        if head := HEAD.match(text):
+            told, sized = RESULTS[head["result"].replace(" (", "(")], bool(head["size"])
+        elif setting := SETTING.match(text):
+            settings.append(setting[1])
+        elif RESULT_BEGINS.match(text):
+            if not told:
+                raise ForeignError(
+                    f"{where}:{number}: a result without a heading that says that it is a latency "
+                    "or a rate"
+                )
+            try:
+                first, *others = text.split()
+                size = _size(first) if sized else 0
+                values[size].append(printed([first, *others][sized], told[1]))
+            except IndexError:
+                raise ForeignError(f"{where}:{number}: a message size without a result") from None
+            except ValueError as error:
+                raise ForeignError(f"{where}:{number}: {error}") from None
+    if begins is None or told is None or not values:
+        raise ForeignError(f"{name}: a run without a result: it was cut off, or prints no table")
+    points = {
+        size: Value(median(one.value for one in of), max(one.step for one in of))
+        for size, of in sorted(values.items())
+    }
+    return Run(
+        name,
+        (Measured(name_of(" ".join([f"OSU {begins['name']}", *settings])), told[0], told[2],
+                  points),),
+        identity=digest_of("\n".join(lines).strip()) if len(points) >= VALUES_OF_A_COPY else None,
+        labels={"version": name_of(begins["version"])} if begins["version"] else {},
+    )  # fmt: skip
+
+
+def _size(text: str) -> int:
+    """Return a message size in bytes; raise ValueError."""
+    if not re.fullmatch("[0-9]{1,15}", text):
+        raise ValueError(f"{name_of(text[:40])} is not a message size")
+    return int(text)

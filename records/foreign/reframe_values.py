@@ -1,0 +1,70 @@
+"""What ReFrame tells of a test's performance, the same in its perflogs and in its database."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from records.foreign.run import Measured, Value, name_of
+
+#: Units of which less is better, and those of which more is, as people write them.
+TIMES = re.compile(
+    r"(?:[numµ]?s|secs?|seconds?|(?:nano|micro|milli)s(?:ec(?:ond)?s?)?|mins?|minutes?|h|hours?|"
+    r"cycles?|clocks?)(?:/\w+)?", re.IGNORECASE,
+)  # fmt: skip
+RATES = re.compile(
+    r".+/\s*s(?:ec(?:ond)?)?|.*[kmgtpe]?flops?|[kmgtpe]i?bps|[kmg]?(?:iops|teps)", re.IGNORECASE
+)
+
+
+class Undirected(ValueError):
+    """Whether less or more of something is better contradicts itself; the text is a sentence."""
+
+
+def by_thresholds(reference: object, lower: object, upper: object) -> bool | None:
+    """Return whether less is better, by which side of a reference is bounded; None if unknown."""
+    bounded = [_is_number(one) for one in (lower, upper)]
+    if not _is_number(reference) or not reference or bounded[0] == bounded[1]:
+        return None
+    return bounded[1]
+
+
+def by_unit(unit: str) -> bool | None:
+    """Return whether less is better, by a unit; None if it does not say."""
+    if RATES.fullmatch(unit):
+        return False
+    return True if TIMES.fullmatch(unit) else None
+
+
+def performance(
+    test: str, variable: str, value: Value, unit: object, reference: tuple[object, object, object]
+) -> Measured:
+    """Return a performance variable of a test; `reference` has its two thresholds behind it.
+
+    Raises Undirected where its unit and its thresholds contradict each other.
+    """
+    words = "" if unit is None else name_of(unit)
+    told = [one for one in (by_thresholds(*reference), by_unit(words)) if one is not None]
+    if len(set(told)) > 1:
+        better = "less" if told[0] else "more"
+        raise Undirected(
+            f"{variable}: by the thresholds of its reference {better} is better, by its unit "
+            f"{words} the contrary"
+        )
+    return Measured(name_of(f"{test} {variable}"), words, told[0] if told else None, {0: value})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def text_in(record: dict[str, Any], key: str) -> str:
+    """Return a text of a record as a name; empty if there is none."""
+    value = record.get(key)
+    return name_of(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def where_run(record: dict[str, Any]) -> dict[str, str]:
+    """Return what runs can be chosen by: system, partition and environment."""
+    found = {key: text_in(record, key) for key in ("system", "partition", "environ")}
+    return {key: value for key, value in found.items() if value}
