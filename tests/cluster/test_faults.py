@@ -5,6 +5,7 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,10 @@ def restart_controller(cluster: Cluster) -> None:
     cluster.run("start-controller")
 
 
+def has_launched(campaign: Campaign, count: int) -> bool:
+    return len(campaign.launches("PointToPoint")) >= count
+
+
 def spoil(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(-4096, os.SEEK_END)
@@ -168,8 +173,7 @@ def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
             hit(batch, other)
             go_on(cluster)
             wait_for(
-                lambda number=number: len(campaign.launches("PointToPoint")) > number,
-                1200, f"the end of a launch ({fault})",
+                partial(has_launched, campaign, number + 1), 1200, f"the end of a launch ({fault})",
             )  # fmt: skip
             hits[fault] = Hit(campaign.launches("PointToPoint")[number], batch, other)
             if number == 0:

@@ -113,10 +113,15 @@ def test_the_callers_are_known() -> None:
 def names_apptainer(tree: ast.Module) -> Iterator[int]:
     """Give the lines that name the program, or the function that finds it."""
     for node in ast.walk(tree):
-        word = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(word, str) and (
-            re.fullmatch(r"(.*/)?(apptainer|singularity)", word)
-            or re.match(r"(apptainer|singularity) (exec|run|shell|inspect|test|instance)\b", word)
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(word := node.value, str)
+            and (
+                re.fullmatch(r"(.*/)?(apptainer|singularity)", word)
+                or re.match(
+                    r"(apptainer|singularity) (exec|run|shell|inspect|test|instance)\b", word
+                )
+            )
         ):
             yield node.lineno
         named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from containers import build, images
+from containers import bases, build, images
 from containers.apptainer import apptainer_command, exec_options
+from containers.commands import BuildProgress
 from containers.table import load_table
 from tests.containers.built_images import LAM, PROJECT, PVM, PVM_ECHO, inside, records
 from tests.progress import assert_progress
@@ -250,7 +251,7 @@ def test_a_long_echo_of_pvm_says_how_far_it_is(pvm: Path, tmp_path: Path) -> Non
 def sanitized_echo(_built: None, tmp_path: Path) -> Path:
     """Return pvm_echo with the sanitizers, built where the image's own is: on its build base."""
     recipe = build.recipe_of(PROJECT, PVM, "mmdebstrap")
-    build.ensure_bases(recipe.bases[:1], PROJECT, build.BuildProgress())
+    bases.ensure_bases(recipe.bases[:1], PROJECT, BuildProgress())
     flags = (
         "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -static-libasan "
         "-static-libubsan"

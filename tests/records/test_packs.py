@@ -225,7 +225,7 @@ def test_a_disk_that_takes_half_a_launch_has_nothing_of_it(
 
             class Half(io.FileIO):
                 def write(self, data: object) -> int:
-                    super().write(bytes(data)[:700])  # type: ignore[arg-type, call-overload]
+                    super().write(bytes(data)[:700])  # type: ignore[call-overload]
                     raise OSError(error, os.strerror(error))
 
             def fail(descriptor: int) -> None:

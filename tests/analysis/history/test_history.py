@@ -6,6 +6,7 @@ import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy
 import polars
@@ -124,10 +125,12 @@ def test_index_is_used_brought_up_to_date_and_rebuilt(
     first, _ = rows_of(runs)
     read: list[str] = []
     summarise = index.summarise
-    monkeypatch.setattr(
-        index, "summarise",
-        lambda folder, stamp: (read.append(folder.name), summarise(folder, stamp))[1],
-    )  # fmt: skip
+
+    def counted(folder: Path, *stamp: Any) -> Any:
+        read.append(folder.name)
+        return summarise(folder, *stamp)
+
+    monkeypatch.setattr(index, "summarise", counted)
     assert rows_of(runs)[0].equals(first) and read == []
     added = campaign(runs, DAYS, 1.0)
     gone = sorted(path for path in runs.iterdir() if path.is_dir())[0]
