@@ -48,6 +48,8 @@ class Lane:
     shared_out: str
     #: How far it stands back (nice(1)) behind a lane beside it.
     niceness: int = 0
+    #: How many of its tests run beyond one for each core: for those that wait.
+    beyond: int = 0
     #: Markers of which its tests have one; nothing where that is no condition.
     marked: tuple[str, ...] = ()
 
@@ -66,7 +68,7 @@ class Lane:
         """Return what runs its tests and writes their outcomes into a file."""
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
-        shared_out = ["-n", str(cores()), f"--dist={self.shared_out}"]
+        shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
@@ -75,7 +77,8 @@ class Lane:
 
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
-FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10)
+#: Fast tests wait for processes that they start; ranks of an MPI take what they get.
+FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10, beyond=1)
 REAL = Lane(
     "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10,
     marked=("real", "browser"),
