@@ -47,12 +47,17 @@ def inside_one(
     ]
 
 
-def launch_of(mpi_image: Path, ranks: int, *program: str) -> list[str]:
-    """Return what starts ranks of a program, each on a core of its own where there are as many."""
+def launch_of(mpi_image: Path, ranks: int, *program: str, is_spared: bool = True) -> list[str]:
+    """Return what starts ranks of a program, each on a core of its own where there are as many.
+
+    They are spared what MPI_Init waits for in vain where there is no fabric, or not.
+    """
     labels = images.labels(mpi_image)
     start = "pinned" if ranks <= (os.cpu_count() or 1) else "oversubscribed"
     options = labels[f"org.wyeast.mpiexec.{start}"].split()
-    return [labels["org.wyeast.mpiexec"], *options, "-n", str(ranks), *program]
+    spared = images.read_labels(labels, mpi_image.name).init_wait if is_spared else {}
+    return ["env", *(f"{name}={value}" for name, value in spared.items()),
+            labels["org.wyeast.mpiexec"], *options, "-n", str(ranks), *program]  # fmt: skip
 
 
 def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:
