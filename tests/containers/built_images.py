@@ -30,12 +30,16 @@ def inside(image: Path, *command: str, **variables: str) -> subprocess.Completed
 
 
 def inside_one(
-    image: Path, folder: Path, commands: Sequence[Sequence[str]]
+    image: Path, folder: Path, commands: Sequence[Sequence[str]], at_once: int = 1
 ) -> list[subprocess.CompletedProcess[str]]:
-    """Run commands in one container, one after the other; what they leave is in a folder."""
-    script = "".join(
-        f"{shlex.join(command)} >{number}.out 2>{number}.err; echo $? >{number}.code\n"
-        for number, command in enumerate(commands)
+    """Run commands in one container, so many at once; what they leave is in a folder."""
+    script = (
+        "".join(
+            f"{{ {shlex.join(command)} >{number}.out 2>{number}.err; echo $? >{number}.code; }} &\n"
+            + ("wait\n" if number % at_once == at_once - 1 else "")
+            for number, command in enumerate(commands)
+        )
+        + "wait\n"
     )
     done = inside(image, "sh", "-c", f"cd {shlex.quote(str(folder))}\n{script}")
     assert done.returncode == 0, done.stderr

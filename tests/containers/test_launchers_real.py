@@ -16,7 +16,15 @@ from containers import bases, build, images
 from containers.apptainer import apptainer_command, exec_options
 from containers.commands import BuildProgress
 from containers.table import load_table
-from tests.containers.built_images import LAM, PROJECT, PVM, PVM_ECHO, inside, records
+from tests.containers.built_images import (
+    LAM,
+    PROJECT,
+    PVM,
+    PVM_ECHO,
+    inside,
+    inside_one,
+    records,
+)
 from tests.progress import assert_progress
 
 pytestmark = pytest.mark.real
@@ -34,12 +42,12 @@ def test_every_variant_of_lam_moves_messages(lam: Path, variant: str) -> None:
     ]  # fmt: skip
 
 
-def test_lam_begins_whatever_is_on_the_stack(lam: Path) -> None:
+def test_lam_begins_whatever_is_on_the_stack(lam: Path, tmp_path: Path) -> None:
     """Without what lam_ranks preloads, most of these launches fail on some processors."""
-    for program in (["pingpong", "--sizes", "0", "--iterations", "5"], ["nas_mg", "--class", "S"]):
-        for _ in range(3):
-            done = inside(lam, "lam_ranks", "--pinned", "-n", "2", *program)
-            assert done.returncode == 0, done.stderr
+    programs = (["pingpong", "--sizes", "0", "--iterations", "5"], ["nas_mg", "--class", "S"])
+    launches = [["lam_ranks", "--pinned", "-n", "2", *program] for program in 3 * programs]
+    for done in inside_one(lam, tmp_path, launches, at_once=2):
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("module", ["tcp", "lamd", "usysv"])
