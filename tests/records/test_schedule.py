@@ -409,7 +409,7 @@ def test_every_part_of_a_journal_can_be_replayed_and_gone_on_with(campaign: Path
 def test_what_cannot_have_happened_is_refused(campaign: Path) -> None:
     [one, *_] = planned(1)
     name = one.launch
-    begun = [Begun(campaign="c"), Planned(round=1, launches=(one,))]
+    begun: list[Event] = [Begun(campaign="c"), Planned(round=1, launches=(one,))]
     impossible: list[list[Event]] = [
         [Resumed()], [*begun, Begun(campaign="c")], [*begun, begun[1]],
         [*begun, Intended(launch="round001_other", attempt=1)],
