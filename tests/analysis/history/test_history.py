@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.history import index
-from analysis.history.index import FILE, KEPT, KEPT_EVERY, history_rows, keep_rows, stamp_of
+from analysis.history import campaign_rows
+from analysis.history.campaign_rows import KEPT, KEPT_EVERY, keep_rows, stamp_of, summarise
+from analysis.history.index import FILE, history_rows
 from analysis.history.series import against_history, history, predicted_ratio, what_changed
 from analysis.simulation import history as history_performance
 from inference.change_points import (
@@ -120,17 +121,14 @@ def test_rows_kept_without_a_clock_are_of_mpi_wtime(runs: Path) -> None:
 def test_index_is_used_brought_up_to_date_and_rebuilt(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from analysis.history import index
-
     first, _ = rows_of(runs)
     read: list[str] = []
-    summarise = index.summarise
 
     def counted(folder: Path, *stamp: Any) -> Any:
         read.append(folder.name)
         return summarise(folder, *stamp)
 
-    monkeypatch.setattr(index, "summarise", counted)
+    monkeypatch.setattr("analysis.history.index.summarise", counted)
     assert rows_of(runs)[0].equals(first) and read == []
     added = campaign(runs, DAYS, 1.0)
     gone = sorted(path for path in runs.iterdir() if path.is_dir())[0]
@@ -152,7 +150,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         read.append(path.name)
         return read_campaign(path)
 
-    monkeypatch.setattr(index, "read_campaign", read_and_count)
+    monkeypatch.setattr(campaign_rows, "read_campaign", read_and_count)
     return read
 
 
