@@ -25,10 +25,12 @@ from types import FrameType
 from typing import Any
 
 from containers import bill_of_materials, images, store
+from containers.registry_connection import RegistryError
 from containers.sharing import registry
 from records import archive, files, fold, journal, manifest, packs
 from records.base import CampaignError
 from records.causes import harmless
+from records.launch import RECORD
 
 PROJECT = Path(__file__).resolve().parents[1]
 CORPUS = PROJECT / "tests" / "corpus"
@@ -209,9 +211,9 @@ def read_manifest(data: bytes, folder: Path) -> None:
 
 
 def pack_seeds(_: Path) -> list[bytes]:
-    parts = [packs.member(f"round001_A/{name}", b"x" * 700, 1.0) for name in (packs.RECORD, "out")]
+    parts = [packs.member(f"round001_A/{name}", b"x" * 700, 1.0) for name in (RECORD, "out")]
     squeezed = packs.member(f"round001_A/err{packs.GZ}", gzip.compress(b"y" * 900, mtime=0), 1.0)
-    named = packs.member(f"round002_{'B' * 150}/{packs.RECORD}", b"{}", 2.0)
+    named = packs.member(f"round002_{'B' * 150}/{RECORD}", b"{}", 2.0)
     return [b"".join((*parts, squeezed, named))]
 
 
@@ -230,7 +232,7 @@ READERS = {
     ),
     "sif": Reader(sif_seeds, read_sif, (images.ImageError,)),
     "labels": Reader(label_seeds, read_labels, (images.ImageError, ValueError)),
-    "lock": Reader(lock_seeds, read_lock, (registry.RegistryError, UnicodeDecodeError)),
+    "lock": Reader(lock_seeds, read_lock, (RegistryError, UnicodeDecodeError)),
     "journal": Reader(
         journal_seeds, read_journal, (CampaignError,), lambda data: chained(data.split(b"\n")[:-1])
     ),

@@ -8,12 +8,13 @@ import asyncio
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -46,8 +47,11 @@ class Lane:
     marks: str
     #: How pytest shares them out to the cores; nothing where they have all cores to themselves.
     shared_out: str
-    #: How far it stands back (nice(1)) behind a lane beside it.
+    #: How far it stands back (nice(1)) behind a lane beside it; in a session of its own, since
+    #: Linux shares processors out among sessions, and then only among the processes of each.
     niceness: int = 0
+    #: How many of its tests run beyond one for each core: for those that wait.
+    beyond: int = 0
     #: Markers of which its tests have one; nothing where that is no condition.
     marked: tuple[str, ...] = ()
 
@@ -66,7 +70,7 @@ class Lane:
         """Return what runs its tests and writes their outcomes into a file."""
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
-        shared_out = ["-n", str(cores()), f"--dist={self.shared_out}"]
+        shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
@@ -75,9 +79,10 @@ class Lane:
 
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
-FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10)
+#: Fast tests wait for processes that they start; ranks of an MPI take what they get.
+FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=5, beyond=1)
 REAL = Lane(
-    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10,
+    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=5,
     marked=("real", "browser"),
 )  # fmt: skip
 CLUSTER = Lane("cluster", "cluster and not measures", "", marked=("cluster",))
@@ -121,6 +126,12 @@ class Taken:
 
     lasted: float
     busy: float
+
+
+def stand_back(session: int, niceness: int) -> None:
+    """Have a session stand back behind others, where Linux knows of that (sched(7), autogroup)."""
+    with suppress(OSError):
+        Path(f"/proc/{session}/autogroup").write_text(str(niceness))
 
 
 def ended(process: subprocess.Popen[bytes]) -> float:
@@ -201,12 +212,18 @@ class Run:
                 process = subprocess.Popen(
                     lane.command(self.options, record),
                     cwd=PROJECT, env=self.environment, stdout=file, stderr=file,
+                    start_new_session=bool(lane.niceness),
                 )  # fmt: skip
+                if lane.niceness:
+                    stand_back(process.pid, lane.niceness)
                 ending = asyncio.ensure_future(asyncio.to_thread(ended, process))
                 try:
                     busy = await asyncio.shield(ending)
                 except asyncio.CancelledError:
-                    # It was interrupted as well, and ends what its tests have begun.
+                    # It is interrupted as well, and ends what its tests have begun.
+                    with suppress(ProcessLookupError):
+                        if lane.niceness:
+                            os.killpg(process.pid, signal.SIGINT)
                     await ending
                     raise
             code = self.codes[lane.name] = process.returncode

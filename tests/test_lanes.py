@@ -92,8 +92,8 @@ class Scripted(Lane):
         return [sys.executable, "-m", "tests.processes", "sh", "-c", script]
 
 
-def scripted(name: str, script: str) -> Scripted:
-    return Scripted(name, "", "", script=script)
+def scripted(name: str, script: str, niceness: int = 0) -> Scripted:
+    return Scripted(name, "", "", niceness, script=script)
 
 
 def test_a_lane_s_time_of_the_processors_is_that_of_all_it_starts(tmp_path: Path) -> None:
@@ -103,6 +103,19 @@ def test_a_lane_s_time_of_the_processors_is_that_of_all_it_starts(tmp_path: Path
     run = Run(argparse.Namespace(), tmp_path, {**os.environ})
     asyncio.run(run.stage([[scripted("busy", script)]]))
     assert run.codes == {"busy": 0} and run.taken["busy"].busy >= 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="Linux has no autogroups")
+def test_a_lane_that_stands_back_does_so_as_a_session(tmp_path: Path) -> None:
+    look = "cat /proc/self/autogroup >{0}"
+    # Its niceness is told to Linux before the other one begins.
+    rows = [
+        [scripted("nice", f"{await_file('beside')}; {look.format('nice')}", niceness=5)],
+        [scripted("beside", look.format("beside"))],
+    ]
+    asyncio.run(Run(argparse.Namespace(), tmp_path, {**os.environ}).stage(rows))
+    nice, beside = ((tmp_path / name).read_text().split() for name in ("nice", "beside"))
+    assert nice[1:] == ["nice", "5"] and beside[0] != nice[0]
 
 
 def await_file(name: str) -> str:
@@ -160,7 +173,8 @@ from pathlib import Path
 from tests.lanes import Run
 from tests.test_lanes import await_file, scripted
 lane = "trap 'sleep 0.3; echo {0} >>ended; exit' INT; touch {0}; " + await_file("never")
-rows = [[scripted(name, lane.format(name))] for name in ("front", "beside")]
+rows = [[scripted("front", lane.format("front"), niceness=5)],
+        [scripted("beside", lane.format("beside"))]]
 asyncio.run(Run(argparse.Namespace(), Path(sys.argv[1]), {**os.environ}).stage(rows))
 """
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,7 +149,7 @@ def test_cells_are_ordered_and_grouped_by_what_the_entry_says(tmp_path: Path) ->
     file = tmp_path / "experiments.yaml"
     file.write_text(ENTRY)
     one = read_experiments(file).experiments["Shift"]
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"ranks": ranks, "way": way, "grid": grid}
         for ranks in (2, 16) for way in ("left", "right") for grid in ("1x2", "1x10", "5x2")
     ]  # fmt: skip

@@ -54,8 +54,9 @@ def without_limit(path: Path) -> set[str]:
     """Return the functions of a file that wait for a program however long it takes."""
     tree = ast.parse(path.read_text())
     found = set()
-    for function in ast.walk(tree):
-        for call in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        for call in ast.walk(function):
             if (
                 isinstance(call, ast.Call)
                 and ast.unparse(call.func).startswith("subprocess.")

@@ -16,7 +16,8 @@ from analysis.comparison.answer import answer, tally
 from analysis.comparison.compare import compare
 from analysis.tables.parquet import write_tables
 from records.base import CampaignError
-from records.campaign import find_campaign, read_campaign, read_manifest
+from records.campaign import find_campaign, read_campaign
+from records.manifest import read_manifest
 from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
 
 PROJECT = Path(__file__).resolve().parents[2]

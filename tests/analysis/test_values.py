@@ -13,9 +13,10 @@ from analysis.__main__ import app
 from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
 from analysis.history.campaign_rows import rows_of
+from records import acting_user, schedule, values
 from records import kept as kept_module
 from records import launch as launches
-from records import schedule, values
+from records.base import RecordError
 from records.campaign import Campaign, KnownLaunches, read_campaign
 from records.kept import Kept, kept_launches
 from records.launch import Launch, read_launch
@@ -86,7 +87,7 @@ def test_commands_print_the_same_of_values_and_of_outputs(packed: Path) -> None:
 def with_other_values(path: Path) -> tuple[Path, str]:
     """Return a campaign and a launch of it, kept with values that its output does not give."""
     source = Synthetic(path / "plain", TWICE, rounds=1).write()
-    real = schedule.values_of_text
+    real = launches.values_of_text
 
     def wrong(record: launches.LaunchRecord, text: bytes) -> LaunchValues:
         found = real(record, text)
@@ -143,13 +144,13 @@ def test_damaged_values_cost_their_launch_alone(tmp_path: Path) -> None:
             pass
 
     packed = in_packs(Synthetic(tmp_path / "p", TWICE, rounds=1).write(), tmp_path / "packed")
-    with pytest.raises(launches.RecordError, match=r"values\.json: "):
+    with pytest.raises(RecordError, match=r"values\.json: "):
         read_launch(Damaged(kept_launches(packed)[0]))
 
 
 def test_a_launch_that_is_not_sound_has_no_values() -> None:
     record = launches.LaunchRecord.model_construct(launch="round001_x")
-    with pytest.raises(launches.RecordError, match="is not sound"):
+    with pytest.raises(RecordError, match="is not sound"):
         assert Launch(record, None).values
 
 
@@ -170,7 +171,7 @@ def test_a_campaign_is_read_in_proportion_to_its_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By counts: twice each pack is opened, and its bytes are read so often, however many."""
-    real, opened = kept_module.opened, []
+    real, opened = acting_user.opened, list[Path]()
 
     def counted(path: Path) -> AbstractContextManager[IO[bytes]]:
         opened.append(path)
@@ -196,7 +197,7 @@ def test_who_reads_a_campaign_again_looks_only_into_packs_that_were_changed(
     source = Synthetic(tmp_path / "plain", TWICE, rounds=4, pairs=[]).write()
     campaign, known = in_packs(source, tmp_path / "packed"), KnownLaunches()
     first = [one.record.launch for one in read_campaign(campaign, known).launches]
-    real, opened = kept_module.opened, []
+    real, opened = acting_user.opened, list[str]()
 
     def counted(path: Path) -> AbstractContextManager[IO[bytes]]:
         opened.append(path.name)

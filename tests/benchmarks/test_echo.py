@@ -120,8 +120,9 @@ def test_lost_datagrams_are_sent_again(
     one: Built, faulty_network: Path, fault: str, size: int, tmp_path: Path
 ) -> None:
     arguments = ["--sizes", str(size), "--iterations", "300", "--warmup", "0"]
-    faulty = {"LD_PRELOAD": str(faulty_network), "EVERY": "200", "FAULT": fault}
-    done = one.run("echo", *arguments, **faulty)
+    done = one.run(
+        "echo", *arguments, LD_PRELOAD=str(faulty_network), EVERY="200", FAULT=fault
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     read(done.stdout, tmp_path / "out")
     output = read_program_output(tmp_path / "out")
@@ -152,8 +153,10 @@ def test_too_faulty_network(
 def test_doubled_datagrams_are_told_by_their_number(
     one: Built, faulty_network: Path, tmp_path: Path
 ) -> None:
-    faulty = {"LD_PRELOAD": str(faulty_network), "EVERY": "3", "FAULT": "doubled"}
-    done = one.run("echo", "--sizes", "8", "--sizes", "4000", **faulty)
+    done = one.run(
+        "echo", "--sizes", "8", "--sizes", "4000",
+        LD_PRELOAD=str(faulty_network), EVERY="3", FAULT="doubled",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     read(done.stdout, tmp_path / "out")
     assert echoes(read_program_output(tmp_path / "out")) == [("udp", 8), ("udp", 4000)]
@@ -169,12 +172,10 @@ def test_memory_of_two_hosts_is_left_out(built: Built) -> None:
 def test_memory_of_two_containers_is_left_out(built: Built) -> None:
     command = f"mount -t tmpfs none /dev/shm && exec {built.build}/bin/echo --via memory"
     # The library's own shared memory is gone too, so that it has to go without.
-    without = {
-        "OMPI_MCA_btl": "self,tcp",
-        "MPIR_CVAR_CH4_SHM_POSIX_EAGER": "",
-        "MPIR_CVAR_NOLOCAL": "1",
-    }
-    done = built.run_command([*UNSHARE, "--mount", "sh", "-c", command], **without)
+    done = built.run_command(
+        [*UNSHARE, "--mount", "sh", "-c", command],
+        OMPI_MCA_btl="self,tcp", MPIR_CVAR_CH4_SHM_POSIX_EAGER="", MPIR_CVAR_NOLOCAL="1",
+    )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "left out: memory: the ranks do not share /dev/shm" in done.stderr
 

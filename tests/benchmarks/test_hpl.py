@@ -40,7 +40,7 @@ def test_hpl_dat_is_the_thesis_appendix(one: Built) -> None:
     values = {
         name: value for name, _, value, *_ in (row.split(",") for row in rows) if name in labels
     }
-    command = [one.build / "bin/hpl_dat", "--p", "4", "--q", "6", "--n", "2000", "--nb", "150"]
+    command = [str(one.build / "bin/hpl_dat"), "--p", "4", "--q", "6", "--n", "2000", "--nb", "150"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     marks = {
         "swap": "SWAP", "depth": "DEPTHs", "bcast": "BCASTs", "rfact": "RFACTs", "ndiv": "NDIVs",
@@ -105,7 +105,7 @@ def test_hpl_fails_aloud(
     built: Built, hpcc_source: Path, old: str, new: str, sentence: str | None, tmp_path: Path
 ) -> None:
     assert built.make("-j2", f"HPL_SOURCE={hpcc_source}", "xhpl").returncode == 0
-    command = [built.build / "bin/hpl_dat", "--p", "1", "--q", "2", "--n", "100", "--nb", "32"]
+    command = [str(built.build / "bin/hpl_dat"), "--p", "1", "--q", "2", "--n", "100", "--nb", "32"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert old in text
     (tmp_path / "HPL.dat").write_text(text.replace(old, new))

@@ -78,7 +78,7 @@ def measured(built: Built, path: Path, program: str, *arguments: str, ranks: int
         SCHEMA.validate(json.loads(line))
     path.write_text(done.stdout)
     results = read_program_output(path).results
-    found = [result for result in results if isinstance(result, Rate)]
+    found: list[Rate] = [result for result in results if isinstance(result, Rate)]
     assert len(found) == len(results) and all(result.ranks == ranks for result in found)
     return found
 
@@ -185,7 +185,7 @@ def test_the_working_set_does_not_follow_from_the_clock(one: Built, tmp_path: Pa
         "  int code = fine(clock, now); now->tv_nsec -= now->tv_nsec % 1000000; return code; }\n"
     )
     library = tmp_path / "coarse.so"
-    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    compiler = [str(one.prefix / "bin/mpicc"), "-shared", "-fPIC", "-o", str(library)]
     subprocess.run([*compiler, tmp_path / "coarse.c", "-lm"], check=True)
     program = str(one.build / "bin/linpack")
     words = ["--method", "columns", "--n", "40", *SHORT]

@@ -137,7 +137,7 @@ def test_no_more_memory_than_an_operation_needs(
     """A launch is left out where a node has less than what is asked for."""
     (tmp_path / "counting.c").write_text(COUNTING)
     library = tmp_path / "counting.so"
-    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    compiler = [str(one.prefix / "bin/mpicc"), "-shared", "-fPIC", "-o", str(library)]
     subprocess.run([*compiler, tmp_path / "counting.c"], check=True)
     program, *words = command.split()
     ranks = 2 if program == "pingpong" else 4

@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 from jsonschema import Draft202012Validator
 
+from records.communication import PingPong
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, UNSHARE, Built, Sanitized
 
@@ -18,7 +20,7 @@ PAIRS = ["Send/Recv", "Send/Irecv", "Isend/Recv", "Isend/Irecv",
 SCHEMA = Draft202012Validator(json.loads((PROJECT / "benchmarks/format.schema.json").read_text()))
 
 
-def read(text: str, path: Path) -> list[dict[str, object]]:
+def read(text: str, path: Path) -> list[dict[str, Any]]:
     """Check every line against the schema and the whole against the strict reader."""
     path.write_text(text)
     read_program_output(path)
@@ -57,6 +59,7 @@ def test_statistics_are_those_of_the_iterations(built: Built, tmp_path: Path) ->
     for result, series in zip(output.results, output.iterations, strict=True):
         times = numpy.array(series.time_s)
         expected = [*numpy.quantile(times, [0, 0.25, 0.5, 0.75, 1]), times.mean()]
+        assert isinstance(result, PingPong)
         found = result.time_s
         assert [found.min, found.quartile1, found.median, found.quartile3, found.max, found.mean
                 ] == pytest.approx(expected, rel=1e-6)  # fmt: skip
@@ -269,7 +272,7 @@ def test_hosts_that_one_machine_plays(built: Built, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     records = read(done.stdout, tmp_path / "out")
     world, *_, transport = (record for record in records if record["record"] == "result")
-    assert world["distinct_hosts"] == 2 == len(set(records[0]["hosts"]))  # type: ignore[call-overload]
+    assert world["distinct_hosts"] == 2 == len(set(records[0]["hosts"]))
     assert "two hosts that one machine plays" in str(transport["evidence"])
 
 

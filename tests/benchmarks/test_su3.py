@@ -218,7 +218,7 @@ def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_
         "  return PMPI_Finalize(); }\n"
     )
     library = tmp_path / "longest.so"
-    compiler = [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library]
+    compiler = [str(one.prefix / "bin/mpicc"), "-shared", "-fPIC", "-o", str(library)]
     subprocess.run([*compiler, tmp_path / "longest.c"], check=True)
     few = [*lattice(4, 6, 4, 4), "--trajectories", "1", "--steps", "1"]
     for option in ("--checkpoint", "--restart"):

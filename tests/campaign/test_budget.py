@@ -26,7 +26,7 @@ from inference.looks import AnytimeRatio
 from records import campaign as records_campaign
 from records import schedule
 from records.base import CampaignError
-from records.budget import BEYOND, is_beyond, left_out
+from records.budget import BEYOND, is_beyond, left_out, spent_s
 from records.campaign import read_campaign, unmeasured
 from records.digests import LaunchFiles
 from records.fold import State, fold
@@ -41,14 +41,15 @@ from records.journal import (
     Planned,
     PlannedLaunch,
     Recorded,
+    Reported,
     Resumed,
     SessionBegan,
     Wave,
     WaveRound,
     read_journal,
 )
-from records.launch import Launch
-from records.manifest import Design, Manifest, RoundDone, read_manifest
+from records.launch import Launch, read_launch
+from records.manifest import Design, Manifest, RoundDone, read_manifest, write_manifest
 from tests.campaign.played_reframe import DIFFERENCE
 
 CLEAR, OPEN = DIFFERENCE
@@ -72,7 +73,7 @@ def asked(*words: str) -> Namespace:
     return campaigns.arguments(list(words))
 
 
-def new(root: Path, budget: str, *plays: dict[str, int]) -> Path:
+def new(root: Path, budget: str, *plays: dict[str, Any]) -> Path:
     (root / "plays.json").write_text(json.dumps(plays))
     return measuring.new_campaign(asked("--budget", budget, "--seed", "3"))[0]
 
@@ -144,7 +145,7 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
     with pytest.raises(CampaignError, match="finished; there is nothing left"):
         reported = schedule.held(path)
         with reported as held:
-            held.add(measuring.Reported())
+            held.add(Reported())
         measuring.old_campaign(asked("--resume", path.name))
 
 
@@ -152,7 +153,7 @@ def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
     played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: Counter[str] = Counter()
-    real = records_campaign.read_launch
+    real = read_launch
 
     def counted(launch: LaunchFiles, anew: bool) -> Launch:
         read[launch.name] += 1
@@ -193,7 +194,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
         patch.setattr("records.journal.time", SimpleNamespace(monotonic=lambda: late))
         campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
     assert any(entry.monotonic_s == late for entry in entries_of(path))
-    assert waves.spent_s(entries_of(path)) < 1000
+    assert spent_s(entries_of(path)) < 1000
     assert measuring.measure(campaign, manifest)
     state = state_of(path)
     assert state.waves[: len(cut.waves)] == cut.waves, "what was decided stays decided"
@@ -234,7 +235,7 @@ def test_what_failed_in_a_round_counts_though_a_kill_left_it_without_entry(
     played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = new(played, "1000s", {"outcome": "failed"})
-    written = measuring.write_manifest
+    written = write_manifest
 
     def died(campaign: Path, manifest: Manifest) -> None:
         if manifest.rounds_done:
@@ -335,14 +336,14 @@ def test_time_between_sessions_is_not_spent(played: Path) -> None:
     measure(path)
     entries = entries_of(path)
     whole = entries[-1].monotonic_s - entries[0].monotonic_s
-    assert waves.spent_s(entries) == pytest.approx(whole)
+    assert spent_s(entries) == pytest.approx(whole)
     with schedule.held(path) as held:
         held.resume()
     resumed = entries_of(path)
     late = resumed[-1].model_copy(update={"monotonic_s": resumed[-1].monotonic_s + 1e4})
-    assert waves.spent_s([*resumed[:-1], late]) == pytest.approx(whole, abs=1.0)
+    assert spent_s([*resumed[:-1], late]) == pytest.approx(whole, abs=1.0)
     booted = entries[-1].model_copy(update={"boot": "0", "monotonic_s": 1e9})
-    assert waves.spent_s([*entries[:-1], booted]) <= whole
+    assert spent_s([*entries[:-1], booted]) <= whole
 
 
 @pytest.mark.parametrize(
@@ -435,7 +436,7 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
     assert measuring.expected(options).endswith(f"of {path.name}, which took {took}")
     # What was refused or not by the manifest's number of rounds has no more of them.
-    measuring.write_manifest(path, before.changed(rounds=before.rounds + 1))
+    write_manifest(path, before.changed(rounds=before.rounds + 1))
     assert measuring.waves_to_repeat(path.name)
     with schedule.held(path) as held:
         held.add(Resumed())
@@ -492,9 +493,7 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     done = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
             for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
     manifest = read_manifest(path)
-    measuring.write_manifest(
-        path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done])
-    )
+    write_manifest(path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done]))
     said = measuring.expected(options)
     assert "the most important cells are measured, as many as fit; everything takes 2 min" in said
     wanted = estimate.Work.of(manifest)
@@ -503,11 +502,11 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     assert said in estimate.enough_for(played, wanted, 133.0)
     alone = manifest.changed(images={name: dict(one.facts) for name, one in
                                      [*manifest.images.items()][:1]})  # fmt: skip
-    measuring.write_manifest(path, alone.changed(
+    write_manifest(path, alone.changed(
         rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
     said = estimate.enough_for(played, estimate.Work.of(alone), 200.0)
     assert "enough for 3 rounds of everything, and with one implementation nothing more is" in said
-    measuring.write_manifest(path, manifest.changed(
+    write_manifest(path, manifest.changed(
         rounds=4, rounds_done=[one.facts for one in done]))  # fmt: skip
     assert "known after the first" in estimate.enough_for(played, wanted, 200.0, besides=path.name)
 

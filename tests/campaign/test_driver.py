@@ -14,11 +14,18 @@ from campaign import driver, driver_job, leftovers, measuring, rounds
 from campaign.rounds import SiteIsBusy, TimeIsOver, only_campaign
 from records import schedule
 from records.base import CampaignError
+from records.fold import State
 from records.manifest import read_manifest
 from reframe_checks.bin.telling import UNTIL, is_over
 
 PROJECT = Path(__file__).resolve().parents[2]
 SITE = "played"
+
+
+def state_of(campaign: Path) -> State:
+    found = schedule.state_of(campaign)
+    assert found
+    return found
 
 
 class PlayedSlurm:
@@ -117,16 +124,16 @@ def test_jobs_drive_a_campaign_until_it_is_finished(
     assert {f"--job-name={name}", "--time=00:01:30", "--ntasks=1", "--no-requeue"} <= set(first)
     assert first.index("--partition=all") < first.index("--partition=service")
     assert len(name) == 15 and not [word for word in first if "dependency" in word]
-    assert not schedule.state_of(campaign).launches, "nothing is measured where it was asked for"
+    assert not state_of(campaign).launches, "nothing is measured where it was asked for"
 
     assert slurm.run_next(monkeypatch) == 0
-    assert schedule.state_of(campaign).recorded() == 3 and slurm.jobs == 2
+    assert state_of(campaign).recorded() == 3 and slurm.jobs == 2
     assert "--dependency=afterany:1" in slurm.asked(2) and not slurm.is_called_off
     assert "SLURM_JOB_ID" not in os.environ, "launches are jobs of their own"
     assert slurm.run_next(monkeypatch) == 0
-    assert schedule.state_of(campaign).recorded() == 5
+    assert state_of(campaign).recorded() == 5
     assert slurm.run_next(monkeypatch) == 0
-    assert schedule.state_of(campaign).recorded() == 8 and slurm.is_called_off
+    assert state_of(campaign).recorded() == 8 and slurm.is_called_off
     manifest = read_manifest(campaign)
     assert manifest.finished_utc and len(manifest.commands) == 2
     assert capsys.readouterr().out.count("continues in the next job: job ") == 2
@@ -143,7 +150,7 @@ def test_a_campaign_that_stops_ends_its_jobs(
     # Somebody puts that right, and goes on in the same way.
     assert campaigns.work(options(f"--resume={begun(played).name}")) == 0
     slurm.ran = 2
-    assert slurm.run_next(monkeypatch) == 0 and schedule.state_of(begun(played)).recorded() == 8
+    assert slurm.run_next(monkeypatch) == 0 and state_of(begun(played)).recorded() == 8
 
 
 def test_jobs_that_are_over_before_anything_is_recorded_are_not_asked_for_without_end(

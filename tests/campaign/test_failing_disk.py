@@ -117,7 +117,7 @@ def test_a_disk_without_locks_is_refused_and_nothing_is_measured(
 
 def test_nobody_else_sees_a_failing_disk(tmp_path: Path) -> None:
     """What looks through all that is mounted, as a cluster in a box, has nothing to do with it."""
-    there = ["sh", "-c", 'read line; ls -A "$0"', tmp_path / "here"]
+    there = ["sh", "-c", 'read line; ls -A "$0"', str(tmp_path / "here")]
     with (
         subprocess.Popen(there, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other,
         failing_disk(tmp_path / "disk", tmp_path / "here") as disk,
@@ -141,10 +141,16 @@ def test_attributes_that_are_stale_show_an_earlier_state_and_spoil_nothing(tmp_p
             other.add(Stopped(cause="the other node has ended"))
         assert (here / FILE).stat().st_size == size, "as this node believes"
         # Whoever opens it sees what is there, and what it adds stands after that.
-        assert schedule.state_of(here).stopped
+        state = schedule.state_of(here)
+        assert state and state.stopped
         with schedule.held(there) as other:
             other.add(Stopped(cause="and once more"))
         with schedule.held(here) as own:
             own.add(Resumed())
-        kinds = [event.kind for event in read_journal(there).events]
-        assert kinds == ["begun", "stopped", "stopped", "resumed"]
+        content = read_journal(there)
+        assert content and [event.kind for event in content.events] == [
+            "begun",
+            "stopped",
+            "stopped",
+            "resumed",
+        ]

@@ -21,7 +21,7 @@ def start(campaign: Path, command: str, **more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sh", "-c", command], env=environment, start_new_session=True)
 
 
-def wait_for(campaign: Path, count: int) -> set[int]:
+def wait_for(campaign: Path, count: int) -> dict[int, processes.Process]:
     while len(found := processes.running_for(campaign)) < count:
         time.sleep(0.02)
     return found

@@ -20,7 +20,7 @@ from containers.images import SCHEMA
 from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
-from records.journal import FILE, JournalError
+from records.journal import FILE, JournalError, Reported
 from records.locks import exclusive
 from records.manifest import read_manifest, write_manifest
 from records.processes import named
@@ -217,8 +217,8 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     with pytest.raises(CampaignError, match=sentence):
         measure(path)
     assert len((root / "starts").read_text()) == 1, "the second round was not begun"
-    said = [one.sentence for one in read_campaign(path).problems]
-    assert "stopped: 4 launches in a row ended alike: it is made up" in said
+    sentences = [one.sentence for one in read_campaign(path).problems]
+    assert "stopped: 4 launches in a row ended alike: it is made up" in sentences
     before = {one.record.launch for one in read_campaign(path).launches}
     assert len(before) == 4
     assert resume(path)
@@ -283,7 +283,7 @@ def test_launches_that_are_deleted_are_noticed_and_measured_again(
     path = new(root)
     assert measure(path)
     with schedule.held(path) as held:
-        held.add(measuring.Reported())
+        held.add(Reported())
     with pytest.raises(CampaignError, match="is finished; there is nothing left to resume"):
         resume(path)
     take_out(path, "round001_a_beta-1.0")
@@ -658,14 +658,14 @@ def test_a_resume_makes_the_tables_that_failed(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     codes = [1, 0]
-    real = measuring.subprocess.run
+    real = subprocess.run
 
     def run(command: list[str], **options: Any) -> Any:
         if command[1:3] == ["-m", "analysis"]:
             return Namespace(returncode=codes.pop(0))
         return real(command, **options)
 
-    monkeypatch.setattr(measuring.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert campaigns.work(asked()) == 1
     [path] = (root / "runs").iterdir()
     said = capsys.readouterr()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from campaign import measuring, nightly
+from campaign import measuring, nightly, provenance
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
 from campaign.rounds import SiteIsBusy, only_campaign
 from containers import images, trust
@@ -295,10 +295,10 @@ def test_an_interrupted_night_is_gone_on_with(
         return {name: {"sha256": "0" * 64} for name in names}
 
     monkeypatch.setattr(campaigns, "run_round", run_round)
-    monkeypatch.setattr(campaigns.provenance, "describe_images", describe)
+    monkeypatch.setattr(provenance, "describe_images", describe)
     for name in ("input_digests", "software"):
-        monkeypatch.setattr(campaigns.provenance, name, lambda *_: {})
-    monkeypatch.setattr(campaigns.provenance, "machine", lambda: {"cpu_model": None})
+        monkeypatch.setattr(provenance, name, lambda *_: {})
+    monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
     monkeypatch.setattr(campaigns, "load_site", lambda site: {"scheduler": "local"})
     monkeypatch.setattr(nightly, "say_analysis", say_analysis)
 

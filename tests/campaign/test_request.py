@@ -124,7 +124,7 @@ def test_names_of_images_are_known_before_they_are_built(
         request.known(project, "local", "brought-1.0")
     # One that came in a bundle or was pulled is in no table.
     monkeypatch.setattr(images, "available", lambda root: ["brought-1.0"])
-    lock = {"images": {"brought-1.0": {"labels": {}}}}
+    lock: dict[str, Any] = {"images": {"brought-1.0": {"labels": {}}}}
     monkeypatch.setattr(images, "load_lock", lambda root: lock)
     assert request.known(project, "local", "brought-1.0") == ["brought-1.0"]
     with pytest.raises(images.ImageError, match="has no variants"):

@@ -17,7 +17,7 @@ from tests.campaign.test_missing import asked, measure, new
 def full(monkeypatch: pytest.MonkeyPatch, free: float, files: float, all_files: int = 1) -> None:
     """Have each file system tell that it has so much room."""
     told = SimpleNamespace(f_bavail=free, f_frsize=1, f_favail=files, f_files=all_files)
-    monkeypatch.setattr(room.os, "statvfs", lambda _: told)
+    monkeypatch.setattr(os, "statvfs", lambda _: told)
 
 
 @pytest.mark.parametrize(

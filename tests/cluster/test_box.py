@@ -125,7 +125,7 @@ INSTALLED = ("/etc", "/usr", "/var/lib/dpkg")
 
 def installed() -> dict[str, tuple[int, ...]]:
     """Return what distinguishes each file of the machine's system from one that was changed."""
-    found = {}
+    found: dict[str, tuple[int, ...]] = {}
     for top in INSTALLED:
         for folder, folders, files in os.walk(top):
             folders[:] = [name for name in folders if name != "__pycache__"]

@@ -5,6 +5,7 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ from tests.cluster.conftest import (
 pytestmark = pytest.mark.cluster
 MPICH = "mpich-5.0.2"
 # Launches of some seconds each after the preflight: one for each fault, and one after the last.
-SEVEN_LONG = [
-    "--checks", "PointToPoint.*=((Send|Isend|Ssend)/(Recv|Irecv)|Issend/Recv).*=long|Preflight",
+EIGHT_LONG = [
+    "--checks", "PointToPoint.*=(Send|Isend|Ssend|Issend)/(Recv|Irecv).*=long|Preflight",
     "--images", MPICH,
 ]  # fmt: skip
 TWO_LONG = [
@@ -101,6 +102,11 @@ until [ /run/slurm/controller/job_state -nt /run/changed ]; do sleep 0.1; done
 """
 
 
+def end_job_now(cluster: Cluster) -> None:
+    """Have the time limit of the job that runs be over."""
+    cluster.execute(f'scontrol update JobId="$({JOB})" EndTime=now', user="root")
+
+
 def restart_controller(cluster: Cluster) -> None:
     # Slurm writes down what it knows within seconds. A controller that is killed before has
     # forgotten the job, on any cluster, so it is written while the launch is held up.
@@ -109,6 +115,10 @@ def restart_controller(cluster: Cluster) -> None:
     # So long that ReFrame asks meanwhile.
     time.sleep(4)
     cluster.run("start-controller")
+
+
+def has_launched(campaign: Campaign, count: int) -> bool:
+    return len(campaign.launches("PointToPoint")) >= count
 
 
 def spoil(path: Path) -> None:
@@ -149,13 +159,14 @@ def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
         "abort": lambda batch, other: cluster.execute(
             "pkill -ABRT -x pingpong", user="root", node=other
         ),
+        "hang": lambda batch, other: end_job_now(cluster),
         "node": lambda batch, other: end("stop-node", str(other), mend="start-node"),
         "link": lambda batch, other: end("cut-link", str(other), mend="mend-link"),
         "batch": lambda batch, other: end("stop-node", str(batch), mend="start-node"),
         "controller": lambda batch, other: restart_controller(cluster),
         "image": lambda batch, other: spoil(image),
     }
-    campaign = cluster.campaign("test-faults", *SEVEN_LONG, checkout=checkout)
+    campaign = cluster.campaign("test-faults", *EIGHT_LONG, checkout=checkout)
     second = None
     try:
         for number, (fault, hit) in enumerate(what.items()):
@@ -166,10 +177,10 @@ def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
                 cluster.run(*mending)
                 mending.clear()
             hit(batch, other)
-            go_on(cluster)
+            # The other rank hangs, until the job's time is over.
+            go_on(cluster, batch if fault == "hang" else None)
             wait_for(
-                lambda number=number: len(campaign.launches("PointToPoint")) > number,
-                1200, f"the end of a launch ({fault})",
+                partial(has_launched, campaign, number + 1), 1200, f"the end of a launch ({fault})",
             )  # fmt: skip
             hits[fault] = Hit(campaign.launches("PointToPoint")[number], batch, other)
             if number == 0:
@@ -191,8 +202,8 @@ def test_each_fault_costs_its_own_launch_alone(faults: Faults) -> None:
     assert faults.code == 1, faults.text
     outcomes = {fault: hit.launch.outcome for fault, hit in faults.hits.items()}
     assert outcomes == {
-        "abort": "failed", "node": "failed", "link": "failed", "batch": "failed",
-        "controller": "sound", "image": "failed",
+        "abort": "failed", "hang": "failed", "node": "failed", "link": "failed",
+        "batch": "failed", "controller": "sound", "image": "failed",
     }, faults.text  # fmt: skip
     assert [launch.outcome for launch in faults.preflights] == ["sound"]
 
@@ -201,6 +212,11 @@ def test_a_rank_aborts(faults: Faults) -> None:
     sentence = faults.failed("abort")
     ends = ("pingpong ended by an abort (signal 6)", "pingpong ended with exit code")
     assert sentence.startswith(ends), sentence
+
+
+def test_a_rank_hangs(faults: Faults) -> None:
+    sentence = faults.failed("hang")
+    assert "time limit" in sentence, sentence
 
 
 def test_a_node_dies_during_a_launch(faults: Faults) -> None:
@@ -233,28 +249,6 @@ def test_an_image_is_corrupted_on_disk(faults: Faults) -> None:
 def test_two_campaigns_at_once(faults: Faults) -> None:
     code, text = faults.second
     assert code == 1 and "another campaign is measuring on site virtual" in text
-
-
-def one_failed_rest_sound(campaign: Campaign) -> str:
-    """Check that only one launch has failed; return its sentence."""
-    assert campaign.end() == 1, campaign.text
-    launches = campaign.launches("PointToPoint")
-    failed = [launch for launch in launches if launch.outcome == "failed"]
-    assert len(failed) == 1, campaign.text
-    assert [launch.outcome for launch in launches if launch not in failed] == ["sound"]
-    assert [launch.outcome for launch in campaign.launches("Preflight")] == ["sound"]
-    return told(failed[0], campaign.text)
-
-
-def test_a_rank_hangs(cluster: Cluster) -> None:
-    campaign = cluster.campaign("test-hang", *TWO_LONG)
-    batch, _ = held(cluster)
-    # The other rank stays as it is, until the job's time is over: that comes now.
-    cluster.execute(f'scontrol update JobId="$({JOB})" EndTime=now', user="root")
-    go_on(cluster, batch)
-    sentence = one_failed_rest_sound(campaign)
-    assert "time limit" in sentence, sentence
-    wait_for(cluster.is_idle, 300, "an idle cluster")
 
 
 def test_a_nodes_tmp_is_full(cluster: Cluster) -> None:

@@ -187,9 +187,9 @@ def test_third_of_three_nights_has_a_regression(
     slow_utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     wait_for(lambda: decided()[-1].name > slow_utc, 900, "a night that began on slower links")
 
-    night = fine(before)
-    assert night is not None
-    assert told(night)["exit_code"] == 0, told(night)
+    calm = fine(before)
+    assert calm is not None
+    assert told(calm)["exit_code"] == 0, told(calm)
     second, third = next(
         (one, two) for one, two in itertools.pairwise(decided()) if two.name > slow_utc
     )

@@ -30,12 +30,16 @@ def inside(image: Path, *command: str, **variables: str) -> subprocess.Completed
 
 
 def inside_one(
-    image: Path, folder: Path, commands: Sequence[Sequence[str]]
+    image: Path, folder: Path, commands: Sequence[Sequence[str]], at_once: int = 1
 ) -> list[subprocess.CompletedProcess[str]]:
-    """Run commands in one container, one after the other; what they leave is in a folder."""
-    script = "".join(
-        f"{shlex.join(command)} >{number}.out 2>{number}.err; echo $? >{number}.code\n"
-        for number, command in enumerate(commands)
+    """Run commands in one container, so many at once; what they leave is in a folder."""
+    script = (
+        "".join(
+            f"{{ {shlex.join(command)} >{number}.out 2>{number}.err; echo $? >{number}.code; }} &\n"
+            + ("wait\n" if number % at_once == at_once - 1 else "")
+            for number, command in enumerate(commands)
+        )
+        + "wait\n"
     )
     done = inside(image, "sh", "-c", f"cd {shlex.quote(str(folder))}\n{script}")
     assert done.returncode == 0, done.stderr
@@ -47,12 +51,17 @@ def inside_one(
     ]
 
 
-def launch_of(mpi_image: Path, ranks: int, *program: str) -> list[str]:
-    """Return what starts ranks of a program, each on a core of its own where there are as many."""
+def launch_of(mpi_image: Path, ranks: int, *program: str, is_spared: bool = True) -> list[str]:
+    """Return what starts ranks of a program, each on a core of its own where there are as many.
+
+    They are spared what MPI_Init waits for in vain where there is no fabric, or not.
+    """
     labels = images.labels(mpi_image)
     start = "pinned" if ranks <= (os.cpu_count() or 1) else "oversubscribed"
     options = labels[f"org.wyeast.mpiexec.{start}"].split()
-    return [labels["org.wyeast.mpiexec"], *options, "-n", str(ranks), *program]
+    spared = images.read_labels(labels, mpi_image.name).init_wait if is_spared else {}
+    return ["env", *(f"{name}={value}" for name, value in spared.items()),
+            labels["org.wyeast.mpiexec"], *options, "-n", str(ranks), *program]  # fmt: skip
 
 
 def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, object]]:

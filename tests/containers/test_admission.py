@@ -13,8 +13,8 @@ import pytest
 from containers import admission, bases, build, images, origin, sources, store, trust
 from containers.apptainer import ImageError
 from containers.locking import BuildError
+from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
-from containers.sharing.registry import Registry
 from containers.table import load_table
 from tests.containers import own_machine
 from tests.other_user import needs_root
@@ -174,7 +174,7 @@ def test_a_registry_s_own_word_needs_a_signature_or_ours(checkout: Path, pulls: 
     def pull(unsigned: bool) -> None:
         registry.pull(checkout, WHERE, NAME, "registry", dry_run=False, unsigned=unsigned)
 
-    with pytest.raises(registry.RegistryError, match=r"has no key .* ALLOW_UNSIGNED=1"):
+    with pytest.raises(RegistryError, match=r"has no key .* ALLOW_UNSIGNED=1"):
         pull(False)
     assert not images.available(checkout)
     pull(True)

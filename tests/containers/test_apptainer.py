@@ -30,9 +30,9 @@ def test_a_free_range_of_ids_is_proposed_unless_a_service_gives_them(
     monkeypatch.setattr(programs, "_user_name", lambda: "carol")
     monkeypatch.setattr("os.geteuid", lambda: 1234)
     free = "--add-subuids 365536-431071 --add-subgids 365536-431071 carol; .* make pull"
-    for text in (None, "passwd: files sss\n", "subid: files\n"):
-        if text is not None:
-            services.write_text(text)
+    for answers in (None, "passwd: files sss\n", "subid: files\n"):
+        if answers is not None:
+            services.write_text(answers)
         with pytest.raises(programs.ProvisionError, match=free):
             programs.ensure_subordinate_ids()
     services.write_text("passwd: files\nsubid: sss\n")

@@ -113,10 +113,15 @@ def test_the_callers_are_known() -> None:
 def names_apptainer(tree: ast.Module) -> Iterator[int]:
     """Give the lines that name the program, or the function that finds it."""
     for node in ast.walk(tree):
-        word = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(word, str) and (
-            re.fullmatch(r"(.*/)?(apptainer|singularity)", word)
-            or re.match(r"(apptainer|singularity) (exec|run|shell|inspect|test|instance)\b", word)
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(word := node.value, str)
+            and (
+                re.fullmatch(r"(.*/)?(apptainer|singularity)", word)
+                or re.match(
+                    r"(apptainer|singularity) (exec|run|shell|inspect|test|instance)\b", word
+                )
+            )
         ):
             yield node.lineno
         named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
@@ -216,6 +221,6 @@ def replaced(path: Path) -> None:
 @pytest.mark.parametrize("change", [written, replaced, Path.unlink])
 def test_a_file_that_became_another_one_does_not_run(image: Path, change: object) -> None:
     admitted = Admitted(image, state_of(image))
-    change(image)  # type: ignore[operator]
+    change(image)
     with pytest.raises(NotAdmitted, match="is not the file that was admitted"):
         command("exec", *exec_options(), admitted)

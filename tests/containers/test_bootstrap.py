@@ -1,6 +1,8 @@
 """Where the base of images is from: Debian's own bootstrap, or the pinned container image."""
 
 import os
+import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +18,8 @@ def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     release = tmp_path / "os-release"
     release.write_text('NAME="Debian GNU/Linux"\nID=debian\n')
     monkeypatch.setattr(bootstrap, "OS_RELEASE", release)
-    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(bootstrap.tempfile, "gettempdir", lambda: "/tmp")
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp")
     monkeypatch.setattr(os, "statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOSUID))
     return tmp_path
 
@@ -40,7 +42,7 @@ def test_a_debian_without_its_tools_is_told_which(
     debian: Path, lacking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        bootstrap.shutil, "which", lambda name: None if name == lacking else f"/usr/bin/{name}"
+        shutil, "which", lambda name: None if name == lacking else f"/usr/bin/{name}"
     )
     assert bootstrap.chosen(None) == ("docker", f"this machine has no {lacking}")
 
@@ -64,7 +66,7 @@ def test_a_temporary_folder_in_a_closed_home_is_named(
         mode = path.stat().st_mode
         request.addfinalizer(partial(path.chmod, mode))
         path.chmod(mode | 0o111)
-    monkeypatch.setattr(bootstrap.tempfile, "gettempdir", lambda: str(home / "tmp"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(home / "tmp"))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     home.chmod(0o755)
     assert bootstrap.why_not_mmdebstrap() is None

@@ -145,7 +145,8 @@ def test_bad_arguments_are_one_sentence_in_every_image(mpi_image: Path, tmp_path
         launch_of(mpi_image, ranks, program, *arguments)
         for program, ranks, arguments in BAD_ARGUMENTS
     ]
-    found = inside_one(mpi_image, tmp_path, commands)
+    # They wait for daemons more than they run.
+    found = inside_one(mpi_image, tmp_path, commands, at_once=4)
     for (program, *_), done in zip(BAD_ARGUMENTS, found, strict=True):
         assert_refused(done, program)
 
@@ -155,7 +156,7 @@ def test_bad_arguments_are_one_sentence_of_pvm(pvm: Path, tmp_path: Path) -> Non
         ["pvm_ranks", "-n", str(ranks), "pvm_echo", *arguments]
         for ranks, arguments in BAD_ARGUMENTS_OF_PVM
     ]
-    for done in inside_one(pvm, tmp_path, commands):
+    for done in inside_one(pvm, tmp_path, commands, at_once=3):
         assert_refused(done, "pvm_echo")
 
 

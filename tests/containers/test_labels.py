@@ -8,6 +8,7 @@ import pytest
 
 from containers import images, store
 from containers.labels import PREFIX, RULES, LabelError, Labels, checked
+from containers.registry_connection import RegistryError
 from containers.sharing import registry
 from containers.table import TableError, load_table, parse_table
 from tests.sif_files import said, write_sif
@@ -79,7 +80,7 @@ def test_a_wrong_label_is_refused_wherever_it_is_read(
         ),
     ]
     for way in ways:
-        with pytest.raises((images.ImageError, registry.RegistryError)) as refused:
+        with pytest.raises((images.ImageError, RegistryError)) as refused:
             way()
         sentence = str(refused.value)
         assert NAME in sentence and f"{PREFIX}{label}" in sentence and rule in sentence

@@ -33,7 +33,7 @@ def older(place: Path) -> Path:
 
 
 def compiled(target: Path, *options: str, text: str = "int answer(void) { return 42; }") -> None:
-    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", target]
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", str(target)]
     subprocess.run([*command, "-Wl,--no-as-needed", *options], input=text, text=True, check=True)
 
 

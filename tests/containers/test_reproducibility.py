@@ -50,8 +50,7 @@ def test_what_is_no_sif_file_is_left_alone(tmp_path: Path) -> None:
 
 
 def build(content: Path, target: Path) -> Path:
-    environment = {"SOURCE_DATE_EPOCH": str(EPOCH)}
-    call("build", "--fakeroot", target, content, **environment)
+    call("build", "--fakeroot", target, content, SOURCE_DATE_EPOCH=str(EPOCH))
     return target
 
 
@@ -103,7 +102,7 @@ def test_an_image_that_differs_is_said_file_by_file(
         (content / "another").write_text("x")
         call("build", "--fakeroot", target, content, SOURCE_DATE_EPOCH=str(EPOCH))
 
-    monkeypatch.setattr(reproducibility.build, "make_image", make_another)
+    monkeypatch.setattr("containers.build.make_image", make_another)
     log = tmp_path / "log"
     assert not reproducibility.build_again(PROJECT, PVM, log)
     out = capsys.readouterr().out

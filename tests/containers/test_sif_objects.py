@@ -80,7 +80,7 @@ def test_hostile_objects_are_refused(tmp_path: Path, parts: list[Part], sentence
     ],
 )
 def test_hostile_headers_are_refused(tmp_path: Path, header: dict[str, int], sentence: str) -> None:
-    path = write_sif(tmp_path / "x.sif", [GOOD], **header)  # type: ignore[arg-type]
+    path = write_sif(tmp_path / "x.sif", [GOOD], **header)
     with pytest.raises(SifError, match=sentence):
         sif_objects.labels(path)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from containers import build, images, origin, sources, store
 from containers.apptainer import apptainer_command, call
@@ -102,7 +103,7 @@ class Registry:
     def address(self, port: int | None = None) -> str:
         return f"oras://localhost:{port or self.port}/site/images"
 
-    def access(self) -> dict[str, str]:
+    def access(self) -> dict[str, Any]:
         return {
             "SSL_CERT_FILE": str(self.folder / "ca.crt"),
             "APPTAINER_DOCKER_USERNAME": "user",

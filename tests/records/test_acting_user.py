@@ -1,7 +1,9 @@
 """Root in other people's folders: as whom it reads and writes what lies there."""
 
+import grp
 import json
 import os
+import pwd
 import struct
 import subprocess
 import sys
@@ -152,8 +154,8 @@ def test_a_group_of_many_may_not_write_above_a_checkout(
     place.mkdir(parents=True)
     owner = SimpleNamespace(pw_name="somebody", pw_gid=OTHER)
     group = SimpleNamespace(gr_name="somebody" if named_alike else "users", gr_mem=[])
-    monkeypatch.setattr(acting_user.pwd, "getpwuid", lambda uid: owner)
-    monkeypatch.setattr(acting_user.grp, "getgrgid", lambda gid: group)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: owner)
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: group)
     os.chown(above, 0, OTHER)
     above.chmod(0o775)
     assert (acting_user.untrusted(place) is None) is named_alike

@@ -130,7 +130,7 @@ def test_a_machine_tells_its_own_work_from_others(tmp_path: Path) -> None:
     own = [*looks[0][:2], *(line for line in looks[0][2:] if line.startswith(f"{other.pid} "))]
     told = disturbance(own, looks[1], True)
     assert told is not None and 0.4 <= told.others_s <= told.looked_s + 0.1
-    whole = disturbance(*looks, True)
+    whole = disturbance(looks[0], looks[1], True)
     assert whole is not None and whole.others_s >= told.others_s
 
 

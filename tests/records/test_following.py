@@ -50,7 +50,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
         return data
 
     monkeypatch.setattr(Entry, "model_validate_json", parsed)
-    monkeypatch.setattr(journal.os, "pread", read)
+    monkeypatch.setattr(os, "pread", read)
     return found
 
 
@@ -175,7 +175,7 @@ def test_what_could_not_be_written_did_not_happen(
         with pytest.raises(JournalError, match="begins twice"):
             held.add(Begun(campaign="c"))
         with monkeypatch.context() as patched:
-            patched.setattr(journal.os, "write", failing)
+            patched.setattr(os, "write", failing)
             with pytest.raises(OSError, match="full"):
                 held.add(Stopped(cause="a cause"))
         assert held.state.stopped is None

@@ -225,7 +225,7 @@ def test_a_disk_that_takes_half_a_launch_has_nothing_of_it(
 
             class Half(io.FileIO):
                 def write(self, data: object) -> int:
-                    super().write(bytes(data)[:700])  # type: ignore[arg-type, call-overload]
+                    super().write(bytes(data)[:700])  # type: ignore[call-overload]
                     raise OSError(error, os.strerror(error))
 
             def fail(descriptor: int) -> None:
@@ -283,7 +283,7 @@ def test_a_launch_costs_two_syncs_and_no_file(
 
         def counted(*args: object, name: str = name, real: object = real, **more: object) -> object:
             calls[name] += 1
-            return real(*args, **more)  # type: ignore[operator]
+            return real(*args, **more)
 
         monkeypatch.setattr(os, name, counted)
     more = [f"round001_{number}" for number in range(20)]

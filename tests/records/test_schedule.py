@@ -20,6 +20,7 @@ from records.fold import MOST_ALIKE, MOST_LOSSES, LaunchState, State, fold
 from records.journal import (
     FILE,
     Begun,
+    Event,
     Intended,
     JournalError,
     Lost,
@@ -344,7 +345,7 @@ TestCampaigns.settings = settings(
 
 
 @pytest.mark.long
-class TestManyCampaigns(Campaigns.TestCase):  # type: ignore[misc, name-defined]
+class TestManyCampaigns(Campaigns.TestCase):  # type: ignore[misc, valid-type]
     """The same for ten thousand steps."""
 
     settings = settings(TestCampaigns.settings, max_examples=250)
@@ -408,8 +409,8 @@ def test_every_part_of_a_journal_can_be_replayed_and_gone_on_with(campaign: Path
 def test_what_cannot_have_happened_is_refused(campaign: Path) -> None:
     [one, *_] = planned(1)
     name = one.launch
-    begun = [Begun(campaign="c"), Planned(round=1, launches=(one,))]
-    impossible = [
+    begun: list[Event] = [Begun(campaign="c"), Planned(round=1, launches=(one,))]
+    impossible: list[list[Event]] = [
         [Resumed()], [*begun, Begun(campaign="c")], [*begun, begun[1]],
         [*begun, Intended(launch="round001_other", attempt=1)],
         [*begun, Intended(launch=name, attempt=2)],

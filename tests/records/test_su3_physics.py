@@ -22,8 +22,10 @@ ANCHORS = Path(__file__).resolve().parents[2] / "literature" / "su3_plaquette.cs
 
 def result(**given: Any) -> Su3Result:
     """Return a simulation with the fields that are given; no other is looked at."""
-    fields = {"lattice": [4, 4, 4, 4], "beta": 5.0, "accept": True, "step_size": 0.05,
-              "plaquette": 0.4, "plaquette_error": 0.0005, "trajectories": 100}  # fmt: skip
+    fields: dict[str, Any] = {
+        "lattice": [4, 4, 4, 4], "beta": 5.0, "accept": True, "step_size": 0.05,
+        "plaquette": 0.4, "plaquette_error": 0.0005, "trajectories": 100,
+    }  # fmt: skip
     return Su3Result.model_construct(**fields | given)
 
 

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,7 +136,7 @@ class Outcome:
 
     code: int
     text: str
-    launches: list[dict[str, object]]
+    launches: list[dict[str, Any]]
 
     def reason(self) -> str:
         """Return the reasons that ReFrame gave for failures, as one line."""
@@ -215,7 +216,7 @@ class StandIn:
             "WYEAST_TIER": "quick",
             **self.variables,
         }
-        told = ()
+        told: tuple[int, ...] = ()
         if then:
             read, write = os.pipe()
             os.write(write, "".join(f"{number}\n" for number in then).encode())

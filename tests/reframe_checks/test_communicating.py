@@ -48,7 +48,7 @@ def series(of: Record) -> Record:
     return {"record": "iterations", **key, "time_s": [1e-5] * int(str(of["iterations"]))}
 
 
-def output(records: list[Record], program: str = "one_sided", **more: object) -> str:
+def output(records: list[Record], program: str = "one_sided", **more: Any) -> str:
     """Return a program's output with the times of all iterations; `more` is of its header."""
     end: Record = {"record": "end", "results": len(records)}
     with_series = [line for one in records for line in (one, series(one))]

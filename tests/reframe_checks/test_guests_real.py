@@ -158,7 +158,7 @@ def attack(place: Path, user: str | None) -> Became:
         give(place, pwd.getpwnam(user).pw_uid)
     said = in_child(work)
     assert not trace.exists()
-    found = {}
+    found: Became = {}
     for one in kept_launches(campaign):
         record = record_in(one)
         files = {name: text_in(one, name) for name in one.names()}

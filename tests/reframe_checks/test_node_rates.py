@@ -49,4 +49,6 @@ WRONG_RATES = [
 
 @pytest.mark.parametrize("only", ["^Dgemm", "^Stream", "^SerialLinpack"])
 def test_rates_that_are_not_right(stand_in: StandIn, only: str) -> None:
-    stand_in.refuse([case for of, *case in WRONG_RATES if of == only], only=only)
+    stand_in.refuse(
+        [(play, kind, words) for of, play, kind, words in WRONG_RATES if of == only], only=only
+    )

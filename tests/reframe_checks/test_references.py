@@ -124,7 +124,8 @@ def test_what_makes_a_reference_stale(stand_in: StandIn, site: Path) -> None:
         ("nodes", 2, "another number of nodes (1, now 2)"),
         ("cpu_model", "Pentium III", "now Pentium III)"),
     ):
-        assert sentence in str(found.stale(here._replace(**{name: now})))
+        changed: dict[str, Any] = {name: now}
+        assert sentence in str(found.stale(here._replace(**changed)))
 
 
 def test_under_a_stale_one_the_handwritten_one_judges(stand_in: StandIn, site: Path) -> None:

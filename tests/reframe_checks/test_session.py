@@ -88,10 +88,10 @@ def test_launches_by_another_apptainer_are_not_measured_beside_those_before(
     stand_in.run(only=RANGES)
     one = state_of(stand_in).launches[lost]
     assert one.status == "missing"
-    said = (
+    cause = (
         "would use apptainer version 1.5.0, but those of campaign have used apptainer version 1.4.0"
     )
-    assert said in (one.cause or "")
+    assert cause in (one.cause or "")
     version.write_text("apptainer version 1.4.0\n")
     with schedule.held(campaign_of(stand_in)) as held:
         held.resume()

@@ -24,4 +24,4 @@ def test_a_clock_that_is_set_back_makes_the_launch_suspect(stand_in: StandIn) ->
     assert sentence.startswith("suspect: the clock of the launch's first node was set back by 86")
     assert isinstance(launch["wall_s"], float) and launch["wall_s"] >= 0
     assert str(launch["started_utc"]) <= str(launch["ended_utc"])
-    assert set(launch["sha256"]) == {"stdout", "stderr", "job.sh"}  # type: ignore[call-overload]
+    assert set(launch["sha256"]) == {"stdout", "stderr", "job.sh"}

@@ -138,7 +138,7 @@ def test_both_ways_to_poll_slurm_look(poll: object, monkeypatch: pytest.MonkeyPa
     for answer in (lambda *_: None, fails):
         monkeypatch.setattr(guards, "unguarded_poll", answer)
         monkeypatch.setattr(guards, "silent_poll", answer)
-        poll(None, job, None)  # type: ignore[operator]
+        poll(None, job, None)
     assert seen[0] == (job, None) and seen[1][0] == job  # type: ignore[index]
     assert "timed out" in str(seen[1]), "a poll that hangs gives up no job"
 

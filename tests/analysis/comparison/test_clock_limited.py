@@ -141,7 +141,8 @@ def test_two_campaigns_are_judged_by_their_clocks_step(tmp_path: Path) -> None:
             first, *rest = record.read_text().splitlines()
             header = json.loads(first) | {"clock_tick_s": 1e-6, "clock_resolution_s": 1e-6}
             record.write_text("\n".join([json.dumps(header), *rest, ""]))
-    both = compare_campaigns(*map(read_campaign, made))
+    one, other = map(read_campaign, made)
+    both = compare_campaigns(one, other)
     [medium] = [row.verdict.ratio for row in both.rows
                 if MEDIUM in row.cell and row.verdict.implementation == COARSE]  # fmt: skip
     assert "agree to the last digit" in medium.counted

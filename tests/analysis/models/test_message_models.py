@@ -82,7 +82,8 @@ def test_means_and_quotients_cover_as_often_as_they_say(launches: int) -> None:
         common = random.standard_normal(launches)
         alphas = 2e-6 * (1 + 0.1 * common + 0.05 * random.standard_normal(launches))
         betas = 1e-10 * (1 + 0.1 * common + 0.02 * random.standard_normal(launches))
-        mean, half = mean_of_launches(alphas), quotient_of_launches(alphas, betas)
+        mean = mean_of_launches(alphas.tolist())
+        half = quotient_of_launches(alphas.tolist(), betas.tolist())
         assert mean.interval is not None
         hits[0] += mean.interval.low <= 2e-6 <= mean.interval.high
         # Where no interval is given, none is wrong.

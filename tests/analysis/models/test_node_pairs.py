@@ -149,7 +149,7 @@ def test_a_campaign_s_tables_report_and_command(tmp_path: Path) -> None:
         facts={"site_data": {"topology": {"leaf": ["n[34]"], "spine": ["n[12]"]}}},
     )  # fmt: skip
     path = synthetic.write()
-    more = {"ranks": 4, "nodes": 4}
+    more: dict[str, Any] = {"ranks": 4, "nodes": 4}
     for pairs, at_once in (("together", 2), ("alone", 1)):
         synthetic.launch(
             1, "one", "NodePairs", {"pairs": pairs, "ranks": 4},

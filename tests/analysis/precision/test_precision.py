@@ -66,7 +66,12 @@ def test_the_least_number_is_found_up_to_the_last(needed: int) -> None:
 
 def test_beyond_a_million_there_is_none() -> None:
     asked: list[int] = []
-    assert least(lambda count: bool(asked.append(count))) is None
+
+    def are_enough(count: int) -> bool:
+        asked.append(count)
+        return False
+
+    assert least(are_enough) is None
     assert max(asked) == MOST_ROUNDS
 
 

@@ -1,6 +1,7 @@
 """What of a launch's time its program timed, in a sample of a real campaign."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_iterations_count_as_often_as_they_were_timed() -> None:
 
 def at(position: int | None, began_s: float, number: int = 1) -> LaunchRecord:
     """Return the record of a launch of two seconds."""
-    facts = {
+    facts: dict[str, Any] = {
         "round": number, "position": position, "wall_s": 2.0,
         "started_utc": utc_of(1e9 + began_s), "ended_utc": utc_of(1e9 + began_s + 2.0),
     }  # fmt: skip

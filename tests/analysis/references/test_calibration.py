@@ -6,6 +6,7 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -32,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def measure(root: Path, day: int, rounds: int = 4, **more: object) -> Path:
+def measure(root: Path, day: int, rounds: int = 4, **more: Any) -> Path:
     """Write a campaign of some day."""
     folder = root / "runs" / f"202601{day:02d}T000000Z-local-quick"
     return Synthetic(

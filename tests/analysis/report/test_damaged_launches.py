@@ -13,7 +13,8 @@ from analysis.comparison.compare import compare
 from analysis.report.all_tables import tables_of
 from analysis.report.report import write_report
 from records.base import CampaignError
-from records.campaign import read_campaign, read_manifest
+from records.campaign import read_campaign
+from records.manifest import read_manifest
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 from tests.reframe_checks.conftest import pingpong
 

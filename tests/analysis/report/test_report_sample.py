@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from records.campaign import read_manifest
+from records.manifest import read_manifest
 from tests.analysis.report.test_profile_report import brightness
 from tests.analysis.report.test_report import (
     browser,  # noqa: F401

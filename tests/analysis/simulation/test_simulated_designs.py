@@ -1,6 +1,7 @@
 """What designs decide, and how often they are wrong, with the variances of a measured campaign."""
 
 import math
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -66,7 +67,7 @@ def test_no_experiment_is_falsely_equivalent_more_often_than_stated(
 
 def test_equivalence_could_be_shown_where_its_error_is_looked_at() -> None:
     parts = [
-        designs.replace(part, effect=0.0, deviation=part.deviation / designs.QUIETER)
+        replace(part, effect=0.0, deviation=part.deviation / designs.QUIETER)
         for part in designs.components()
     ]
     random = numpy.random.default_rng(5)

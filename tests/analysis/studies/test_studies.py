@@ -15,6 +15,7 @@ from analysis.studies.relations import OneRound, Report, TodaysTables, table_of
 from analysis.studies.verdicts import UNTESTABLE, Evaluated, evaluate, one_here
 from analysis.tables.parquet import LAUNCHES, RESULTS
 from records.campaign import Campaign
+from records.manifest import Manifest
 from tests.analysis.support.study_samples import PAPERS, PROJECT, evaluated, named
 
 CLAIMS = [(name, claim.id) for name in PAPERS for claim in read_paper(PROJECT, name).claims]
@@ -152,7 +153,7 @@ def test_expressions_for_today_fit_a_campaigns_results(
     monkeypatch.setattr(
         "analysis.studies.relations.families", lambda *_: {family: family for family in families}
     )
-    found = TodaysTables(paper, Campaign(Path("none"), {}))
+    found = TodaysTables(paper, Campaign(Path("none"), Manifest.model_construct()))
     for key, table in paper.study.tables.items():
         if table.today:
             columns = set(found.base(key, table).columns) | {"round", "implementation"}
@@ -172,7 +173,7 @@ def test_a_campaign_that_repeats_the_report_gives_its_numbers(
     monkeypatch.setattr(OneRound, "base", lambda _, key, table: report.base(key, table))
     monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: [1, 2])
     monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
-    found = TodaysTables(paper, Campaign(Path("none"), {}))
+    found = TodaysTables(paper, Campaign(Path("none"), Manifest.model_construct()))
     for one in evaluated(name):
         for statement in one.claim.here if isinstance(one.claim.here, list) else []:
             if statement.that is None:

@@ -17,6 +17,7 @@ from analysis.studies.reading import read_paper
 from analysis.studies.relations import OneRound, Report, TodaysTables
 from analysis.studies.verdicts import one_here, together
 from records.campaign import Campaign
+from records.manifest import Manifest
 from tests.analysis.support.study_samples import PROJECT
 from tests.analysis.support.study_truths import (
     Truths,
@@ -151,7 +152,7 @@ def verdicts_of(
     rounds = list(range(1, ROUNDS + 1))
     monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: rounds)
     monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
-    measured = TodaysTables(paper, Campaign(Path("none"), {}))
+    measured = TodaysTables(paper, Campaign(Path("none"), Manifest.model_construct()))
     found = []
     for _ in range(trials):
         for number in rounds:

@@ -150,8 +150,8 @@ def test_each_of_todays_numbers_leads_to_its_launches(browser: Browser, tmp_path
     cells.nth(place).hover()
     assert "round" not in str(cells.nth(place).get_attribute("title"))
     for link in page.locator("#demo-1 a.trace, figure a.trace").all():
-        entry = page.locator(str(link.get_attribute("href"))).inner_text()
-        assert "alpha-1.0" in entry and "beta-2.0" in entry and "Linpack_grid=1x2" in entry
+        text = page.locator(str(link.get_attribute("href"))).inner_text()
+        assert "alpha-1.0" in text and "beta-2.0" in text and "Linpack_grid=1x2" in text
     assert page.locator("#demo-1 a.trace").count() == 1
     assert page.locator("figure a.trace").count() == 1
     page.close()

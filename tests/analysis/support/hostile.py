@@ -47,7 +47,7 @@ def hostile(folder: Path, sample: Path, own: str) -> Path:
             }
         spoil(
             facts,
-            lambda facts=facts: record_of(LaunchRecord, facts, "x"),  # type: ignore[misc]
+            lambda facts=facts: record_of(LaunchRecord, facts, "x"),
             RecordError,
             own,
         )

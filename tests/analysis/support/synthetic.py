@@ -56,7 +56,7 @@ class Synthetic:
     def write(self) -> Path:
         random = numpy.random.default_rng(self.seed)
         (self.folder / "launches").mkdir(parents=True)
-        images = {
+        images: dict[str, dict[str, Any]] = {
             name: {"sha256": self.digest(name), "labels": {}, "manifest": None}
             for name in self.truths
         }

@@ -194,7 +194,7 @@ def test_the_crate_keeps_the_rules_of_ro_crate(here: Checkout, tmp_path: Path) -
     outside = {"https://w3id.org/ro/crate/1.1"}
     for entity in entities.values():
         assert set(referred(entity)) <= set(entities) | outside
-    reached, todo = set(), ["./"]
+    reached, todo = set[str](), ["./"]
     while todo:
         name = todo.pop()
         parts = [part["@id"] for part in entities[name].get("hasPart", [])]

@@ -8,11 +8,12 @@ import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analysis.history.index import history_rows
-from campaign.bundle import make, rerun
+from campaign.bundle import leaks, make, rerun
 from containers import images, store, trust
 from records import archive
 from records.archive import SUMS, BundleError, sums_text, unpack
@@ -179,7 +180,7 @@ def test_only_what_was_measured_is_brought_in(
     (campaign / "tables").mkdir()
     (campaign / "tables" / "launches.parquet").write_bytes(b"PAR1")
     out = tmp_path / "sent.tar.gz"
-    monkeypatch.setattr(make.leaks, "scan", lambda *_: [])
+    monkeypatch.setattr(leaks, "scan", lambda *_: [])
     assert make.main([NAME, "--out", str(out)]) == 0
     checkout = checkout_at(tmp_path / "there", monkeypatch)
     name, sums = unpack(out, tmp_path)
@@ -384,14 +385,15 @@ def test_an_image_that_is_not_the_measured_one_is_not_put_in_place(
     folder = tmp_path / "unpacked"
     (folder / "images").mkdir(parents=True)
     (folder / "images" / "alpha-1.0.sif").write_bytes(b"x")
-    entry = {"sha256": "1" * 64, "labels": {}}
-    lock = {"schema": images.SCHEMA, "images": {"alpha-1.0": entry}}
+    entry: dict[str, Any] = {"sha256": "1" * 64, "labels": {}}
+    known = {"alpha-1.0": entry}
+    lock = {"schema": images.SCHEMA, "images": known}
     (folder / "images" / "images.lock").write_text(json.dumps(lock))
     for in_sums, wanted in (("1" * 64, "2" * 64), ("2" * 64, "1" * 64), ("2" * 64, "2" * 64)):
         with pytest.raises(BundleError, match="is not the image that was measured"):
             rerun.put_image(folder, {"images/alpha-1.0.sif": in_sums}, "alpha-1.0", wanted, bundle)
     digest = hashlib.sha256(b"x").hexdigest()
-    lock["images"]["alpha-1.0"] = {"sha256": digest, "labels": {"org.wyeast.family": "mine"}}
+    known["alpha-1.0"] = {"sha256": digest, "labels": {"org.wyeast.family": "mine"}}
     (folder / "images" / "images.lock").write_text(json.dumps(lock))
     with pytest.raises(images.ImageError, match="has labels that differ from the lock's"):
         rerun.put_image(folder, {"images/alpha-1.0.sif": digest}, "alpha-1.0", digest, bundle)

@@ -15,7 +15,8 @@ from campaign.bundle import leaks, sample
 from records import archive
 from records.archive import Member
 from records.base import CampaignError
-from records.campaign import find_campaign, is_imported, read_campaign, read_manifest
+from records.campaign import find_campaign, is_imported, read_campaign
+from records.manifest import read_manifest
 from records.sample import ARCHIVE, sample_folder
 from tests.analysis.support.synthetic import TWICE, Synthetic
 
