@@ -1,4 +1,4 @@
-"""What programs in containers may try on the machine that measures them, and the check that does it.
+"""What programs in containers may try on the machine that measures them, and a check that does it.
 
 Each attack is a shell command. It knows all paths, as $STAGE, $SECRET, $TRACE and $PLACE, and
 leaves `good` in $RESULT where it got nothing.
