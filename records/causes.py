@@ -91,13 +91,13 @@ OF_CONTAINERS = (
         "procMount: Unmasked)",
     ),
     Known(
-        re.compile(r"(?i)create user namespace|user namespaces? (?:is|are) (?:disabled|not)"),
+        re.compile(r"(?i)create user namespace|user namespaces may not be enabled"),
         "the kernel lets this user make no user namespace: have it allowed (sysctl "
         "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
         "kernel.apparmor_restrict_unprivileged_userns), or Apptainer's setuid part installed",
     ),
     Known(
-        re.compile(r"(?i)/dev/fuse|fuse: device not found"),
+        re.compile(r"(?i)open(?:ing)? /dev/fuse|fuse: device not found"),
         "images are mounted by /dev/fuse, which this user has to be able to open: have it made "
         "(modprobe fuse) with the usual mode 0666",
     ),
