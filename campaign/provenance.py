@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, trust
-from containers.apptainer import command, exec_options, run
+from containers.apptainer import command, exec_options, run_apart
 from containers.selection import runs_here
 from containers.table import split_variant
 from records import environment, nodes
@@ -131,7 +131,7 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 def said_by(*words: str) -> str | None:
     """Return what a command prints, or None if it does not exist or fails."""
     try:
-        done = run(words, patience_s=30, env=environment.environment(os.environ))
+        done = run_apart(words, patience_s=30, env=environment.environment(os.environ))
     except (OSError, subprocess.SubprocessError):
         return None
     return (done.stdout.strip() or None) if done.returncode == 0 else None

@@ -194,7 +194,7 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
         )
 
 
-def run(
+def run_apart(
     words: Sequence[str], patience_s: float | None = None, cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
@@ -222,7 +222,7 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **more:
     """
     variables = {**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more}
     try:
-        done = run(command(*words), patience_s, env=variables)
+        done = run_apart(command(*words), patience_s, env=variables)
     except subprocess.TimeoutExpired:
         raise CallError(
             f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"

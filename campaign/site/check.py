@@ -23,7 +23,7 @@ from campaign import measuring
 from campaign.rounds import only_campaign
 from containers import images, selection, trust
 from containers import table as containers_table
-from containers.apptainer import Admitted, command, launch_options, run
+from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
@@ -93,7 +93,7 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
         yield SiteFinding(str(error))
         return
     try:
-        done = run(words, patience_s=120)
+        done = run_apart(words, patience_s=120)
         said = done.stderr.strip() if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)

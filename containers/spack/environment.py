@@ -13,9 +13,8 @@ from typing import Any
 
 import yaml
 
-from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.apptainer import provide as provide_apptainer
-from containers.apptainer import run as run_apptainer
 from containers.bases import admit as admit_base
 from containers.bases import bases_of, ensure_bases
 from containers.commands import BuildProgress
@@ -298,7 +297,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of Spack's in the base, in the environment of an implementation."""
     given = variables(implementation)
-    return run_apptainer(
+    return run_apart(
         command("exec", *exec_options(), "--contain",
                 *(f"--bind={bind}" for bind in tool_binds(root, found)),
                 *(f"--bind={bind}" for bind in environment_binds(root, environment)),

@@ -28,20 +28,20 @@ MOST_SHOWN_BYTES = 2**16
 class BoundedPattern:
     """A regular expression whose searches end after some time of a processor, all together."""
 
-    def __init__(self, expression: str, most_s: float = MOST_MATCHING_S) -> None:
+    def __init__(self, expression: str) -> None:
         try:
             self._regex = re.compile(expression)
         except (re.error, RecursionError, OverflowError):
             raise errors.ReframeError(f"invalid regex: {expression!r}") from None
-        self._most_s = self._left_s = most_s
+        self._left_s = MOST_MATCHING_S
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match in a text, if any; raises ReframeError where it takes too long."""
 
         def stop(_: int, __: FrameType | None) -> None:
             raise errors.ReframeError(
-                f"the pattern takes more than {self._most_s:g} s of a processor for the names of "
-                "the checks, so it may never end; write it without a repetition inside another"
+                f"the pattern takes more than {MOST_MATCHING_S:g} s of a processor for the names "
+                "of the checks, so it may never end; write it without a repetition inside another"
             )
 
         before, began = signal.signal(signal.SIGVTALRM, stop), time.process_time()

@@ -178,9 +178,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             # The fixture did this already, but an image can be replaced during a campaign, and a
             # key expire.
             path = trust.admit(ROOT, self.implementation(), self.site())
-            self.image.signature = trust.signature_status(
-                ROOT, self.implementation(), self.site()
-            )
+            self.image.signature = trust.signature_status(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         work_folder(self.stagedir).mkdir()
