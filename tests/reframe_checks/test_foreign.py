@@ -35,7 +35,7 @@ def test_a_pattern_that_never_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> 
     found = BoundedPattern(GATED)
     # Once its time is over it has none for any other name.
     for _ in range(2):
-        with pytest.raises(errors.ReframeError, match="takes more than 0.2 s of a processor"):
+        with pytest.raises(errors.ReframeError, match=r"takes more than 0\.2 s of a processor"):
             found.search(NAME)
     assert signal.getsignal(signal.SIGVTALRM) == before
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
