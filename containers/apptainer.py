@@ -21,6 +21,7 @@ from containers import apt, programs
 from containers.programs import ProvisionError
 from records import environment
 from records.causes import FULL_DISK, one_line
+from records.files import only_owner_writes
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -383,6 +384,7 @@ def main() -> int:
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing unless it fails")
     options = parser.parse_args()
+    only_owner_writes()
     try:
         found = provide(say=not options.quiet)
     except ProvisionError as error:
