@@ -162,8 +162,11 @@ def rows(image: str, experiment: str, pairs: Pairs) -> Iterator[HidingRow]:
         ]
         margin = margin_of(experiment)
         ratio = paired_ratio([shown - hidden for hidden, shown in logs], margin=margin)
-        medians = [math.exp(statistics.median(column)) for column in zip(*logs, strict=True)]
-        yield HidingRow(experiment, name, *medians, Verdict(image, "seeing more", ratio, margin))
+        hidden_s, shown_s = (
+            math.exp(statistics.median(of_round[side] for of_round in logs)) for side in (0, 1)
+        )
+        verdict = Verdict(image, "seeing more", ratio, margin)
+        yield HidingRow(experiment, name, hidden_s, shown_s, verdict)
 
 
 def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> list[HidingRow]:
