@@ -27,7 +27,7 @@ BUILD_COMMAND = "make images"
 #: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
 #: containers.host_mpi finds them.
 HOST_MPI = "WYEAST_HOST_MPI"
-#: The variable that names the images that are used beside a checkout's own: those that a bundle
+#: The variable that names the images used in addition to a checkout's own: those that a bundle
 #: brought, while its rerun measures.
 GUESTS = "WYEAST_GUESTS"
 
@@ -68,7 +68,7 @@ def guest_root(root: Path, name: str) -> Path:
 
 @contextmanager
 def with_guests(name: str) -> Iterator[None]:
-    """Use the images of a bundle beside the checkout's own, here and in child processes."""
+    """Use the images of a bundle in addition to the checkout's, here and in child processes."""
     before = os.environ.get(GUESTS)
     os.environ[GUESTS] = name
     try:

@@ -1,4 +1,4 @@
-"""A claim's three answers: of the report's own tables, of a campaign, and what a test would need.
+"""A claim's three answers: by the report's own tables, by a campaign, and what a test would need.
 
 docs/method/studies.md has the rules.
 """
@@ -14,6 +14,7 @@ from analysis.studies.needs import cells_wanted, families_lacking, needs_of
 from analysis.studies.one_number import (
     FAILS,
     HOLDS,
+    IN_PART,
     UNTOLD,
     Number,
     StatementJudgement,
@@ -35,7 +36,7 @@ from analysis.studies.relations import (
 )
 from inference.intervals import CONFIDENCE
 
-#: What a test still needs is said in one of these.
+#: The words for what a test still needs.
 TESTED, TESTABLE, UNTESTABLE = "tested here", "testable", "not tested by a study"
 
 
@@ -49,7 +50,7 @@ class Answer:
 
     @property
     def sentences(self) -> list[str]:
-        """Return what is said for the verdict."""
+        """Return the sentences that support the verdict."""
         return [one.sentence for one in self.findings] + self.notes
 
 
@@ -68,15 +69,24 @@ class Evaluated:
     needed: Answer
 
 
-def together(findings: list[StatementJudgement]) -> Answer:
-    """Return the verdict over a claim's statements: it holds if all do, and fails if any does."""
+def together(findings: list[StatementJudgement], printed: bool = False) -> Answer:
+    """Return the verdict over a claim's statements.
+
+    It holds if all do. It holds in part if some do and others do not; of a report's own tables
+    (`printed`), also if what they print says nothing of the others, since no further round will.
+    Where none holds, it fails if any does.
+    """
     verdicts = [one.verdict for one in findings]
+    if not verdicts:
+        none = "The report prints nothing from which it could be computed."
+        return Answer(UNTOLD, findings, [none])
     count = verdicts.count(HOLDS)
-    part = [f"{count} of {len(verdicts)} statements hold."] if 0 < count < len(verdicts) else []
-    for verdict in (FAILS, UNTOLD, HOLDS):
-        if verdict in verdicts:
-            return Answer(verdict, findings, part)
-    return Answer(UNTOLD, findings, ["The report prints nothing from which it could be computed."])
+    if count == len(verdicts):
+        return Answer(HOLDS, findings)
+    part = [f"{count} of {len(verdicts)} statements hold."] if count else []
+    if count and (printed or FAILS in verdicts):
+        return Answer(IN_PART, findings, part)
+    return Answer(FAILS if FAILS in verdicts else UNTOLD, findings, part)
 
 
 def behind(claim: Claim, name: str) -> list[str]:
@@ -103,7 +113,7 @@ def place_of(paper: Paper, claim: Claim, name: str) -> str:
 
 
 def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) -> None:
-    """Raise StudyError where a text is compared with numbers, or a number with a text."""
+    """Raise StudyError if a text is compared with numbers, or a number with a text."""
     if value is not None and isinstance(value, str) != (statement.equals is not None):
         kind = (
             "a text; compare it with equals"
@@ -132,7 +142,7 @@ def by_report(
             value = values[str(one.that)]
             same_kind(paper, claim, one, value)
             findings.append(found_of(claim, one, Number(value)))
-    return together(findings)
+    return together(findings, printed=True)
 
 
 def complete_rounds(
@@ -158,7 +168,7 @@ def complete_rounds(
 
 
 def lacks_launches(measured: TodaysTables, tables: list[str]) -> bool:
-    """Return whether an implementation has a cell of the tables in no round, and another has it."""
+    """Return whether an implementation lacks a cell of the tables in all rounds, unlike another."""
     return any(
         measured.completed.base(name, table).height != measured.base(name, table).height
         for name, table in ((name, measured.study.tables[name]) for name in tables)
@@ -172,10 +182,10 @@ def one_here(
     implementation: str | None = None,
     among: int = 1,
 ) -> StatementJudgement:
-    """Return what a campaign tells of one statement.
+    """Return what a campaign says about one statement.
 
-    A claim fails with any of its statements, so of `among` statements one is said to fail only if
-    it does at a level that is stricter by as much (Bonferroni).
+    A claim does not hold, or in part only, with any of its statements, so of `among` statements one
+    is said to fail only if it does at a level that is stricter by as much (Bonferroni).
     """
     if statement.untold is not None:
         return StatementJudgement(
@@ -222,7 +232,7 @@ def one_here(
         stricter = 1 - (1 - CONFIDENCE) / among
         wide = interval_of(told, quantity.scale, stricter)
         if found_of(claim, statement, wide, of, stricter).verdict != FAILS:
-            reason = f"that one of {among} lies outside by so little may be chance"
+            reason = f"one of {among} may lie this little outside by chance"
             return replace(finding, verdict=UNTOLD, reason=reason)
     return finding
 
@@ -230,7 +240,7 @@ def one_here(
 def implementations_for(
     measured: TodaysTables, claim: Claim, statement: Statement
 ) -> list[str | None]:
-    """Return the implementations to test by themselves; None stands for all that take part."""
+    """Return the implementations to test separately; None stands for all that take part."""
     tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
     declared = measured.study.tables[tables[0]].today if tables else None
     if measured.study.stands_for or declared is None:

@@ -24,7 +24,7 @@ def refuse_unbounded(manifest: Manifest, most_rounds: int) -> None:
     refuse_pattern(manifest.checks)
     if manifest.rounds > most_rounds:
         raise BundleError(
-            f"{manifest.campaign} has {manifest.rounds} rounds, and {most_rounds} at most are "
+            f"{manifest.campaign} has {manifest.rounds} rounds, and at most {most_rounds} are "
             "repeated; MOST_ROUNDS= raises that"
         )
     if manifest.time_limit is None:
@@ -35,6 +35,6 @@ def refuse_unbounded(manifest: Manifest, most_rounds: int) -> None:
     if not 0 < seconds <= MOST_TIME_LIMIT_S:
         raise BundleError(
             f"{manifest.campaign} allows each launch a time of {manifest.time_limit[:40]!a}, and "
-            f"{MOST_TIME_LIMIT_S // 3600}h at most are allowed; it is in runs/, and whoever means "
+            f"at most {MOST_TIME_LIMIT_S // 3600}h are allowed; it is in runs/, and whoever means "
             f"that can say so: python -m campaign --like {manifest.campaign}"
         )

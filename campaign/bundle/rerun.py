@@ -61,7 +61,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--most-rounds", type=int, default=MOST_ROUNDS,
-        help="most rounds of a campaign that is repeated (%(default)s)",
+        help="maximum number of rounds of a campaign that is repeated (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--again", action="store_true", help="measure again even if it was repeated already"
@@ -255,7 +255,7 @@ def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
     code = subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
     now = repetitions(name, options.site)
     if not now or not now[-1][1] or (now == done):
-        raise BundleError("the campaign was not repeated to its end; the sentences above say why")
+        raise BundleError("the repetition was not finished; the sentences above say why")
     return now[-1][0], code
 
 

@@ -36,7 +36,7 @@ NOT_READ = {
     "device": "is a link and not a file",
     "pipe": "is a pipe and not a file",
     "folder": "is a folder and not a file",
-    "huge": "more than 1074 MB are not read",
+    "huge": "at most 1074 MB are read",
 }
 #: Beside it stands, as JSON, what it is to do: `attacks`, `told`, `ranks`, and `each`, the names of
 #: results that are collected one by one, and told of in `became`.

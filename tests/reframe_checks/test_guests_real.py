@@ -137,7 +137,7 @@ def test_its_input_stays_as_it_is(attacked: Became) -> None:
 @pytest.mark.parametrize(("attack", "said"), NOT_READ.items())
 def test_what_it_leaves_is_a_file_or_not_read(attacked: Became, attack: str, said: str) -> None:
     outcome, sentence, files = attacked[attack]
-    assert outcome == "failed" and f"result, which the launch has left, {said}" in (
+    assert outcome == "failed" and f"result, which the launch left behind, {said}" in (
         str(sentence).replace("has 3221 MB; ", "")
     )
     assert files["result"] == ""

@@ -193,8 +193,8 @@ def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPa
     ("said", "helps"),
     [
         (
-            "container creation failed: mount hook function failure: mount proc->/proc error: while "
-            "mounting proc: can't mount proc filesystem to /proc: operation not permitted",
+            "container creation failed: mount hook function failure: mount proc->/proc error: "
+            "while mounting proc: can't mount proc filesystem to /proc: operation not permitted",
             "(--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: procMount",
         ),
         (
