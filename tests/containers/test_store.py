@@ -193,7 +193,7 @@ def test_nothing_is_removed_by_a_lock_that_cannot_be_read(
     lock.write_text("{")
     locking.prune(root)
     assert old.is_file()
-    assert f"no image is removed that is out of use: {lock} cannot be read" in (
+    assert f"unused images are not removed: {lock} cannot be read" in (
         capsys.readouterr().err
     )
 
