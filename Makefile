@@ -275,14 +275,15 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
 	@rm -rf benchmarks/build
 
-# The stamp is written last, so an interrupted installation is repeated.
+# The stamp is written last, so an interrupted installation is repeated. Where somebody's umask lets
+# others write, they could put their own code in its place.
 .wyeast/venv/.for-run: requirements.lock
-	@$(call install_packages,requirements.lock)
-	@touch $@
+	@umask go-w; $(call install_packages,requirements.lock)
+	@umask go-w; touch $@
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
-	@$(call install_packages,requirements-test.lock)
-	@touch $@
+	@umask go-w; $(call install_packages,requirements-test.lock)
+	@umask go-w; touch $@
 
 define install_packages
 	[ "$$(id -u)" != 0 ] || ! command -v python3 >/dev/null || \

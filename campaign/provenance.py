@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, trust
-from containers.apptainer import command, exec_options
+from containers.apptainer import command, exec_options, run_apart
 from containers.selection import runs_here
 from containers.table import split_variant
 from records import environment, nodes
@@ -131,13 +131,10 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 def said_by(*words: str) -> str | None:
     """Return what a command prints, or None if it does not exist or fails."""
     try:
-        done = subprocess.run(
-            words, env=environment.environment(os.environ), capture_output=True, text=True,
-            check=True, timeout=30,
-        )  # fmt: skip
+        done = run_apart(words, patience_s=30, env=environment.environment(os.environ))
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    return (done.stdout.strip() or None) if done.returncode == 0 else None
 
 
 def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:

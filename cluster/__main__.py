@@ -14,6 +14,7 @@ import yaml
 from cluster import accounts, box, network, programs, scrontab, session
 from cluster.description import Cluster, ClusterError, describe
 from records.acting_user import hand_over
+from records.files import only_owner_writes
 from records.locks import LockHeld, exclusive
 from site_configs.processor import detected_processor
 
@@ -142,6 +143,8 @@ def main() -> int:
     """Run the requested command; return the exit code."""
     options = arguments()
     project, state = box.PROJECT, box.state_folder()
+    # Whoever enters the cluster takes it along, and so do their jobs.
+    only_owner_writes()
     try:
         box.demand_root()
         hand_over(project)

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from containers import apt, programs
 from containers.programs import ProvisionError
 from records import environment
 from records.causes import FULL_DISK, one_line
+from records.files import only_owner_writes
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -193,6 +195,21 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
         )
 
 
+def run_apart(
+    words: Sequence[str], patience_s: float | None = None, cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Run a command that may run something of an image, and return how it ended.
+
+    It has no terminal: a program can type into that of its user's shell, outside of the container.
+    Raises OSError, and TimeoutExpired after some time in seconds.
+    """
+    return subprocess.run(
+        words, stdin=subprocess.DEVNULL, start_new_session=True, capture_output=True, text=True,
+        errors="replace", check=False, timeout=patience_s, cwd=cwd, env=env,
+    )  # fmt: skip
+
+
 class CallError(Exception):
     """Apptainer has failed; the text is its last message."""
 
@@ -204,13 +221,9 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **more:
     `patience_s` is how long it may take. Raises CallError,
     and NotAdmitted as `command` does.
     """
+    variables = {**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more}
     try:
-        done = subprocess.run(
-            command(*words),
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            env={**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more},
-            timeout=patience_s,
-        )  # fmt: skip
+        done = run_apart(command(*words), patience_s, env=variables)
     except subprocess.TimeoutExpired:
         raise CallError(
             f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"
@@ -371,6 +384,7 @@ def main() -> int:
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing unless it fails")
     options = parser.parse_args()
+    only_owner_writes()
     try:
         found = provide(say=not options.quiet)
     except ProvisionError as error:

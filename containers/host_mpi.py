@@ -10,14 +10,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from containers import images, installed, packing, trust
-from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.installed import PrefixError
 from containers.labels import PREFIX, BoundMpi, LabelError, Labels
 from containers.sources import sha256_of
@@ -166,4 +165,4 @@ def check(
 def _ldd(image: Admitted, options: list[str], programs: str) -> str:
     words = command("exec", *exec_options(), *options, image,
                     "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1")  # fmt: skip
-    return subprocess.run(words, capture_output=True, text=True, errors="replace", cwd="/").stdout
+    return run_apart(words, cwd="/").stdout

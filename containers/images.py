@@ -35,12 +35,7 @@ GUESTS = "WYEAST_GUESTS"
 def take_over(root: Path) -> None:
     """Move images that are under their names into the store. No build may be under way."""
     for entry in load_own_lock(root)["images"].values():
-        named = store.path_of(root, entry)
-        is_named = named.name == entry["file"] and named.is_file() and not named.is_symlink()
-        # A file with another digest is not the lock's; whoever requests the image is told.
-        if is_named and sha256_of(named) == entry["sha256"]:
-            store.keep(root, named, entry["sha256"])
-            store.name_in_folder(root, entry)
+        store.take_over(root, entry)
 
 
 def prune(root: Path) -> list[str]:

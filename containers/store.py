@@ -4,12 +4,14 @@ Locks (`containers/images.lock`, and that of a bundle's images) map names to dig
 image so has the same file from its beginning to its end, whatever is built or signed meanwhile.
 """
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from containers.sources import sha256_of
-from records.files import aside_of, put_in_place
+from records.files import NO_LINKS, aside_of, put_where_nothing_is
 
 STORE = "sha256"
 
@@ -42,17 +44,57 @@ def path_of(root: Path, entry: Mapping[str, Any]) -> Path:
 def keep(root: Path, aside: Path, sha256: str) -> Path:
     """Move a complete file of a digest into the store, read-only; return its path there.
 
-    A campaign may be running what is there, so it stays as it is, unless it was damaged.
+    A campaign may be running what is there, so it stays as it is, unless it is damaged; other
+    checkouts may share the store.
     """
     place = place_of(root, sha256)
     place.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_file() and sha256_of(place) == sha256:
-        aside.unlink()
-        return place
     # As executable as Apptainer makes them.
     aside.chmod(0o555)
-    put_in_place(aside, place)
+    while not put_where_nothing_is(aside, place):
+        with suppress(FileNotFoundError):
+            found = place.lstat()
+            if _has(place, sha256):
+                aside.unlink()
+                break
+            # Unless somebody has mended it meanwhile.
+            if os.path.samestat(found, place.lstat()):
+                place.unlink()
     return place
+
+
+def take_over(root: Path, entry: Mapping[str, Any]) -> None:
+    """Move an entry's image that is under its name into the store, and leave a link there."""
+    named, place = folder(root) / str(entry["file"]), place_of(root, str(entry["sha256"]))
+    if place.exists() or named.is_symlink() or not named.is_file():
+        return
+    found = named.lstat()
+    # A file of another digest is none of the lock's; whoever asks for the image is told.
+    if not _has(named, str(entry["sha256"])):
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    aside = aside_of(place)
+    aside.unlink(missing_ok=True)
+    try:
+        os.link(named, aside)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        aside = named
+    # Meanwhile somebody may have given the name to another file.
+    if os.path.samestat(found, aside.lstat()):
+        keep(root, aside, str(entry["sha256"]))
+        if not named.exists() or os.path.samestat(found, named.lstat()):
+            name_in_folder(root, entry)
+    if aside != named:
+        aside.unlink(missing_ok=True)
+
+
+def _has(path: Path, sha256: str) -> bool:
+    try:
+        return sha256_of(path) == sha256
+    except FileNotFoundError:
+        return False
 
 
 def name_in_folder(root: Path, entry: Mapping[str, Any]) -> None:

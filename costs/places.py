@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from containers import images
-from containers.apptainer import Admitted, command, exec_options, mount_option
+from containers.apptainer import Admitted, command, exec_options, mount_option, run_apart
 from records.environment import environment
 
 # Variables that tell a relocated Open MPI where it is; other implementations ignore them.
@@ -27,10 +26,7 @@ class Place:
     def run(self, command: list[str]) -> tuple[str, float]:
         """Return what a command prints and how long it took, in seconds."""
         began = time.monotonic()
-        done = subprocess.run(
-            [*self.prefix, *command],
-            env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = run_apart([*self.prefix, *command], env=self.environment, cwd=self.folder)
         took = time.monotonic() - began
         if done.returncode != 0:
             raise SystemExit(f"performance: {' '.join(command)} failed: {done.stderr.strip()}")

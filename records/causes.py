@@ -76,12 +76,37 @@ FULL_DISK = Known(
     "the disk is full; free some space and run it again",
 )
 
-#: What Apptainer says where an image's program is not there, or is not seen.
-HIDDEN_PROGRAM = Known(
-    re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
-    "if the image has it, something is mounted over the image's /opt: a line `bind path` of the "
-    "machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
+#: Why a container does not start, by what Apptainer says: the first that fits.
+OF_CONTAINERS = (
+    Known(
+        re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
+        "if the image has it, something is mounted over the image's /opt: a line `bind path` of "
+        "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
+    ),
+    Known(
+        re.compile(r"(?i)can't mount proc filesystem|mount proc->/proc error"),
+        "a launch has process ids of its own, for which the kernel mounts no /proc where parts of "
+        "that are covered, as in a container of Docker, Podman or Kubernetes: run this outside, or "
+        "uncover it (--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: "
+        "procMount: Unmasked)",
+    ),
+    Known(
+        re.compile(r"(?i)create user namespace|user namespaces may not be enabled"),
+        "the kernel lets this user make no user namespace: have it allowed (sysctl "
+        "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+        "kernel.apparmor_restrict_unprivileged_userns), or Apptainer's setuid part installed",
+    ),
+    Known(
+        re.compile(r"(?i)open(?:ing)? /dev/fuse|fuse: device not found"),
+        "images are mounted by /dev/fuse, which this user has to be able to open: have it made "
+        "(modprobe fuse) with the usual mode 0666",
+    ),
 )
+
+
+def of_container(said: str) -> str | None:
+    """Return why a container did not start and what helps, if Apptainer says something known."""
+    return next((one.sentence for one in OF_CONTAINERS if one.said.search(said)), None)
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

@@ -7,6 +7,7 @@ to.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -22,6 +23,8 @@ from records.acting_user import text_of
 from records.causes import harmless_strings, may_harm
 from records.locks import remove_remains
 
+#: What a file system says that gives a file no second name.
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 #: What we write has some levels of nesting.
 DEEPEST = 60
 
@@ -73,6 +76,28 @@ def put_in_place(aside: Path, path: Path) -> None:
     flush_to_disk(aside)
     aside.rename(path)
     flush_to_disk(path.parent)
+
+
+def put_where_nothing_is(aside: Path, path: Path) -> bool:
+    """Give a complete file its final name, durably, unless something has it; return whether it did.
+
+    Nothing is replaced, whoever does the same at the same time; but a file system that gives a file
+    no second name leaves a moment between looking and renaming.
+    """
+    flush_to_disk(aside)
+    try:
+        os.link(aside, path)
+        aside.unlink()
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            return False
+        aside.rename(path)
+    flush_to_disk(path.parent)
+    return True
 
 
 @contextmanager

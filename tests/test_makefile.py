@@ -81,6 +81,33 @@ def make(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, **where)
 
 
+#: Stands in for Python: makes what it is asked for, as far as a folder and files in it.
+PLAYED_PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv"*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    "-m pip"*) touch .wyeast/venv/package.py ;;
+esac
+"""
+
+
+def test_nobody_else_may_write_what_setup_installs(tmp_path: Path) -> None:
+    """Also where somebody's umask lets others write, as on some clusters."""
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(PLAYED_PYTHON)
+    python.chmod(0o755)
+    (tmp_path / "requirements.lock").touch()
+    command = f"umask 0; exec make -f {shlex.quote(str(PROJECT / 'Makefile'))} setup"
+    environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    made = [tmp_path / ".wyeast", *(tmp_path / ".wyeast").rglob("*")]
+    assert {"package.py", "python", ".for-run"} <= {path.name for path in made}
+    assert [path for path in made if path.stat().st_mode & 0o022] == []
+
+
 REFUSED = [
     (["run", "ROUND=9", "SITES=virtual"], ["ROUND (did you mean ROUNDS?)", "mean SITE?"]),
     (["run", "rounds=9"], ["rounds (did you mean ROUNDS?)"]),

@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from campaign.bundle.bounds import MOST_ROUNDS, refuse_unbounded
 from campaign.bundle.redaction import LIST, refuse_another_list
-from campaign.patterns import refuse_pattern
 from campaign.provenance import sha256_of
 from containers import images, origin, store, table, trust
 from containers.ending import exit_code
@@ -36,8 +36,6 @@ MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
     "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
-#: A bundle's campaign of more rounds would block a machine for weeks, whatever its sender intended.
-MOST_ROUNDS = 100
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -298,13 +296,7 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
             print(said)
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         # It can be read now; it is refused before images are built for it.
-        # It may be anybody's, and would be matched while the machine is held.
-        refuse_pattern(manifest.checks)
-        if manifest.rounds > options.most_rounds:
-            raise BundleError(
-                f"{name} has {manifest.rounds} rounds, and at most {options.most_rounds} are "
-                "repeated; MOST_ROUNDS= raises that"
-            )
+        refuse_unbounded(manifest, options.most_rounds)
         for sentence in definition_differences(manifest):
             print(f"differs: {sentence}")
         prepare_images(options, unpacked, sums, manifest)

@@ -23,13 +23,13 @@ from campaign import measuring
 from campaign.rounds import only_campaign
 from containers import images, selection, trust
 from containers import table as containers_table
-from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from records.acting_user import act_for
 from records.base import CampaignError
-from records.causes import one_line
+from records.causes import of_container, one_line
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
@@ -82,24 +82,28 @@ def left_to_do(root: Path, site: str) -> Iterator[SiteFinding]:
 def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
     """Yield why Apptainer cannot run an image on the machine where jobs are submitted.
 
-    Nothing is run from an image that the site does not admit.
+    It is started with the options of a launch. Nothing is run from an image that the site does not
+    admit.
     """
     try:
         image = next((found for name in names if (found := admitted_image(root, site, name))), None)
-        words = command("exec", *exec_options(), image, "true") if image else command("--version")
+        options = launch_options(site["launch"] == "mpiexec")
+        words = command("exec", *options, image, "true") if image else command("--version")
     except ProvisionError as error:
         yield SiteFinding(str(error))
         return
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-        said = done.stderr.strip().splitlines()[-1:] if done.returncode else None
+        done = run_apart(words, patience_s=120)
+        said = done.stderr.strip() if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
-        said = [str(error)]
+        said = str(error)
     if said is not None:
-        yield SiteFinding(
-            f"{words[0]} cannot start here: {' '.join(said) or 'it says nothing'}; it needs user "
-            "namespaces (or its setuid part) and /dev/fuse: ask those who run this machine"
+        last = one_line("".join(said.splitlines()[-1:])) or "it says nothing"
+        cause = of_container(said) or (
+            "it needs user namespaces (or its setuid part) and /dev/fuse: ask those who run this "
+            "machine"
         )
+        yield SiteFinding(f"{words[0]} cannot start here: {last}; {cause}")
 
 
 def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.apptainer import provide as provide_apptainer
 from containers.bases import admit as admit_base
 from containers.bases import bases_of, ensure_bases
@@ -297,13 +297,12 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of Spack's in the base, in the environment of an implementation."""
     given = variables(implementation)
-    return subprocess.run(
+    return run_apart(
         command("exec", *exec_options(), "--contain",
                 *(f"--bind={bind}" for bind in tool_binds(root, found)),
                 *(f"--bind={bind}" for bind in environment_binds(root, environment)),
                 *(f"--env={name}={value}" for name, value in given.items()),
-                base, "/mnt/spack/bin/spack", "-C", "/mnt/scope", "-e", INSIDE, *words),
-        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                base, "/mnt/spack/bin/spack", "-C", "/mnt/scope", "-e", INSIDE, *words)
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ While a job waits in Slurm's queue, the reason is printed after a minute and now
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
+A pattern for names of checks is matched for a bounded time, and of what a launch has printed
+nothing is shown that a terminal would obey.
+
 A job script on this machine is started by its full path, even if that contains a space.
 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
@@ -51,15 +54,17 @@ from reframe.core.schedulers import slurm
 from reframe.core.schedulers.local import LocalJobScheduler
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from reframe.core.variables import VarSpace
-from reframe.frontend import cli
+from reframe.frontend import cli, filters, printer
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
 from records import environment
 from records.acting_user import act_for, become, owner_of
 from records.causes import one_line
+from records.files import only_owner_writes
 from reframe_checks.bin import session
 from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
 from reframe_checks.bin.waiting import WaitedTooLong, Waiting
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.cores import site_here
@@ -349,6 +354,7 @@ inject_with_class = VarSpace._inject
 def main() -> None:
     """Run ReFrame's command line with the guards in place."""
     act_for(ROOT)
+    only_owner_writes()
     # A site's jobs may belong to another user, such as those of the cluster in a box.
     site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
     become(owner_of(ROOT / ".wyeast" / "reframe" / site), ROOT)
@@ -356,6 +362,8 @@ def main() -> None:
     cli.random = SeededOrder(int(seed) if seed else None)
     cli.RegressionCheckLoader = StrictLoader
     cli.Runner = CountingRunner
+    filters.re_compile = BoundedPattern
+    printer.osext = ShownOutput()
     reframe.core.schedulers.local.osext = WholePath
     SqueueJobScheduler.poll = bounded(poll_until_answered)
     SlurmJobScheduler.poll = bounded(poll_and_speak)

@@ -175,8 +175,10 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         """Start the ranks in the image, in the way the site starts ranks."""
         try:
             start = self.start_of([self.program, *self.program_arguments])
-            # The fixture did this already, but an image can be replaced during a campaign.
+            # The fixture did this already, but an image can be replaced during a campaign, and a
+            # key expire.
             path = trust.admit(ROOT, self.implementation(), self.site())
+            self.image.signature = trust.signature_status(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         work_folder(self.stagedir).mkdir()

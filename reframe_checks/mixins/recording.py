@@ -19,7 +19,7 @@ from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
-from records.causes import BY_SOMEBODY, HIDDEN_PROGRAM, of_scheduler, of_signal, one_line
+from records.causes import BY_SOMEBODY, of_container, of_scheduler, of_signal, one_line
 from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
 from records.image_file import ImageFile, image_file
@@ -238,8 +238,8 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
-        if HIDDEN_PROGRAM.said.search(said):
-            complaint = f"{complaint}; {HIDDEN_PROGRAM.sentence}"
+        if cause := of_container(said):
+            complaint = f"{complaint}; {cause}"
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 
     def outputs(self) -> list[str]:

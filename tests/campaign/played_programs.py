@@ -38,6 +38,9 @@ class Played(Place):
             return pingpong(tuple(map(int, sizes)), seconds)
         if "halo" in command:
             return output([result("halo", "isend-irecv", 8192, seconds)], "halo")
+        if "collective" in command:
+            sizes = [8, 1024]
+            return output([result("bcast", "", size, seconds) for size in sizes], "collective")
         if "dgemm" in command:
             return dgemm(ranks=ranks)
         if "stream" in command:

@@ -2,8 +2,11 @@
 
 import ast
 import os
+import pty
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +20,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 CALLS = {
     ("campaign/site/check.py", "exec"),
     ("campaign/site/check.py", "--version"),
+    ("costs/hiding.py", "exec"),
     ("costs/places.py", "exec"),
     ("campaign/provenance.py", "exec"),
     ("campaign/provenance.py", "--version"),
@@ -224,3 +228,42 @@ def test_a_file_that_became_another_one_does_not_run(image: Path, change: object
     change(image)
     with pytest.raises(NotAdmitted, match="is not the file that was admitted"):
         command("exec", *exec_options(), admitted)
+
+
+#: Has its user's shell read a line as if it had been typed, where it has the terminal.
+TYPES = """
+import fcntl, termios
+for letter in b"touch injected\\n":
+    fcntl.ioctl(open("/dev/tty"), termios.TIOCSTI, bytes([letter]))
+"""
+#: Starts it apart, or as a plain child, and says how many letters wait to be read.
+ASKED = f"""
+import array, fcntl, subprocess, sys, termios
+from containers.apptainer import run_apart
+words = [sys.executable, "-c", {TYPES!r}]
+run_apart(words) if sys.argv[1] == "apart" else subprocess.run(words, capture_output=True)
+waiting = array.array("i", [0])
+fcntl.ioctl(0, termios.FIONREAD, waiting)
+print("waiting:", waiting[0], flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["apart", "as a child"])
+def test_what_runs_of_an_image_types_nothing_into_its_user_s_terminal(how: str) -> None:
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execve(sys.executable, [sys.executable, "-c", ASKED, how],
+                  {**os.environ, "PYTHONPATH": str(PROJECT)})  # fmt: skip
+    said = b""
+    # At its end the terminal has no other side any more.
+    with suppress(OSError):
+        while read := os.read(terminal, 4096):
+            said += read
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    [waiting] = re.findall(rb"waiting: (\d+)", said)
+    if how == "apart":
+        assert waiting == b"0", said
+    # Without that it can, unless the kernel forbids it to everybody.
+    elif Path("/proc/sys/dev/tty/legacy_tiocsti").read_text().strip() == "1":
+        assert int(waiting) > 0, said

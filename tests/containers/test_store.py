@@ -1,13 +1,17 @@
 """The store of images: by digest, never replaced, and taken over from what was before it."""
 
+import errno
 import os
+import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from containers import images, locking, store
 from containers.selection import campaign_lock
 from containers.sources import sha256_of
+from records import files
 from records.locks import exclusive
 from tests.sif_files import said, write_sif
 
@@ -85,6 +89,75 @@ def test_a_file_that_is_not_the_locks_is_not_taken_over(root: Path) -> None:
         images.verify(root, NAME)
 
 
+def test_what_came_into_the_store_meanwhile_is_not_replaced(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another checkout, which shares the store, is a moment faster, and runs what it has put."""
+    aside, entry = new_image(root)
+    place = store.place_of(root, str(entry["sha256"]))
+    theirs: list[os.stat_result] = []
+
+    def first(path: Path) -> None:
+        if not theirs:
+            shutil.copy(path, place)
+            theirs.append(place.stat())
+
+    monkeypatch.setattr(files, "flush_to_disk", first)
+    assert store.keep(root, aside, str(entry["sha256"])) == place
+    assert place.stat() == theirs[0] and not aside.exists()
+
+
+@pytest.mark.parametrize("moment", ["read", "linked"])
+def test_a_name_that_goes_to_another_file_meanwhile_is_left_to_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    aside, entry = new_image(root)
+    named = store.folder(root) / f"{NAME}.sif"
+    aside.rename(named)
+    images.write_entry(root, NAME, entry)
+    before, place = named.stat(), store.place_of(root, str(entry["sha256"]))
+
+    def replace() -> None:
+        if named.stat().st_ino == before.st_ino:
+            (root / "new").write_bytes(b"another")
+            (root / "new").replace(named)
+
+    def read(path: Path) -> str:
+        digest = sha256_of(path)
+        if moment == "read":
+            replace()
+        return digest
+
+    def linked(root: Path, aside: Path, sha256: str) -> Path:
+        replace()
+        return keep(root, aside, sha256)
+
+    keep = store.keep
+    monkeypatch.setattr(store, "sha256_of", read)
+    monkeypatch.setattr(store, "keep", linked)
+    images.take_over(root)
+    assert named.read_bytes() == b"another" and not named.is_symlink()
+    assert place.exists() == (moment == "linked")
+    assert {path.name for path in place.parent.iterdir()} <= {place.name}
+
+
+def test_a_file_system_without_second_names_has_a_store_as_well(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> NoReturn:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", link)
+    aside, entry = new_image(root)
+    named, place = store.folder(root) / f"{NAME}.sif", store.place_of(root, str(entry["sha256"]))
+    aside.rename(named)
+    images.write_entry(root, NAME, entry)
+    images.take_over(root)
+    before = place.stat()
+    assert named.resolve() == place.resolve() and images.verify(root, NAME) == place
+    assert install(root) == place and place.stat() == before
+
+
 def test_guests_share_the_store_and_nobody_else_uses_them(root: Path) -> None:
     own, guest = install(root), install(root, "pmi2", guests="abc")
     assert guest.parent == own.parent
@@ -120,7 +193,7 @@ def test_nothing_is_removed_by_a_lock_that_cannot_be_read(
     lock.write_text("{")
     locking.prune(root)
     assert old.is_file()
-    assert f"no image is removed that is out of use: {lock} cannot be read" in (
+    assert f"unused images are not removed: {lock} cannot be read" in (
         capsys.readouterr().err
     )
 

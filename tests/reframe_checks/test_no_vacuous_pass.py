@@ -112,6 +112,20 @@ def test_no_image_at_all(stand_in: StandIn) -> None:
     assert "no image is built yet; build them with: make images" in outcome.text
 
 
+def test_each_launch_records_what_admitted_its_image_then(stand_in: StandIn) -> None:
+    """That may change while ReFrame runs, as where a key expires."""
+    lock, later = stand_in.root / "containers" / "images.lock", stand_in.root / "later.lock"
+    entry = json.loads(lock.read_text())["images"][IMPLEMENTATION]
+    other = entry | {"origin": {"how": "pulled"}, "admitted": {"by": "me", "how": "make admit"}}
+    later.write_text(json.dumps({"schema": "wyeast-images-1", "images": {IMPLEMENTATION: other}}))
+    script = stand_in.root / "bin" / "apptainer"
+    # Of the image is asked before anything is launched.
+    asked = f"sif) cp {later} {lock};"
+    script.write_text(script.read_text().replace("sif)", asked, 1))
+    [launch] = stand_in.run().launches
+    assert launch["image_signature"] == "not verified: vouched for"
+
+
 def test_wrong_digest(stand_in: StandIn, relock: Callable[[str], None]) -> None:
     relock("f" * 64)
     outcome = stand_in.run()

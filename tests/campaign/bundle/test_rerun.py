@@ -195,6 +195,9 @@ def test_only_what_was_measured_is_brought_in(
     [
         ({"checks": r"^(\S+)+!$"}, "so it may never end"), ({"checks": "("}, "not a valid regular"),
         ({"rounds": 999_999}, "has 999999 rounds, and at most 100"),
+        ({"time_limit": "1000d"}, "each launch a time of '1000d', and at most 6h"),
+        ({"time_limit": "6h1s"}, "each launch a time of '6h1s', and at most 6h"),
+        ({"time_limit": "soon\x1b[2J"}, "each launch a time of 'soon"),
     ],
 )  # fmt: skip
 def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(

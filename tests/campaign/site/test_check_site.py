@@ -158,8 +158,10 @@ def test_nothing_of_an_image_runs_that_the_site_refuses(
     monkeypatch.setattr(apptainer, "apptainer_command", lambda: "apptainer")
     admitted = ["lam-7.1.4"]
 
+    alone = {**SITE, "launch": "mpiexec"}
+
     def admit(root: Path, name: str, site: dict[str, Any]) -> apptainer.Admitted:
-        assert site is SITE
+        assert site in (SITE, alone)
         if name not in admitted:
             raise TrustError(f"{name} is not signed")
         (root / name).touch()
@@ -167,11 +169,17 @@ def test_nothing_of_an_image_runs_that_the_site_refuses(
 
     monkeypatch.setattr(trust, "admit", admit)
     assert list(check_site.of_apptainer(root, SITE, IMAGES)) == []
-    assert asked.read_text().endswith(f"{root}/lam-7.1.4 true\n")
+    said = asked.read_text()
+    assert said.endswith(f"{root}/lam-7.1.4 true\n")
+    # As launches are: containers of a node share its process ids.
+    assert "--no-mount=cwd" in said and "--pid" not in said
     assert len(list(check_site.of_images(root, SITE, IMAGES))) == 2
     admitted.clear()
     assert list(check_site.of_apptainer(root, SITE, IMAGES)) == []
     assert asked.read_text().splitlines()[1:] == ["--version"]
+    admitted.append("lam-7.1.4")
+    assert list(check_site.of_apptainer(root, alone, IMAGES)) == []
+    assert "--pid --ipc" in asked.read_text().splitlines()[2]
 
 
 def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,6 +187,55 @@ def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", broken.path)
     [finding] = check_site.of_apptainer(root, SITE, [])
     assert "cannot start here: FATAL: no user namespaces; it needs user" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        (
+            "container creation failed: mount hook function failure: mount proc->/proc error: "
+            "while mounting proc: can't mount proc filesystem to /proc: operation not permitted",
+            "(--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: procMount",
+        ),
+        (
+            "Failed to create user namespace: not allowed to create user namespace",
+            "have it allowed (sysctl user.max_user_namespaces",
+        ),
+        ("Failed to open /dev/fuse: Permission denied", "with the usual mode 0666"),
+    ],
+)
+def test_a_container_that_does_not_start_has_its_cause_and_what_helps(
+    root: Path, monkeypatch: pytest.MonkeyPatch, said: str, helps: str
+) -> None:
+    words = shlex.quote(f"\x1b[31mERROR: {said}\nFATAL: it failed")
+    broken = machine(root, {"apptainer": f"printf '%s\\n' {words} >&2; exit 255"})
+    monkeypatch.setenv("PATH", broken.path)
+    [finding] = check_site.of_apptainer(root, SITE, [])
+    assert "cannot start here: FATAL: it failed; " in finding.sentence
+    assert helps in finding.sentence and finding.sentence.isprintable()
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can cover a part of /proc")
+@pytest.mark.parametrize("launch", ["mpiexec", "srun"])
+def test_a_covered_proc_is_told_where_launches_have_one_of_their_own(launch: str) -> None:
+    """As in a container of Docker, in a mount namespace; containers that share it can start."""
+    script = (
+        "import sys; from campaign.site import check; "
+        f"site = {{'name': 'local', 'launch': {launch!r}}}; "
+        "[print(one.sentence) for one in check.of_apptainer(check.ROOT, site, ['mpich-5.0.2'])]"
+    )
+    covered = 'mount -t tmpfs tmpfs /proc/sys/kernel && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", covered, "sh", sys.executable, "-c", script],
+        cwd=PROJECT, env={**os.environ, "WYEAST_ROOT": str(PROJECT), "PYTHONPATH": str(PROJECT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    if launch == "srun":
+        assert done.stdout == ""
+    else:
+        assert "a launch has process ids of its own, for which the kernel mounts no" in done.stdout
 
 
 def test_more_cores_than_the_machine_gives() -> None:

@@ -1,0 +1,221 @@
+"""`python -m costs.hiding`: what it costs that a launch sees less of the machine.
+
+The same programs start in the same image as launches do, and with no more than any container is
+started with, alternately. The verdicts are those of campaigns: each experiment's rows are one
+family, by the margins of records/experiments.yaml. docs/performance.md shows a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from analysis.comparison.metrics import margin_of
+from analysis.comparison.verdict import Verdict, correct
+from analysis.tables.units import within
+from containers import images, trust
+from containers.apptainer import Admitted, command, exec_options, mount_option
+from containers.ending import exit_code
+from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
+from costs.places import Place, mpiexec_of
+from inference.intervals import paired_ratio
+from records.communication import Communication, PingPong
+from records.environment import environment
+from records.program_output import read_program_output
+from reframe_checks.mixins.guest import isolation
+from reframe_checks.mixins.job_script import into_container
+from site_configs.settings import load_site
+from site_configs.site_file import SiteError
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = (
+    "| image | experiment | measured | as launched (s) | seeing more (s) | ratio | interval "
+    "| verdict |\n|---|---|---|---|---|---|---|---|"
+)
+#: The experiment that a container's start is a part of.
+STARTING = "StartUp"
+#: Stands between a series and a message size in the name of a quantity.
+AT = " at "
+
+
+@dataclass(frozen=True)
+class HiddenProgram:
+    """A program with the arguments of an experiment in tier `quick`, on two ranks."""
+
+    experiment: str
+    cell: str
+    command: str
+
+    def times(self, place: Place, mpiexec: list[str]) -> dict[str, float]:
+        """Return the median times in seconds that it reports, by series and message size."""
+        words = [*mpiexec, "-n", "2", *shlex.split(self.command)]
+        found = {}
+        for result in read_program_output(place.keep(words)).results:
+            if isinstance(result, PingPong | Communication):
+                series = result.series if isinstance(result, Communication) else ""
+                name = f"{self.cell} {series}".strip()
+                found[f"{name}{AT}{result.message_bytes}"] = result.time_s.median
+        return found
+
+
+def sweep(pair: str, sizes: Sequence[int], iterations: int, warmup: int) -> str:
+    """Return the command of round trips."""
+    asked = " ".join(f"--sizes {size}" for size in sizes)
+    return f"pingpong --pair {pair} {asked} --iterations {iterations} --warmup {warmup}"
+
+
+PROGRAMS = (
+    *(
+        HiddenProgram("PointToPoint", f"Send/Recv {name}", sweep("Send/Recv", *asked))
+        for name, asked in {
+            "short": (range(300, 4_801, 1_500), 1000, 100),
+            "medium": (range(5_000, 100_001, 19_000), 300, 30),
+            "long": (range(200_000, 2_000_001, 600_000), 50, 5),
+        }.items()
+    ),
+    HiddenProgram(
+        "EchoTest", "0 to 1 MB",
+        sweep("Send/Recv", (0, 8, 100, 1_000, 10_000, 100_000, 1_000_000), 200, 40),
+    ),
+    HiddenProgram(
+        "Collectives", "ohio",
+        "collective --operation barrier --operation bcast --operation gather --operation alltoall "
+        "--group world --sizes 0 --sizes 1024 --sizes 16384 --scrub-bytes 0 --iterations 50",
+    ),
+    HiddenProgram(
+        "HaloExchange", "12^3",
+        "halo --method sendrecv --method isend-irecv --dimensions 3 --extent 12 --iterations 10",
+    ),
+)  # fmt: skip
+
+
+def as_launched(image: Admitted, folder: Path, alone: bool) -> Place:
+    """Return the place where programs start as launches do; `alone` is as of `launch_options`."""
+    tmp = folder / "tmp"
+    tmp.mkdir(exist_ok=True)
+    return _started(image, folder, isolation(ROOT, folder, alone), str(tmp) if alone else "")
+
+
+def seeing_more(image: Admitted, folder: Path) -> Place:
+    """Return the place where programs start with what every container is started with."""
+    return _started(image, folder, exec_options(), "")
+
+
+def _started(image: Admitted, folder: Path, options: Sequence[str], tmp: str) -> Place:
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    words = command("exec", *options, mount_option(str(work), "/mnt"), "--pwd=/mnt", image)
+    # The script has `apptainer exec` itself, and looks for it in PATH.
+    prefix = [*into_container(by_scheduler=False), tmp, *words[2:]]
+    path = {"PATH": f"{Path(words[0]).parent}:{os.environ['PATH']}"}
+    return Place(prefix, environment(os.environ) | path, folder)
+
+
+def start(name: str, place: Place, _: list[str]) -> dict[str, float]:
+    """Return how long a container takes that does nothing, in seconds."""
+    return {name: place.run(["true"])[1]}
+
+
+@dataclass(frozen=True)
+class HidingRow:
+    """A series in an image: medians of the time in seconds, over sizes by the geometric mean."""
+
+    experiment: str
+    measured: str
+    hidden_s: float
+    shown_s: float
+    verdict: Verdict
+
+    def line(self) -> str:
+        """Return its row of a Markdown table."""
+        told = self.verdict
+        return (
+            f"| {told.implementation} | {self.experiment} | {self.measured} | {self.hidden_s:.4g} "
+            f"| {self.shown_s:.4g} | {told.ratio.value:.3f} | {within(told.interval)} "
+            f"| {told.words} |"
+        )
+
+
+def rows(image: str, experiment: str, pairs: Pairs) -> Iterator[HidingRow]:
+    """Yield a row for each series of the pairs (as launched, seeing more) of an image.
+
+    As in a campaign, a round's ratio is the mean over sizes of its logarithms, and above 1 where
+    what is launched so is faster.
+    """
+    series: dict[str, list[list[tuple[float, float]]]] = defaultdict(list)
+    for name, values in pairs.items():
+        series[name.partition(AT)[0]].append(values)
+    for name, by_size in series.items():
+        logs = [
+            [statistics.fmean(math.log(pair[side]) for pair in of_round) for side in (0, 1)]
+            for of_round in zip(*by_size, strict=True)
+        ]
+        margin = margin_of(experiment)
+        ratio = paired_ratio([shown - hidden for hidden, shown in logs], margin=margin)
+        hidden_s, shown_s = (
+            math.exp(statistics.median(of_round[side] for of_round in logs)) for side in (0, 1)
+        )
+        verdict = Verdict(image, "seeing more", ratio, margin)
+        yield HidingRow(experiment, name, hidden_s, shown_s, verdict)
+
+
+def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> list[HidingRow]:
+    """Measure an image; return its rows, whose verdicts make no claims yet."""
+    image = trust.admit(ROOT, implementation, load_site(SITE))
+    mpiexec = mpiexec_of(image)
+    found: list[HidingRow] = []
+    # Where stage folders are, which the same cover hides.
+    with tempfile.TemporaryDirectory(dir=ROOT / ".wyeast", prefix="hiding-") as name:
+        folder = Path(name)
+        hidden, shown = as_launched(image, folder, alone=True), seeing_more(image, folder)
+        for program in PROGRAMS:
+            if program.experiment in experiments:
+                pairs = alternate(hidden, shown, mpiexec, program.times, rounds)
+                found += rows(implementation, program.experiment, pairs)
+        if STARTING in experiments:
+            for what, place in {
+                "`true`, one container for all ranks": hidden,
+                "`true`, containers that share a node": as_launched(image, folder, alone=False),
+            }.items():
+                pairs = alternate(place, shown, mpiexec, partial(start, what), 2 * rounds)
+                found += rows(implementation, STARTING, pairs)
+    return found
+
+
+def main() -> int:
+    """Measure the images; print Markdown."""
+    known = list(dict.fromkeys([*(one.experiment for one in PROGRAMS), STARTING]))
+    parser = argparse.ArgumentParser(prog="python -m costs.hiding", description=__doc__)
+    parser.add_argument(
+        "--rounds", type=int, default=40,
+        help="alternations; twice as many of starts (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--only", choices=known, help="one experiment (all)")
+    parser.add_argument("--images", help=HELP_OF_IMAGES)
+    options = parser.parse_args()
+    experiments = [options.only] if options.only else known
+    found = [
+        row
+        for implementation in named_or_default(options.images)
+        for row in measure(implementation, max(2, options.rounds), experiments)
+    ]
+    for experiment in experiments:
+        correct([row.verdict for row in found if row.experiment == experiment])
+    print(HEADER)
+    for row in found:
+        print(row.line())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code("hiding", main, (images.ImageError, SiteError), "nothing was kept"))

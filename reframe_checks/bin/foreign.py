@@ -1,0 +1,72 @@
+"""What others wrote and ReFrame handles: patterns for names of checks, and output of launches.
+
+A bundle's pattern may try every way to divide a name, while a campaign holds the machine; what a
+program printed may move the cursor of whoever reads why it failed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import reframe.core.exceptions as errors
+import reframe.utility.osext as osext
+
+from records.causes import one_line
+
+#: Of a processor, in s, what all names of a session may take; honest patterns take thousandths.
+MOST_MATCHING_S = 10.0
+#: Of the end of a stream, in bytes, what its last lines are taken from.
+MOST_SHOWN_BYTES = 2**16
+
+
+class BoundedPattern:
+    """A regular expression whose searches end after some time of a processor, all together."""
+
+    def __init__(self, expression: str) -> None:
+        try:
+            self._regex = re.compile(expression)
+        except (re.error, RecursionError, OverflowError):
+            raise errors.ReframeError(f"invalid regex: {expression!r}") from None
+        self._left_s = MOST_MATCHING_S
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match in a text, if any; raises ReframeError where it takes too long."""
+
+        def stop(_: int, __: FrameType | None) -> None:
+            raise errors.ReframeError(
+                f"the pattern takes more than {MOST_MATCHING_S:g} s of a processor for the names "
+                "of the checks, so it may never end; write it without a repetition inside another"
+            )
+
+        before, began = signal.signal(signal.SIGVTALRM, stop), time.process_time()
+        # 0 would be no limit at all.
+        signal.setitimer(signal.ITIMER_VIRTUAL, max(self._left_s, 1e-3))
+        try:
+            return self._regex.search(text)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
+            self._left_s -= time.process_time() - began
+
+
+class ShownOutput:
+    """Stands in for ReFrame's `osext` where it shows how a launch's output ends."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(osext, name)
+
+    @staticmethod
+    def tail(filename: str | Path, num_lines: int = 10) -> list[str]:
+        """Return a file's last lines, as far as they are short, without what harms a terminal."""
+        with open(filename, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SHOWN_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+        ended = lines[:-1] if lines[-1] == "" else lines
+        return [f"{one_line(line)}\n" for line in ended[-num_lines:]]
