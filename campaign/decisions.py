@@ -50,6 +50,11 @@ def why_ended(ended: Ended, state: State, images: int) -> str:
         return "the rounds of the campaign that this one repeats are measured"
     if ended.why == "hopeless":
         return f"{open_series} series are open, and no time that is left would decide one"
+    if ended.why == "unknown":
+        return (
+            f"{open_series} series are open, and it is unknown what would decide one: no launch "
+            "says how long it takes, since each was under way when the campaign was resumed"
+        )
     if not begun_cells(state):
         return "nothing that was measured is compared, and once is enough"
     if images == 1:
