@@ -13,14 +13,14 @@ PROJECT = Path(__file__).resolve().parents[1]
 MOST_BYTES = 200_000
 
 
-@pytest.mark.parametrize(("screen", "scheme"), product(SCREENS, SCHEMES))
+@pytest.mark.parametrize(("screen", "scheme"), [*product(SCREENS, SCHEMES)])
 def test_the_first_screen_is_shown(screen: str, scheme: str) -> None:
     file = file_of(screen, scheme)
     data = file.read_bytes()
     assert len(data) < MOST_BYTES
-    # WebP's own header: RIFF, and a frame with its width and height in px.
-    assert data[:4] == b"RIFF" and data[8:16] == b"WEBPVP8 "
-    found = [int.from_bytes(data[place : place + 2], "little") & 0x3FFF for place in (26, 28)]
+    # WebP's extended header has width and height in px, each less by one.
+    assert data[:4] == b"RIFF" and data[8:16] == b"WEBPVP8X"
+    found = [int.from_bytes(data[place : place + 3], "little") + 1 for place in (24, 27)]
     width, height, scale = SCREENS[screen]
     assert found == [width * scale, height * scale]
     readme = (PROJECT / "README.md").read_text()

@@ -49,7 +49,7 @@ def test_a_longer_campaign_confirms_and_contradicts(tmp_path: Path) -> None:
 
 
 def test_what_is_equivalent_here_and_differs_there_by_more_than_the_margin(tmp_path: Path) -> None:
-    equal = comparison(tmp_path / "equal", SAME, noise=0.0005, rounds=12)
+    equal = comparison(tmp_path / "equal", SAME, noise=0.0005, rounds=12, iterations=301)
     differs = comparison(tmp_path / "differs", TWICE)
     told = outcomes(equal, differs)
     messages = {name: said for name, said in told.items() if "PointToPoint" in name}
