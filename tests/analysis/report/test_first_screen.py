@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.verdict import Verdict
-from analysis.report.differences import difference, foremost, shown_differences
+from analysis.report.differences import MOST_BELOW, difference, foremost, shown_differences
 from analysis.report.first_screen import first_curves, in_seconds, warnings
 from analysis.report.forest import forest, sign_of
 from analysis.report.heat_map import heat_maps
@@ -256,6 +256,25 @@ def test_the_page_is_short(
 ) -> None:
     page = open_page(browser, any_report, width)
     assert page.evaluate("document.documentElement.scrollHeight") / height <= most
+    page.close()
+
+
+@pytest.mark.browser
+def test_what_grows_with_a_campaign_is_folded(
+    browser: Browser,  # noqa: F811
+    sample_report: Path,  # noqa: F811
+) -> None:
+    """So a report of ten times as many series is hardly longer."""
+    page = open_page(browser, sample_report, 1280)
+    shown, folded = page.evaluate(
+        """[true, false].map(shown => ["communication", "nas", "linpack", "start-up"]
+        .flatMap(id => [...document.querySelectorAll(`#${id} table.rows`)])
+        .filter(table => table.checkVisibility() === shown)
+        .map(table => table.tBodies[0].rows.length))"""
+    )
+    assert max(shown, default=0) <= MOST_BELOW < max(folded)
+    figures = page.locator("#profiles figure")
+    assert figures.count() and not figures.first.is_visible()
     page.close()
 
 
