@@ -64,7 +64,7 @@ class Campaign:
     no_room: list[str] = field(default_factory=list)
     #: Whether nothing of it is judged yet, since all of it is tested once, at the end.
     awaits_test: bool = False
-    #: The cells, each with an implementation, of which something is still to be measured.
+    #: The cells, each with an implementation, that still have something to be measured.
     open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
@@ -237,7 +237,7 @@ def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
             campaign.problems.append(
                 LeftOut(
                     one.name,
-                    f"{one.where}: is of round {record.round}, but the campaign has only "
+                    f"{one.where}: belongs to round {record.round}, but the campaign has only "
                     f"{campaign.manifest.rounds}",
                 )
             )
