@@ -344,7 +344,7 @@ def test_what_is_tested_once_at_the_end_is_not_judged_before(
     [one] = headlines(comparison)
     assert one.unfinished == 2 and not one.unjudged and not one.open
     assert one.sentence == (
-        "Nothing is known of beta-1.0 against alpha-1.0; 2 not judged (not finished: all is tested "
+        "Nothing is known about beta-1.0 against alpha-1.0; 2 not judged (not finished: all is tested "
         "once, at the end)."
     )
     said = ending(comparison)
