@@ -51,6 +51,11 @@ def why_ended(ended: Ended, state: State, images: int) -> str:
         return "the rounds of the campaign that this one repeats are measured"
     if ended.why == "hopeless":
         return f"{open_series} series are open, and the time left would not decide any of them"
+    if ended.why == "unknown":
+        return (
+            f"{open_series} series are open, and it is unknown what would decide one: no launch "
+            "says how long it takes, since each was under way when the campaign was resumed"
+        )
     if not begun_cells(state):
         return "nothing that was measured is compared, so once is enough"
     if images == 1:

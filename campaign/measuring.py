@@ -141,8 +141,9 @@ def new_campaign(
     waves = waves_to_repeat(options.like) if options.like else ()
     design = declared(options.budget, seed) if options.budget else None
     if options.like and waves:
-        before = read_manifest(options.like).design
-        design = before and before.model_copy(update={"repeats": options.like})
+        before = read_manifest(options.like)
+        repeated = {"repeats": options.like, "once": before.tested_once}
+        design = before.design and before.design.model_copy(update=repeated)
     facts = {
         "schema": MANIFEST_SCHEMA,
         "campaign": campaign.name,

@@ -66,6 +66,19 @@ def is_left_out(one: LaunchState) -> bool:
     return one.status == "skipped" and one.cause == BEYOND
 
 
+def awaits_test(state: State) -> bool:
+    """Return whether nothing of a campaign with a budget is to be judged yet.
+
+    What is measured so far may be part of what is tested once, at the end, with the whole level:
+    a test before that would be one more.
+    """
+    if state.design is None or state.design.once is False:
+        return False
+    if state.ended is not None and state.ended.why != "interrupted":
+        return False
+    return not any(wave.why == "chosen" for wave in state.waves) or state.design.once is True
+
+
 def begun_cells(state: State) -> tuple[str, ...]:
     """Return the compared cells that the first round measured, or tried to, sorted."""
     cells = {one.planned.cell for one in state.of(1) if one.status != "skipped"}

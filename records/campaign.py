@@ -14,7 +14,7 @@ from records import sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
-from records.budget import left_out
+from records.budget import awaits_test, left_out
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.files import read_json
@@ -63,6 +63,8 @@ class Campaign:
     problems: list[LeftOut] = field(default_factory=list)
     #: The compared cells for which its budget had no room.
     no_room: list[str] = field(default_factory=list)
+    #: Whether nothing of it is judged yet, since all of it is tested once, at the end.
+    awaits_test: bool = False
     #: The cells, each with an implementation, that still have something to be measured.
     open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
@@ -233,6 +235,7 @@ def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
         unknown = []
     if state:
         campaign.no_room = left_out(state)
+        campaign.awaits_test = awaits_test(state)
         campaign.open = {(one.planned.cell, one.planned.implementation) for one in state.open()}
     found = kept_by(path, state, known.shelf)
     campaign.kept = {one.name: one for one in reversed(found)}

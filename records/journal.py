@@ -227,11 +227,12 @@ class Ended(Fact):
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
     that may decide one is over in time; `repeated`: all waves of another campaign are measured;
-    `interrupted`: until somebody resumes it.
+    `unknown`: series are open, and no launch says how long one takes; `interrupted`: until
+    somebody resumes it.
     """
 
     kind: Literal["ended"] = "ended"
-    why: Literal["budget", "decided", "hopeless", "repeated", "interrupted"]
+    why: Literal["budget", "decided", "hopeless", "unknown", "repeated", "interrupted"]
     spent_s: Duration
     open_series: Count | None
 

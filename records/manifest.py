@@ -140,6 +140,9 @@ class Design(BaseModel):
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
     #: The campaign whose waves are measured again as it decided them, without new decisions.
     repeats: PlainName | None = None
+    #: Of one that repeats: whether the other one was tested once. None of one that decides by
+    #: itself, and of repetitions from before it was noted.
+    once: bool | None = None
 
 
 class Night(Part):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +12,13 @@ from analysis.commands.campaigns import (
     CampaignArgument,
     PagerOption,
     campaign_of,
+    compared,
     comparison_of,
     fail,
 )
+
+if TYPE_CHECKING:
+    from records.campaign import Campaign
 
 app = typer.Typer()
 
@@ -38,17 +43,54 @@ def winners(
     from analysis.comparison.winners import winners_table
     from analysis.tables.terminal import show
 
-    found = [campaign_of(name) for name in campaigns or ["latest"]]
+    found = of_one_place(campaigns or ["latest"])
+    table = winners_table(found)
+    if not table.rows:
+        fail("no two implementations have sound launches that can be compared")
+    show(table, pager)
+
+
+@app.command()
+def confirm(
+    campaign: CampaignArgument,
+    others: Annotated[list[str], typer.Argument(help="campaigns of the same site and tier")],
+    base: BaseOption = None,
+    pager: PagerOption = True,
+) -> None:
+    """Say which verdicts of other campaigns this one, as a longer one, confirms or contradicts."""
+    from analysis.comparison.confirmed import confirmed_tables
+    from analysis.tables.terminal import show
+
+    found = of_one_place([campaign, *others])
+    for name in sorted(set.union(*(set(one.manifest.images) for one in found))):
+        digests = {one.manifest.images[name].sha256 for one in found if name in one.manifest.images}
+        if len(digests) > 1:
+            fail(f"these campaigns did not measure the same image {name}: their digests differ")
+    first, *rest = [compared(one, base) for one in found]
+    if bases := {one.base for one in rest} - {first.base}:
+        fail(
+            f"{first.campaign.path.name} compares with {first.base}, and another one with "
+            f"{min(bases)}; name one that all have: --base"
+        )
+    tables = confirmed_tables(first, rest)
+    if len(tables[0].rows) == 1:
+        fail(f"no series is compared both in {first.campaign.path.name} and in another campaign")
+    show(tables, pager)
+
+
+def of_one_place(names: Sequence[str]) -> list[Campaign]:
+    """Return campaigns, or end with a sentence where they are not of one site and tier, or twice.
+
+    What is measured elsewhere differs for another reason.
+    """
+    found = [campaign_of(name) for name in names]
     places = {(one.manifest.site, one.manifest.tier): one.path.name for one in found}
     if len(places) > 1:
         of = "; ".join(f"{name}: {site}, {tier}" for (site, tier), name in places.items())
         fail(f"these campaigns are not of one site and tier: {of}")
     if len({one.path.resolve() for one in found}) < len(found):
         fail("a campaign is named twice; each counts once")
-    table = winners_table(found)
-    if not table.rows:
-        fail("no two implementations have sound launches that can be compared")
-    show(table, pager)
+    return found
 
 
 @app.command()

@@ -181,7 +181,9 @@ def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     return [sum(of[n] for of in of_cells) / len(of_cells) for n in of_cells[0] if n in rounds]
 
 
+#: Why verdicts are not given.
 OVERSUBSCRIBED = "oversubscribed"
+UNFINISHED = "not finished"
 
 
 def group_title(
@@ -277,7 +279,9 @@ def verdict_over(members: list[Cell], other: str, base: str, looks: Looks | None
             for blocks, share in looks.reached(ratio.pairs)
         ]
         ratio = anytime_ratio(ratio, seen, margin)
-    return Verdict(other, base, ratio, margin, cells=len(compared))
+    # A group is of cells that are not oversubscribed, so all are judged, or none is yet.
+    [unjudged] = {cell.verdicts[other].unjudged for cell in members if other in cell.verdicts}
+    return Verdict(other, base, ratio, margin, cells=len(compared), unjudged=unjudged)
 
 
 def ratio_of(
@@ -425,7 +429,8 @@ def uncorrected(
             for other in rounds
             if other != chosen and other in others
         }
-        unjudged = OVERSUBSCRIBED if record.oversubscribed else ""
+        unjudged = UNFINISHED if campaign.awaits_test else ""
+        unjudged = OVERSUBSCRIBED if record.oversubscribed else unjudged
         step = found.step(*rounds)
         verdicts = {
             other: Verdict(

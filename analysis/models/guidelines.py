@@ -256,10 +256,15 @@ def trials_of(setting: Setting, times: Times) -> Iterator[Trial]:
                 yield split
 
 
-def trials_by(every: dict[Setting, Times], cells: CellsOf) -> list[Trial]:
-    """Return all tests that times allow, with Holm's correction over them."""
+def trials_by(
+    every: dict[Setting, Times], cells: CellsOf, is_judged: bool = True
+) -> list[Trial]:  # fmt: skip
+    """Return all tests that times allow, with Holm's correction over them.
+
+    Where none `is_judged` yet, none shows anything.
+    """
     tests = [one for key, times in every.items() for one in trials_of(key, times)]
-    told = [one for one in tests if one.p_value is not None]
+    told = [one for one in tests if one.p_value is not None and is_judged]
     adjusted = holm([one.p_value or 0.0 for one in told])
     corrected = {id(one): p for one, p in zip(told, adjusted, strict=True)}
     return [
@@ -372,7 +377,7 @@ def guideline_tables(campaign: Campaign) -> list[Table]:
     if not times:
         return []
     cells = cells_in(campaign)
-    tests = trials_by(times, cells)
+    tests = trials_by(times, cells, not campaign.awaits_test)
     violated = sorted(
         (one for one in tests if one.violated),
         key=lambda one: (one.setting.implementation, -one.ratio.value),

@@ -163,8 +163,8 @@ def decide(
     def wave_of_all(why: Literal["begin", "uniform"], predicted: float | None) -> Wave:
         return Wave(
             number=number, why=why,
-            rounds=(WaveRound(round=after + 1, cells=cells),), scores=(), predicted_s=predicted,
-            spent_s=spent,
+            rounds=(WaveRound(round=after + 1, cells=cells),), scores=(),
+            predicted_s=predicted or None, spent_s=spent,
         )  # fmt: skip
 
     if not state.waves:
@@ -205,8 +205,10 @@ def is_uniform(state: State) -> bool:
     """Return whether everything was measured equally often and is tested once, at the whole level.
 
     So it is where a budget had no room for looks; and while it goes on, that is not known before
-    something was chosen.
+    something was chosen. What repeats another campaign is tested as that one was.
     """
+    if state.design and state.design.once is not None:
+        return state.design.once
     if any(wave.why != "begin" for wave in state.waves):
         return any(wave.why == "uniform" for wave in state.waves)
     ended = state.ended
@@ -226,6 +228,8 @@ def chosen(
     looks = Looks(tuple(design.looks), tuple(design.shares))
     left = design.budget_s - spent
     known = [one for one in series if seconds.get(one.check)]
+    if series and not known:
+        return Ended(why="unknown", spent_s=spent, open_series=count)
     ranked = scores(known, seconds, looks, left)
     best = next_wave(ranked, left, design.wave_s)
     if not best:
@@ -264,12 +268,15 @@ def why_none(
 
 
 def part_of(campaign: Campaign, state: State) -> Campaign:
-    """Return a campaign with only the launches that a state has recorded."""
+    """Return a campaign with only the launches that a state has recorded.
+
+    What comes next is chosen by them, whatever may be said of them to people.
+    """
     launches = [
         launch for launch in campaign.launches
         if (one := state.launches.get(launch.record.launch)) and one.status == "recorded"
     ]  # fmt: skip
-    return replace(campaign, launches=launches)
+    return replace(campaign, launches=launches, awaits_test=False)
 
 
 @dataclass(frozen=True)

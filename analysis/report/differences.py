@@ -11,8 +11,8 @@ from analysis.comparison.verdict import Verdict
 
 #: How many rows a table of the report has at most: the rest is on a page beside it.
 MOST_ROWS = 100
-#: A table of more rows is folded.
-MOST_OPEN = 12
+#: So many differences are not folded; and so many rows of a table that is below its picture.
+MOST_OPEN, MOST_BELOW = 12, 4
 What = TypeVar("What")
 
 

@@ -47,7 +47,9 @@ def ending(comparison: Comparison) -> list[str]:
     room = MOST_LINES - len(bears) - len(still_open) - 1
     top = [line for one in headlines(comparison, found) for line in wrapped(one.sentence)]
     top = shortened(top, room // 2, "lines of headlines, each in the report")
-    shown = difference_lines(comparison, room - len(top))
+    # Where nothing is judged yet, no difference could be shown.
+    is_judged = not comparison.campaign.awaits_test
+    shown = difference_lines(comparison, room - len(top)) if is_judged else []
     sentences = f"; all answers in sentences: python -m analysis compare {name}"
     if len(comparison.implementations) > 2:
         sentences += f"; of every two: python -m analysis winners {name}"

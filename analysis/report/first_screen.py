@@ -82,6 +82,13 @@ def fewest_launches() -> int:
     return count
 
 
+#: Of rounds that are to become more.
+TESTED_BEFORE = (
+    "Its verdicts are those of a campaign that ends here: whoever has seen them and then measures "
+    "the rest is wrong more often than they say."
+)
+
+
 @dataclass(frozen=True)
 class Beware:
     """What a reader must know before the numbers: in a few words, and in a sentence."""
@@ -95,7 +102,13 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     campaign = comparison.campaign
     found = []
     if not campaign.manifest.finished_utc:
-        sentence = "This campaign is not finished: what follows covers the rounds so far."
+        sentence = "This campaign is not finished: what follows covers the rounds so far. " + (
+            "Nothing is judged yet, since all is tested once, at the end."
+            if campaign.awaits_test
+            else TESTED_BEFORE
+            if campaign.manifest.design is None
+            else "Verdicts hold whenever it stops."
+        )
         found.append(Beware("not finished", sentence))
     found += [Beware("only some of the cells", one) for one in without_room(campaign)]
     found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]

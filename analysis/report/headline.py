@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.compare import OVERSUBSCRIBED, UNFINISHED, Comparison
 from analysis.precision.outlook import OpenCells, is_open, open_cells
 from analysis.tables.units import about, percent
 from inference.outlook import FARTHEST
@@ -16,8 +16,9 @@ class Headline:
     """In how many series an implementation is what against the base.
 
     A series is a cell that a round has of both; groups are in none of the counts. `unjudged` ones,
-    which are oversubscribed, are not among the `series`, nor are those `without_pairs`, of which
-    no round has both. `margins` are those of the equivalent ones, as shares. `outlook` is None
+    which are oversubscribed, are not among the `series`, nor are those that are `unfinished`, since
+    they are tested once, at the campaign's end, and those `without_pairs`, of which no round has
+    both. `margins` are those of the equivalent ones, as shares. `outlook` is None
     where nothing can be said of any open series.
     """
 
@@ -30,6 +31,7 @@ class Headline:
     margins: tuple[float, ...]
     open: int
     unjudged: int
+    unfinished: int
     without_pairs: int
     outlook: OpenCells | None
 
@@ -39,7 +41,8 @@ class Headline:
         left_out = "".join(
             f"; {count} {why}"
             for count, why in (
-                (self.unjudged, "not judged (oversubscribed)"),
+                (self.unjudged, f"not judged ({OVERSUBSCRIBED})"),
+                (self.unfinished, f"not judged ({UNFINISHED}: all is tested once, at the end)"),
                 (self.without_pairs, "never measured in the same round as the base"),
             )
             if count
@@ -108,7 +111,8 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
                 equivalent=len(equivalent),
                 margins=tuple(sorted({one.margin for one in equivalent})),
                 open=sum(map(is_open, judged)),
-                unjudged=sum(bool(one.unjudged) for one in verdicts),
+                unjudged=sum(one.unjudged == OVERSUBSCRIBED for one in verdicts),
+                unfinished=sum(one.unjudged == UNFINISHED for one in verdicts),
                 without_pairs=sum(not one.unjudged and not one.ratio.pairs for one in verdicts),
                 outlook=outlook if outlook.soon or outlook.unlikely else None,
             )

@@ -19,7 +19,13 @@ from analysis.models.linpack import NAME as HPL
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
-from analysis.report.differences import MOST_OPEN, MOST_ROWS, foremost, shown_differences
+from analysis.report.differences import (
+    MOST_BELOW,
+    MOST_OPEN,
+    MOST_ROWS,
+    foremost,
+    shown_differences,
+)
 from analysis.report.first_screen import first_curves, warnings
 from analysis.report.forest import Forest, forest
 from analysis.report.headline import headlines
@@ -210,6 +216,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         ),
         most_rows=MOST_ROWS,
         most_open=MOST_OPEN,
+        most_below=MOST_BELOW,
         names_of=names_of,
         pages=pages,
         communications=communications(comparison),

@@ -25,7 +25,8 @@ PASTED = re.compile(r"(?m)^make x|(?:make [a-z-]+ |git checkout |python -m ).*to
 WALK: dict[str, list[list[str]]] = {
     "ingest": [["A"]], "table": [["A"]], "variability": [["A"]], "linpack": [["A"]],
     "cycles": [["A"]], "profile": [["A"]], "report": [["A", "--output", "R/report.html"]],
-    "answer": [["A"]], "winners": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
+    "answer": [["A"]], "winners": [["A", "B"]],
+    "confirm": [["A", "B"]], "show": [["A", "Linpack grid=1x1 n=2000 nb=192"]],
     "plan": [["A"]], "spread": [["A"]], "timed": [["A"]], "audit": [["--runs", "R"]],
     "replay": [["A"]], "raw": [["A", "round001_Stream_ranks=2_mpich-5.0.2", "launch.json"]],
     "compare": [["A"], ["A", "B", "--why"]], "why": [["A", "B"]],

@@ -18,6 +18,7 @@ from analysis.history.lost_cells import lost_cells
 from analysis.precision import waves
 from analysis.report.ending import ending
 from analysis.report.first_screen import warnings
+from analysis.report.headline import headlines
 from campaign import __main__ as campaigns
 from campaign import estimate, measuring, nightly, request, rounds
 from campaign.decisions import why_ended
@@ -188,6 +189,8 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
     assert "RESUME measures what is still open" in left_out.sentence
     assert any(one.in_flight for one in cut.of(None))
     assert all(one.agrees for one in replays(path))
+    # Before anything was chosen nobody knows whether all will be tested once.
+    assert read_campaign(path).awaits_test == (start < 3)
     with monkeypatch.context() as patch:
         # Nobody goes on with it for a long time, which is none of its budget.
         late = time.monotonic() + 1e5
@@ -310,13 +313,57 @@ def test_what_the_launches_do_not_say_is_found_by_replay(played: Path) -> None:
         list(waves.replayed(replace(campaign, manifest=declared), entries))
 
 
-def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
-    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The clock is told: a round takes a quarter of the budget."""
+@pytest.fixture
+def _four_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell the clock that a round takes a quarter of a budget of 1000 s."""
     monkeypatch.setattr(waves, "spent_s", lambda entries: 250.0 * sum(
         isinstance(entry.event, Wave) for entry in entries))  # fmt: skip
     monkeypatch.setattr(waves, "block_seconds", lambda *_: {CLEAR: 120.0, OPEN: 130.0})
+
+
+@pytest.mark.usefixtures("_four_rounds")
+@pytest.mark.parametrize("start", [2, 3])
+def test_what_is_tested_once_at_the_end_is_not_judged_before(
+    played: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(played, "1000s", *[{}] * start, {"killed after": 3})
+
+    def died(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("campaign.rounds.end_leftovers", died)
+        with pytest.raises(KeyboardInterrupt):
+            measure(path)
+    assert state_of(path).waves[-1].why == ("begin" if start == 2 else "uniform")
+    comparison = compare(read_campaign(path))
+    verdicts = [one for cell in comparison.cells for one in cell.verdicts.values()]
+    verdicts += [one for group in comparison.groups for one in group.verdicts.values()]
+    assert len(verdicts) > 2 and all(one.ratio.pairs >= start for one in verdicts)
+    assert {one.words for one in verdicts} == {"not judged (not finished)"}
+    assert all(one.interval is None for one in verdicts)
+    [one] = headlines(comparison)
+    assert one.unfinished == 2 and not one.unjudged and not one.open
+    assert one.sentence == (
+        "Nothing is known about beta-1.0 against alpha-1.0; 2 not judged (not finished: all is "
+        "tested once, at the end)."
+    )
+    said = ending(comparison)
+    assert " ".join(" ".join(said).split()).startswith(one.sentence)
+    assert "No difference is shown." not in said
+    [first, *_] = warnings(comparison)
+    assert first.sentence.endswith("Nothing is judged yet, since all is tested once, at the end.")
+    assert measuring.measure(*measuring.old_campaign(asked("--resume", path.name)))
+    assert read_manifest(path).tested_once
+    after = compare(read_campaign(path))
+    [clear] = [cell.verdicts["beta-1.0"] for cell in after.cells if cell.name == CLEAR]
+    assert clear.words == "faster"
+
+
+@pytest.mark.usefixtures("_four_rounds")
+def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = new(played, "1000s")
     assert measure(path)
     state, manifest = state_of(path), read_manifest(path)
@@ -448,6 +495,42 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     (path / "journal.jsonl").unlink()
     with pytest.raises(CampaignError, match="has no journal of what it decided"):
         measuring.new_campaign(options)
+
+
+def test_what_repeats_another_campaign_is_tested_as_that_one_was(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one looked, and had nothing left to choose after what it began with."""
+    monkeypatch.setattr(waves, "open_series", lambda comparison: [])
+    path = new(played, "1000s")
+    assert measure(path)
+    assert [wave.why for wave in state_of(path).waves] == ["begin"] * 3
+    # Also what repeats that one.
+    for name in ("second", "third"):
+        options = asked("--like", path.name, "--name", name)
+        measuring.as_before(options)
+        request.with_design(played, options)
+        path, manifest = measuring.new_campaign(options)
+        assert manifest.design and manifest.design.once is False
+        assert measure(path)
+        ended = state_of(path).ended
+        assert ended and ended.why == "repeated" and not read_manifest(path).tested_once
+        for cell in compare(read_campaign(path)).cells:
+            assert isinstance(cell.verdicts["beta-1.0"].ratio, AnytimeRatio)
+
+
+def test_where_no_launch_says_how_long_it_takes_that_is_said(
+    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(waves, "block_seconds", lambda *_: {})
+    path = new(played, "1000s")
+    assert measure(path)
+    ended = state_of(path).ended
+    assert ended and (ended.why, ended.open_series) == ("unknown", 1)
+    said = capsys.readouterr().out
+    assert "1 series are open, and it is unknown what would decide one" in said
+    assert "the time left" not in said and "about 0 s" not in said
+    assert all(one.agrees for one in replays(path))
 
 
 @pytest.mark.parametrize("place", ["begin", "first wave", "last wave"])

@@ -199,3 +199,11 @@ def test_command_lists_the_violation(tmp_path: Path) -> None:
     assert all(name == "alpha-1.0" and "gather" in guideline for name, guideline in violated)
     done = CliRunner().invoke(app, ["guidelines", str(folder)])
     assert done.exit_code == 0 and "violated" in done.output
+    # What is tested once, at the campaign's end, shows nothing before.
+    campaign.awaits_test = True
+    violations, summary, every = guideline_tables(campaign)
+    assert violations.rows == [] and len(every.rows) == len(trials)
+    assert {summary.value(row, "outcome") for row in summary.rows} <= {
+        "inconclusive", *(lacking for row in summary.rows
+                          if "not measured" in (lacking := summary.value(row, "outcome"))),
+    }  # fmt: skip

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.verdict import Verdict
-from analysis.report.differences import difference, foremost, shown_differences
+from analysis.report.differences import MOST_BELOW, difference, foremost, shown_differences
 from analysis.report.first_screen import first_curves, in_seconds, warnings
 from analysis.report.forest import forest, sign_of
 from analysis.report.heat_map import heat_maps
@@ -260,6 +260,25 @@ def test_the_page_is_short(
 
 
 @pytest.mark.browser
+def test_what_grows_with_a_campaign_is_folded(
+    browser: Browser,  # noqa: F811
+    sample_report: Path,  # noqa: F811
+) -> None:
+    """So a report of ten times as many series is hardly longer."""
+    page = open_page(browser, sample_report, 1280)
+    shown, folded = page.evaluate(
+        """[true, false].map(shown => ["communication", "nas", "linpack", "start-up"]
+        .flatMap(id => [...document.querySelectorAll(`#${id} table.rows`)])
+        .filter(table => table.checkVisibility() === shown)
+        .map(table => table.tBodies[0].rows.length))"""
+    )
+    assert max(shown, default=0) <= MOST_BELOW < max(folded)
+    figures = page.locator("#profiles figure")
+    assert figures.count() and not figures.first.is_visible()
+    page.close()
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [1200, 1920, 390])
 def test_nothing_is_cut(browser: Browser, any_report: Path, width: int) -> None:  # noqa: F811
     page = open_page(browser, any_report, width)
@@ -285,6 +304,7 @@ def test_a_tap_shows_a_value(browser: Browser, sample_report: Path) -> None:  # 
     page.goto(sample_report.as_uri())
     said = page.locator("#told")
     assert not said.is_visible()
+    page.locator("#linpack summary", has_text="Verdicts").tap()
     for mark, words in (
         ("#curves .mark", r"^mpich-5.0.2, 8 bytes: median "),
         ("#point-to-point .picture .value", r"openmpi-5.0.11, 300 bytes: ratio "),
@@ -324,7 +344,10 @@ def test_what_is_oversubscribed_is_marked(
     sample_report: Path,  # noqa: F811
 ) -> None:
     page = open_page(browser, sample_report, 1280)
-    for row in page.locator("#start-up tbody tr").all():
+    page.locator("#start-up summary", has_text="Verdicts").click()
+    rows = page.locator("#start-up tbody tr").all()
+    assert sum("ranks=4" in row.locator("th").inner_text() for row in rows) > 2
+    for row in rows:
         assert ("oversubscribed" in row.locator("th").inner_text()) == (
             "ranks=4" in row.locator("th").inner_text()
         )

@@ -1,0 +1,64 @@
+"""`python -m tests.pictures CAMPAIGN`: photograph the first screen of a report for the README.
+
+On a desk and on a phone, light and dark, as the headless browser of the tests shows it.
+"""
+
+import base64
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from analysis.report.report import write_report
+from records.campaign import find_campaign
+from tests.analysis.report.test_report import CHROMIUM, QUIET
+
+PROJECT = Path(__file__).resolve().parents[1]
+FOLDER = PROJECT / "docs" / "first_screen"
+#: The width and height of a screen in px, and how many of a picture's are one of these.
+SCREENS = {"desk": (1280, 900, 1.5), "phone": (390, 844, 2.0)}
+SCHEMES = ("light", "dark")
+#: Of a picture, of 100: letters stay sharp.
+QUALITY = 80
+
+
+def file_of(screen: str, scheme: str) -> Path:
+    """Return where the picture of a screen is kept."""
+    return FOLDER / f"{screen}-{scheme}.webp"
+
+
+def picture(browser: Browser, report: Path, screen: str, scheme: str) -> bytes:
+    """Return the first screen of a report as WebP."""
+    width, height, scale = SCREENS[screen]
+    page = browser.new_page(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )  # fmt: skip
+    page.goto(report.as_uri())
+    session = page.context.new_cdp_session(page)
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
+    taken = session.send(
+        "Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip}
+    )
+    page.close()
+    return base64.b64decode(taken["data"])
+
+
+def main(campaign: str) -> int:
+    """Take all pictures anew."""
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        report = write_report(find_campaign(PROJECT, campaign), None, Path(folder) / "report.html")
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        for screen in SCREENS:
+            for scheme in SCHEMES:
+                taken = picture(browser, report, screen, scheme)
+                file_of(screen, scheme).write_bytes(taken)
+                print(f"{file_of(screen, scheme).relative_to(PROJECT)}: {len(taken)} bytes")
+        browser.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))
