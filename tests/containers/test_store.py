@@ -193,9 +193,7 @@ def test_nothing_is_removed_by_a_lock_that_cannot_be_read(
     lock.write_text("{")
     locking.prune(root)
     assert old.is_file()
-    assert f"unused images are not removed: {lock} cannot be read" in (
-        capsys.readouterr().err
-    )
+    assert f"unused images are not removed: {lock} cannot be read" in (capsys.readouterr().err)
 
 
 def test_nothing_is_removed_from_a_store_that_others_may_share(root: Path, tmp_path: Path) -> None:
