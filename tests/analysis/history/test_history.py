@@ -243,7 +243,7 @@ def test_what_retention_left_is_never_written_over(runs: Path) -> None:
 def test_history_of_many_campaigns_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     history_performance.main(5)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2].startswith("| 5 campaigns of 120 launches made |")
+    assert lines[2].startswith("| 5 campaigns of 30 launches made |")
     assert [line.split("|")[1].strip() for line in lines[3:7]] == [
         "history of launches alone", "history of rows kept by campaigns' ends, no index",
         "history again, with the index", "history with a campaign more",
