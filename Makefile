@@ -58,10 +58,11 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, BUILDER=spack, BOOTSTRAP=docker)
+images: setup ## pull or build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, IMAGES_FROM=oras://host/path|none, BUILDER=spack, BOOTSTRAP=docker)
 ifeq ($(value BUILDER),)
 	@images=$(or $(call given,IMAGES),$(call given,IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice \
-	    $(call option,--site,SITE))) && $(PYTHON) -m containers.build --images="$$images" \
+	    $(call option,--site,SITE))) && $(PYTHON) -m containers.sharing.obtain --images="$$images" \
+	    $(call option,--site,SITE) $(call option,--images-from,IMAGES_FROM) \
 	    $(call option,--bootstrap,BOOTSTRAP)
 else
 	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) $(call option,--bootstrap,BOOTSTRAP) \
@@ -87,7 +88,7 @@ new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder 
 # What needs no job is checked before images are built, which takes minutes.
 CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
     $(call option,--images,IMAGES)
-check-site: setup ## verify a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
+check-site: setup ## verify a site by the preflight of each of its images, and say what to fix (SITE, IMAGES, IMAGES_FROM)
 	@. ./activate && $(CHECK_SITE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(CHECK_SITE)
@@ -128,7 +129,7 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER, BOOTSTRAP)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
 	@. ./activate && $(MEASURE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -141,7 +142,7 @@ nightly: ## measure a night, repeat what is worse, decide (SITE, TIER, ROUNDS, I
 	    $(call option,--checks,CHECKS) $(call option,--name,NAME) $(call option,--resume,RESUME) \
 	    $(call option,--keep-nights,KEEP_NIGHTS) $(call flag,--dry-run,DRY_RUN)
 
-study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, BUILDER)
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, IMAGES_FROM, BUILDER)
 	@images=$$($(PYTHON) -m campaign.choice --study=$(call quoted,PAPER)) && $(MAKE) \
 	    --no-print-directory run STUDY=$(call quoted,PAPER) \
 	    IMAGES=$(or $(call given,IMAGES),"$$images")

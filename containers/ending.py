@@ -1,9 +1,10 @@
 """How a command ends: by its exit code, or by one sentence on why its work could not be done."""
 
+import errno
 import sys
 from collections.abc import Callable
 
-from records.causes import harmless
+from records.causes import FULL_DISK, harmless
 from records.files import only_owner_writes
 
 INTERRUPTED = 130
@@ -25,7 +26,8 @@ def exit_code(
         sentence = str(error)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        sentence = f"{file}{error.strerror or error}"
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        sentence = f"{file}{FULL_DISK.sentence if is_full else error.strerror or error}"
     except KeyboardInterrupt:
         print(f"{name}: interrupted; {state}", file=sys.stderr)
         return INTERRUPTED

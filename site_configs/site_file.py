@@ -128,6 +128,8 @@ KEYS: dict[str, KeyRule] = {
     "launch_options": KeyRule("a list of options", _texts),
     "variables": KeyRule("a list of names of variables", _variables),
     "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
+    # From where images are pulled before any is built (containers/sharing/obtain.py).
+    "images_from": KeyRule("the address of a registry, oras://host/path", _text),
     "budget": KeyRule(
         "a time in seconds, minutes or hours, such as 900s, 15m or 2h",
         lambda value: _text(value) and seconds_of(value) is not None,
