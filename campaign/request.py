@@ -18,6 +18,7 @@ from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
+from records.causes import sentence_in
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.site_file import seconds_of
 
@@ -184,8 +185,8 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
     )
     found = FOUND.search(done.stdout)
     if done.returncode or not found:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-        raise CampaignError(f"ReFrame cannot list the checks: {' '.join(said) or done.stdout}")
+        said = sentence_in(f"{done.stderr}\n{done.stdout}")
+        raise CampaignError(f"ReFrame cannot list the checks: {said}")
     return int(found[1])
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from containers import apt, programs
 from containers.programs import ProvisionError
 from records import environment
-from records.causes import FULL_DISK, one_line
+from records.causes import sentence_in
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -194,7 +194,7 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
 
 
 class CallError(Exception):
-    """Apptainer has failed; the text is its last message."""
+    """Apptainer has failed; the text is its sentence on why."""
 
 
 def call(*words: str | Path | Admitted, patience_s: float | None = None, **more: str) -> str:
@@ -216,12 +216,7 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **more:
             f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"
         ) from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        # What failed first is said first, and a full disk makes much else fail.
-        said = (
-            [line for line in lines if FULL_DISK.said.search(line)] or lines or ["it said nothing"]
-        )
-        raise CallError(one_line(said[-1].removeprefix("FATAL:")))
+        raise CallError(sentence_in(done.stderr) or "it said nothing")
     return done.stdout
 
 

@@ -101,6 +101,7 @@ def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: 
         said = str(error)
         cure = "check the address and the network, and run this again"
         if FULL_DISK.said.search(said):
+            said = said.removesuffix(f"; {FULL_DISK.sentence}")
             cure = (
                 f"the disk is full: make room where images are written, {tempfile.gettempdir()} or "
                 "APPTAINER_TMPDIR and the checkout's .wyeast, and run this again"

@@ -29,7 +29,7 @@ from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from records.acting_user import act_for
 from records.base import CampaignError
-from records.causes import one_line
+from records.causes import one_line, sentence_in
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
@@ -92,14 +92,11 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
         return
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-        said = done.stderr.strip().splitlines()[-1:] if done.returncode else None
+        said = sentence_in(done.stderr) or "it says nothing" if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
-        said = [str(error)]
+        said = str(error)
     if said is not None:
-        yield SiteFinding(
-            f"{words[0]} cannot start here: {' '.join(said) or 'it says nothing'}; it needs user "
-            "namespaces (or its setuid part) and /dev/fuse: ask those who run this machine"
-        )
+        yield SiteFinding(f"{words[0]} cannot start here: {said}")
 
 
 def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | None:

@@ -19,7 +19,14 @@ from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
-from records.causes import BY_SOMEBODY, HIDDEN_PROGRAM, of_scheduler, of_signal, one_line
+from records.causes import (
+    BY_SOMEBODY,
+    known_in,
+    of_scheduler,
+    of_signal,
+    one_line,
+    sentence_in,
+)
 from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
 from records.image_file import ImageFile, image_file
@@ -60,18 +67,20 @@ class Suspect(Exception):
 
 
 def complaint_in(path: Path, *programs: str) -> str:
-    """Return the last sentence of one of the programs in a file, else the last line, if any."""
+    """Return the last sentence of one of the programs in a file, else the file's, if any."""
     if not path.is_file():
         return ""
-    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    lines = path.read_text(errors="replace").splitlines()
     # Launchers put a banner of their own after what the program said, and what they end complains.
     own = [
         line
         for line in lines
         if line.startswith(tuple(f"{name}: " for name in programs)) and ": left out: " not in line
     ]
+    if own:
+        return one_line(own[-1])
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
-    return one_line((own or others or lines or [""])[-1])
+    return sentence_in("\n".join(others)) or sentence_in("\n".join(lines))
 
 
 class RecordedCheck(rfm.RegressionTestPlugin):
@@ -238,8 +247,9 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
-        if HIDDEN_PROGRAM.said.search(said):
-            complaint = f"{complaint}; {HIDDEN_PROGRAM.sentence}"
+        # What a program said of itself may come of it.
+        if (known := known_in(said)) and known.sentence not in complaint:
+            complaint = f"{complaint}; {known.sentence}"
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 
     def outputs(self) -> list[str]:
