@@ -130,7 +130,7 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
 run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
-	@. ./activate && $(MEASURE) --look
+	@. ./activate && $(MEASURE) --look $(if $(filter file,$(origin SITE)),--site-by-default)
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
 

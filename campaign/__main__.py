@@ -70,6 +70,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--look", action="store_true",
         help="check the request as far as possible without images, and measure nothing",
     )  # fmt: skip
+    parser.add_argument(
+        "--site-by-default", action="store_true",
+        help="with --look: nobody has named the site, so a machine that jobs are submitted from is "
+        "refused",
+    )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
     # With a budget a campaign has its first round, and others as it decides.

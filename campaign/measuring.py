@@ -22,6 +22,7 @@ from campaign.missing import (
     missing_of,
     with_round,
 )
+from campaign.obstacles import refuse_obstacles
 from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
@@ -541,4 +542,5 @@ def look(options: argparse.Namespace) -> int:
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)
+    refuse_obstacles(ROOT, options)
     return 0

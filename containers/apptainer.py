@@ -30,7 +30,9 @@ SUITE = "sid"
 C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2")
 
 #: Commands that start nothing of a file that they are given. `build` runs a definition of ours.
-STARTS_NOTHING = ("--version", "build", "key", "pull", "push", "sif", "sign", "verify")
+STARTS_NOTHING = (
+    "--version", "build", "buildcfg", "key", "pull", "push", "sif", "sign", "verify",
+)  # fmt: skip
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = ("--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--userns")
 

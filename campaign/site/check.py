@@ -20,8 +20,9 @@ from analysis.tables.table import Column, Row, Table
 from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
 from campaign import measuring
-from campaign.rounds import only_campaign
-from containers import images, selection, trust
+from campaign.obstacles import missing_commands
+from campaign.rounds import LOCAL, only_campaign
+from containers import ability, images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, exec_options
 from containers.ending import exit_code
@@ -37,7 +38,7 @@ from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site
-from site_configs.site_file import SCHEDULERS, nearest, read_site_entries
+from site_configs.site_file import nearest, read_site_entries
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
@@ -85,6 +86,8 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
     Nothing is run from an image that the site does not admit.
     """
     try:
+        if site["scheduler"] == LOCAL:
+            ability.refuse_inability()
         image = next((found for name in names if (found := admitted_image(root, site, name))), None)
         words = command("exec", *exec_options(), image, "true") if image else command("--version")
     except ProvisionError as error:
@@ -119,9 +122,7 @@ def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[Si
 def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding]:
     """Yield what the site's file claims and the scheduler does not have."""
     name, place = site["scheduler"], place_of(site, "scheduler")
-    commands = [*SCHEDULERS[name], *(["srun"] if site["launch"] == "srun" else [])]
-    missing = [command for command in commands if not machine.has(command)]
-    if missing:
+    if missing := missing_commands(site, machine):
         yield SiteFinding(
             f"{place}: `scheduler: {name}` needs {', '.join(missing)}, not found on PATH; run "
             "this where jobs are submitted, or set `scheduler` to the one this machine has"

@@ -183,7 +183,8 @@ ValueError: three is not four
         ("", ""),
         ("\x1b[0m\n\n----\n", ""),
         ("one\ntwo\n\x1b[0m\n", "two"),
-        ("\x1b[31mFATAL:  \x1b[0m While opening x: no such file\n", "While opening x: no such file"),
+        ("\x1b[31mFATAL:  \x1b[0m While opening x: it is no file\n", "While opening x: it is no "
+         "file"),
         ("INFO:    Starting build\nERROR  : the cause\nFATAL:   exit status 1\nafter it\n",
          "the cause"),
         ("E: Unable to locate package x\n", "Unable to locate package x"),
