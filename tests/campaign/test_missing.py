@@ -251,9 +251,8 @@ def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
 
 def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> None:
     path = new(root, {"before": True})
-    with pytest.raises(
-        CampaignError, match=r"round 1 measured nothing: no check could be loaded; .*rounds\.log"
-    ):
+    said = r"round 1 measured nothing: no check could be loaded; .*rounds\.log"
+    with pytest.raises(CampaignError, match=said):
         measure(path)
     assert len((root / "starts").read_text()) == 1
 

@@ -175,10 +175,8 @@ def test_nothing_of_an_image_runs_that_the_site_refuses(
 
 
 def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = machine(
-        root,
-        {"apptainer": "echo FATAL: Failed to create user namespace: not allowed >&2; exit 255"},
-    )
+    said = "FATAL: Failed to create user namespace: not allowed"
+    broken = machine(root, {"apptainer": f"echo {said} >&2; exit 255"})
     monkeypatch.setenv("PATH", broken.path)
     [finding] = check_site.of_apptainer(root, SITE, [])
     said = "cannot start here: Failed to create user namespace: not allowed; containers need user"
