@@ -12,6 +12,9 @@ PYTHON_PACKAGES := python3 python3-venv
 
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
+# As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
+export PYTHONUTF8 := 1
+unexport PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING
 
 # A value reaches a recipe as it was typed: make expands nothing in it, and the shell sees one
 # word. `given` and `option` are empty if nothing was given.
@@ -233,9 +236,9 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 
 # A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
-# images that travel.
+# images that travel; and the shells that people have.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
-    iproute2
+    iproute2 zsh fish tcsh
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \
@@ -261,29 +264,43 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 
 # The stamp is written last, so an interrupted installation is repeated.
 .wyeast/venv/.for-run: requirements.lock
-	@$(call install_packages,requirements.lock)
+	@$(call install_packages,requirements.lock,polars pydantic reframe rich scipy typer yaml)
 	@touch $@
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
-	@$(call install_packages,requirements-test.lock)
+	@$(call install_packages,requirements-test.lock,hypothesis mypy pytest)
 	@touch $@
 
+# The first Python that is new enough and has its venv module; centres have newer ones by name.
+FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$one" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	    { echo "$$one"; break; }; done
+
+# The packages of a lock, and the modules that show that they are there: pip may have been told, in
+# its own files, to put them elsewhere.
 define install_packages
-	[ "$$(id -u)" != 0 ] || ! command -v python3 >/dev/null || \
-	    python3 -m records.acting_user || exit 1; \
+	python=$$($(FIND_PYTHON)); \
+	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
+	    "$${python:-python3}" -m records.acting_user || exit 1; \
 	mkdir -p .wyeast; \
-	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	        echo "installing $(PYTHON_PACKAGES) from the distribution"; \
-	        { apt-get update -qq; apt-get install -y -qq --no-install-recommends \
-	            $(PYTHON_PACKAGES); } >.wyeast/python.log 2>&1; \
-	    fi; }; \
-	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	    echo "setup: Python 3.11 or newer with its venv module is missing;" \
-	        "install the packages: $(PYTHON_PACKAGES)" >&2; exit 1; }; \
+	if [ -z "$$python" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing $(PYTHON_PACKAGES) from the distribution"; \
+	    { apt-get update -qq; apt-get install -y -qq --no-install-recommends \
+	        $(PYTHON_PACKAGES); } >.wyeast/python.log 2>&1; \
+	    python=$$($(FIND_PYTHON)); \
+	fi; \
+	[ -n "$$python" ] || { \
+	    echo "setup: Python 3.11 or newer with its venv module is missing, as python3 or by its own" \
+	        "name such as python3.12; on Debian install the packages: $(PYTHON_PACKAGES)" >&2; \
+	    exit 1; }; \
 	echo "installing the Python packages of $(1)"; \
-	[ -x $(PYTHON) ] || python3 -m venv .wyeast/venv || exit 1; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
+	[ -x $(PYTHON) ] || "$$python" -m venv .wyeast/venv || exit 1; \
+	PIP_USER=0 $(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
 	    echo "setup: the packages of $(1) could not be installed; pip's own message is above" >&2; \
-	    exit 1; }
+	    exit 1; }; \
+	for module in $(2); do \
+	    $(PYTHON) -c "import $$module" || { \
+	        echo "setup: pip has installed $(1), and $$module is not found: look for target," \
+	            "prefix or root in: $(PYTHON) -m pip config list" >&2; exit 1; }; \
+	done
 endef

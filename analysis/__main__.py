@@ -32,6 +32,7 @@ from analysis.commands.campaigns import (
 )
 from records.acting_user import act_for
 from records.files import only_owner_writes
+from records.terminal import suit_terminal
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -211,4 +212,5 @@ def report(
 if __name__ == "__main__":
     act_for(ROOT)
     only_owner_writes()
+    suit_terminal()
     app()

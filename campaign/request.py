@@ -19,6 +19,7 @@ from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
 from records.causes import sentence_in
+from records.environment import for_reframe
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.site_file import seconds_of
 
@@ -173,9 +174,10 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
         table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
     ]  # the MPI that is bound in is not looked at here
     environment = {
-        **os.environ, "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
-        "RFM_CONFIG_PATH": str(root / "site_configs"), "RFM_SYSTEM": options.site,
-        "RFM_COLORIZE": "no", "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
+        **for_reframe(os.environ, RFM_CONFIG_PATH=str(root / "site_configs"),
+                      RFM_SYSTEM=options.site, RFM_COLORIZE="no"),
+        "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
+        "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
     }  # fmt: skip
     command: list[Any] = [root / "reframe_checks" / "bin" / "reframe", "-c",
                           root / "reframe_checks",

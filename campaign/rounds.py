@@ -19,6 +19,7 @@ from records import files as folder
 from records import processes, reframe_reports, schedule
 from records.base import CampaignError
 from records.causes import one_line, sentence_in
+from records.environment import for_reframe
 from records.journal import Stopped
 from records.kept import read_records
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
@@ -30,10 +31,6 @@ from reframe_checks.mixins.tiers import VALIDATION
 PR_SET_PDEATHSIG = 1
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
-#: How the line begins that stands before ReFrame's messages of a round.
-BEGINNING = "===== round "
-#: So much of them is looked through for why nothing was measured, in bytes.
-MOST_MESSAGES = 1_000_000
 #: The most rounds that one process measures: what ReFrame keeps of each launch adds up.
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
@@ -169,7 +166,7 @@ def run_round(
                 raise TimeIsOver(f"round {number} goes on in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
-                said = sentence_in(last_messages(campaign))
+                said = sentence_in(reframe_reports.last_messages(log_of(campaign)))
                 raise CampaignError(
                     f"round {number} measured nothing{f': {said}' if said else ''}; ReFrame's "
                     f"messages are in {log_of(campaign)}"
@@ -318,14 +315,6 @@ def log_of(campaign: Path) -> Path:
     return campaign / reframe_reports.FOLDER / "rounds.log"
 
 
-def last_messages(campaign: Path) -> str:
-    """Return what ReFrame said since it was last told of a round."""
-    with suppress(OSError), log_of(campaign).open(errors="replace") as log:
-        log.seek(max(0, log_of(campaign).stat().st_size - MOST_MESSAGES))
-        return log.read().rpartition(BEGINNING)[2].partition("\n")[2]
-    return ""
-
-
 class ReframeSession:
     """A ReFrame process that measures one round, or all rounds that it is told of.
 
@@ -377,7 +366,7 @@ class ReframeSession:
         assert self.process is not None and self.process.stdout is not None
         over = f"{OVER.format(number)}\n" if self.is_told else None
         with self.log.open("a") as messages:
-            messages.write(f"\n{BEGINNING}{number}, {folder.utc_now()}\n")
+            messages.write(f"\n{reframe_reports.BEGINNING}{number}, {folder.utc_now()}\n")
             if self.progress.follow(number, self.process.stdout, messages, over):
                 return 0
         return self.end()
@@ -412,9 +401,12 @@ class ReframeSession:
             f"--report-file={self.log.with_name(reframe_reports.LAST)}",
         ]  # fmt: skip
         environment = {
-            **os.environ,
-            "RFM_SYSTEM": manifest.site,
-            "RFM_COLORIZE": "no",
+            **for_reframe(
+                os.environ,
+                RFM_CONFIG_PATH=str(self.root / "site_configs"),
+                RFM_SYSTEM=manifest.site,
+                RFM_COLORIZE="no",
+            ),
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from records.causes import FULL_DISK, harmless
 from records.files import only_owner_writes
+from records.terminal import suit_terminal
 
 INTERRUPTED = 130
 
@@ -20,6 +21,7 @@ def exit_code(
     command writes, whatever the umask: some clusters set it to 0.
     """
     only_owner_writes()
+    suit_terminal()
     try:
         return work()
     except errors as error:

@@ -34,7 +34,8 @@ HANDED_OVER = ("runs", ".wyeast", ".wyeast/reframe", ".wyeast/locks", ".wyeast/b
 #: What a user takes along of the environment of root: nothing that could be a secret of root's.
 TAKEN_ALONG = re.compile(
     r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLORTERM|NO_COLOR|COLUMNS|LINES|EDITOR|VISUAL|PAGER"
-    r"|SITE|TIER|WYEAST_\w+|RFM_\w+|PYTHONPATH|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
+    r"|SITE|TIER|WYEAST_\w+|RFM_\w+|PYTHONPATH|PYTHONUTF8|PYTHONDONTWRITEBYTECODE"
+    r"|PYTHONUNBUFFERED"
     r"|SSL_CERT_FILE|SSL_CERT_DIR|SLURM_CONF"
 )
 #: These as well, unless a name and password stand in them.
