@@ -302,6 +302,8 @@ def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> b
     home = CLOSED if owner else os.environ.get("HOME", CLOSED)
     # In the box the job user may read the repository of another.
     named = {k: v for k, v in os.environ.items() if k.startswith("GIT_CONFIG_") and not owner}
+    # An archive of a checkout may have been unpacked within another repository.
+    named |= {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
     try:
         done = subprocess.run(
             [*(as_owner if owner else []), "git", *options, "-C", str(folder), *words],

@@ -15,6 +15,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
+from containers.apptainer import state_folder
 from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
@@ -36,7 +37,7 @@ from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
-from reframe_checks.mixins.job_script import OWN_TMP, own_tmp, quoted
+from reframe_checks.mixins.job_script import OWN_TMP, found_on_nodes, own_tmp, quoted
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -138,6 +139,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def note_what_is_asked(self) -> None:
         """Note what is asked of the launch, should it never get to be judged."""
         self.prerun_cmds[:0] = [
+            *found_on_nodes(state_folder() / "bin"),
             f"{OWN_TMP}=",
             # However the script ends: not every scheduler can be asked for its exit code.
             f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
