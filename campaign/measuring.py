@@ -165,7 +165,7 @@ def new_campaign(
         **bound,
         "site_data": provenance.without_accounts(site),
         "inputs": provenance.input_digests(ROOT, options.site, design is not None),
-        "machine": provenance.machine(),
+        "machine": {**provenance.machine(), **provenance.limits(site)},
         **provenance.variables(site, os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from campaign import room
+from campaign import provenance, room
 from campaign.request import CLUSTER
 from campaign.rounds import only_campaign
 from containers import ability, selection
@@ -43,6 +43,8 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
         )
     if selection.runs_here(root, site):
         ability.refuse_inability()
+        for sentence in provenance.limits(data).get("limited", ()):
+            print(f"note: {sentence}")
     if not options.driver:
         with only_campaign(root, site):
             pass

@@ -27,10 +27,9 @@ from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
 from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
+from site_configs.site_file import LOCAL
 
 PR_SET_PDEATHSIG = 1
-#: ReFrame's name of the scheduler by which launches are processes of this machine.
-LOCAL = "local"
 #: The most rounds that one process measures: what ReFrame keeps of each launch adds up.
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.

@@ -18,6 +18,8 @@ CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
 BESIDE_CHECKS: frozenset[str] = frozenset()
 #: What reframe_checks/profiles.py puts before the name of an experiment that it profiles.
 PROFILE = "Profile"
+#: ReFrame's name of the scheduler by which launches are processes of this machine.
+LOCAL = "local"
 #: ReFrame's schedulers and the commands that it calls on the machine where jobs are submitted.
 SCHEDULERS: dict[str, tuple[str, ...]] = {
     "local": (),

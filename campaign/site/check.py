@@ -21,7 +21,7 @@ from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
 from campaign import measuring
 from campaign.obstacles import missing_commands
-from campaign.rounds import LOCAL, only_campaign
+from campaign.rounds import only_campaign
 from containers import ability, images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, exec_options
@@ -38,7 +38,7 @@ from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site
-from site_configs.site_file import nearest, read_site_entries
+from site_configs.site_file import LOCAL, nearest, read_site_entries
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
