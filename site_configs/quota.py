@@ -27,9 +27,9 @@ class Quota:
         found = []
         if self.cores is not None and self.cores < cores:
             found.append(
-                f"A quota gives this campaign the time of {self.cores:.3g} of {cores} cores: beyond "
-                "it the kernel stops all ranks for a part of each tenth of a second, which is in the "
-                "times."
+                f"A quota gives this campaign the time of {self.cores:.3g} of {cores} cores: "
+                "beyond it the kernel stops all ranks for a part of each tenth of a second, which "
+                "is in the times."
             )
         if self.memory_bytes is not None and self.memory_bytes < memory_bytes:
             found.append(

@@ -1,4 +1,4 @@
-"""What control groups leave a process of its machine, in both versions and wherever it is in them."""
+"""What control groups leave a process of its machine, in both versions of them."""
 
 from pathlib import Path
 
