@@ -7,6 +7,7 @@ import os
 import sys
 
 from campaign import driver, measuring, request
+from campaign.missing import first_failure
 from campaign.rounds import only_campaign
 from containers.ending import exit_code
 from records import files
@@ -127,9 +128,10 @@ def work(options: argparse.Namespace) -> int:
         passed = measuring.measure(campaign, manifest)
         reported = measuring.report(campaign, manifest.study)
     if not passed:
+        first = first_failure(campaign)
         print(
-            f"campaign: some checks failed or are missing; see {campaign / 'reframe'} and the "
-            "report's list of what was left out",
+            f"campaign: some checks failed or are missing{f', first {first}' if first else ''}; see "
+            f"{campaign / 'reframe'} and the report's list of what was left out",
             file=sys.stderr,
         )
     pages = {"report": campaign / "report.html"}

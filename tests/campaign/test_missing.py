@@ -266,6 +266,19 @@ def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) 
     assert_whole(path)
 
 
+def test_what_failed_first_is_said_at_the_end(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "report", lambda *_: True)
+    (root / "plays.json").write_text(json.dumps([{"pass over": "beta-1.0"}] * 2))
+    assert campaigns.work(asked()) == 1
+    said = capsys.readouterr().err
+    [path] = (root / "runs").iterdir()
+    first = str(missing.first_failure(path))
+    assert first.startswith("round001_") and first.endswith("which failed")
+    assert f"some checks failed or are missing, first {first}; see" in said
+
+
 def test_a_campaign_with_launches_missing_has_its_report(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path) and not read_manifest(path).finished_utc
