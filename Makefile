@@ -236,9 +236,9 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 
 # A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
-# images that travel; and the shells that people have.
+# images that travel; the shells that people have, and the modules of centres.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
-    iproute2 zsh fish tcsh
+    iproute2 zsh fish tcsh lmod
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

@@ -128,10 +128,10 @@ def work(options: argparse.Namespace) -> int:
         passed = measuring.measure(campaign, manifest)
         reported = measuring.report(campaign, manifest.study)
     if not passed:
-        first = first_failure(campaign)
+        first = f", first {said}" if (said := first_failure(campaign)) else ""
         print(
-            f"campaign: some checks failed or are missing{f', first {first}' if first else ''}; see "
-            f"{campaign / 'reframe'} and the report's list of what was left out",
+            f"campaign: some checks failed or are missing{first}; see {campaign / 'reframe'} and "
+            "the report's list of what was left out",
             file=sys.stderr,
         )
     pages = {"report": campaign / "report.html"}
