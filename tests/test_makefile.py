@@ -13,7 +13,9 @@ import pytest
 
 from cluster.box import started_at
 from records.locks import exclusive
+from tests.other_user import OTHER, needs_root, open_folder
 
+__all__ = ["open_folder"]
 PROJECT = Path(__file__).resolve().parents[1]
 
 
@@ -354,3 +356,16 @@ def test_a_python_that_is_new_enough_is_found_by_name(
     )  # fmt: skip
     assert done.returncode == 2 and said in done.stderr, done.stderr
     assert not (tmp_path / ".wyeast" / "venv" / ".for-run").exists()
+
+
+@needs_root
+def test_nobody_installs_into_anothers_checkout(open_folder: Path) -> None:
+    (open_folder / "requirements.lock").touch()
+    done = subprocess.run(
+        ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "make", "-f",
+         str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"],
+        cwd=open_folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and not (open_folder / ".wyeast").exists()
+    assert f"nothing can be written in {open_folder}" in done.stderr
+    assert "git clone" in done.stderr and done.stdout == ""

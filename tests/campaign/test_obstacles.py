@@ -1,5 +1,6 @@
 """What dooms a campaign is said in its first seconds, before anything is built."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +12,13 @@ from campaign.obstacles import refuse_login_node, refuse_obstacles
 from campaign.rounds import SiteIsBusy, only_campaign
 from containers import ability
 from containers.programs import ProvisionError
+from records import acting_user
 from records.base import CampaignError
+from tests.other_user import OTHER, in_child, needs_root, open_folder
 from tests.site_configs.fake_machine import PBS, SLURM, machine
+
+__all__ = ["open_folder"]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +88,22 @@ def test_who_names_the_site_may_measure_a_login_node(
     refuse_obstacles(checkout, campaigns.arguments(["--look", "--site=local"]))
     with pytest.raises(CampaignError, match="and no job is around"):
         refuse_obstacles(checkout, campaigns.arguments(["--look", "--site-by-default"]))
+
+
+@needs_root
+def test_another_users_checkout_is_refused_by_a_sentence(open_folder: Path) -> None:
+    for part in ("site_configs/local/site.yaml", "site_configs/local/references.yaml"):
+        (open_folder / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / part, open_folder / part)
+    (open_folder / "runs").mkdir()
+
+    def work() -> str:
+        acting_user.become(OTHER, PROJECT)
+        try:
+            refuse_obstacles(open_folder, campaigns.arguments(["--look"]))
+        except CampaignError as error:
+            return str(error)
+        return "it was let begin"
+
+    said = in_child(work)
+    assert said.endswith("if this checkout belongs to another user, use one of your own")
