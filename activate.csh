@@ -2,7 +2,7 @@
 # sets in other shells.
 set wyeast = ( "`sh campaign/bin/activated`" )
 while ( $#wyeast > 1 )
-    setenv "$wyeast[1]" "$wyeast[2]"
+    setenv $wyeast[1] "$wyeast[2]"
     shift wyeast
     shift wyeast
 end

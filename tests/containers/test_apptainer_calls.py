@@ -44,6 +44,7 @@ NAMES = {
     "containers/ability.py",
     "containers/apptainer.py",
     # Whether it is there at all, before a command begins.
+    "containers/sharing/obtain.py",
     "containers/sharing/registry.py",
     "containers/trust.py",
     # What ReFrame's jobs start by themselves, with the path that `trust.admit` gave.

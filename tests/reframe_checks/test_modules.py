@@ -26,8 +26,8 @@ def test_a_job_prepares_and_then_loads_what_its_site_names(stand_in: StandIn) ->
     outcome = stand_in.run("-C", stand_in.settings(lambda data: data + more))
     assert outcome.code == 0, outcome.text
     said = (stand_in.root / "loaded").read_text().splitlines()
-    # Of the preflight's job, and of the launch's.
-    assert said == ["prepared load apptainer/1.4", "prepared load gcc"] * 2
+    # Of each job: that which looks at the image, the preflight's and the launch's.
+    assert said == ["prepared load apptainer/1.4", "prepared load gcc"] * 3
 
 
 def test_a_job_that_is_handed_nothing_finds_our_apptainer_after_the_nodes(tmp_path: Path) -> None:
