@@ -8,6 +8,7 @@ import os
 import pwd
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,12 +39,30 @@ for program in {hidden}; do
         [ ! -e "$folder/$program" ] || mount --bind /dev/null "$folder/$program"
     done
 done
+{open}
 mount --bind {release} /etc/os-release
 for file in /etc/subuid /etc/subgid; do
     [ ! -e "$file" ] || mount --bind {nobody} "$file"
 done
 exec "$@"
 """
+
+
+#: Where root's own Python is the one, what is above it is opened to others.
+OPEN = """
+mkdir -p {aside}
+mount --bind {prefix} {aside}
+mount -t tmpfs -o mode=755 none {closed}
+mkdir -p {prefix}
+mount --bind {aside} {prefix}
+"""
+
+
+def opened(aside: Path) -> str:
+    """Return the commands by which an ordinary user may start this Python."""
+    prefix = Path(sys.base_prefix)
+    above = [one for one in prefix.parents if not one.stat().st_mode & stat.S_IXOTH]
+    return OPEN.format(aside=aside, prefix=prefix, closed=above[-1]) if above else ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +76,7 @@ class Centre:
         """Return how a make of the user's ends there."""
         folder = self.root.parent
         strip = STRIP.format(hidden=" ".join(HIDDEN), release=folder / "os-release",
-                             nobody=folder / "nobody")  # fmt: skip
+                             nobody=folder / "nobody", open=opened(folder / "python"))  # fmt: skip
         become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
         home = pwd.getpwnam(self.user).pw_dir
         variables = [f"PATH={folder}/module:/usr/local/bin:/usr/bin:/bin", f"HOME={home}"]
