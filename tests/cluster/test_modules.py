@@ -1,4 +1,4 @@
-"""Jobs that are handed no variable find what they need by a module, which a real Lmod loads."""
+"""Jobs find what they need by a module of the site, which a real Lmod loads on the node."""
 
 import json
 from pathlib import Path
@@ -16,12 +16,12 @@ LMOD = Path("/usr/share/lmod/lmod/init/profile")
 MODULE = 'prepend_path("PATH", "{folder}")\nsetenv("UCX_TLS", "tcp")\n'
 
 
-def test_jobs_that_are_handed_nothing_load_what_the_site_names(checkout: Checkout) -> None:
+def test_jobs_load_what_the_site_names(checkout: Checkout) -> None:
     folder = checkout.root / "modules"
     module = folder / "apptainer" / "1.4.lua"
     module.parent.mkdir(parents=True)
     module.write_text(MODULE.format(folder=apptainer_command().parent))
-    prepare = [f". {LMOD}", f"module use {folder}", '[ -z "$HANDED_ON" ] || exit 9']
+    prepare = [f". {LMOD}", f"module use {folder}"]
     checkout.edit_site(
         "launch: srun\n",
         "launch: srun\nmodules_system: lmod\nmodules: [apptainer/1.4]\n"
@@ -29,7 +29,7 @@ def test_jobs_that_are_handed_nothing_load_what_the_site_names(checkout: Checkou
     )
     checkout.give_image(NAME)
     done = checkout.run(
-        f". {LMOD} && export SBATCH_EXPORT=NONE HANDED_ON=1 && exec python -m campaign "
+        f". {LMOD} && exec python -m campaign "
         f"--site virtual --rounds 1 --images {NAME} --checks '^Preflight' --name modules"
     )
     assert done.returncode == 0, done.stdout + done.stderr
