@@ -12,6 +12,9 @@ PYTHON_PACKAGES := python3 python3-venv
 
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
+# As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
+export PYTHONUTF8 := 1
+unexport PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING
 
 # A value reaches a recipe as it was typed: make expands nothing in it, and the shell sees one
 # word. `given` and `option` are empty if nothing was given.
@@ -66,10 +69,11 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, BUILDER=spack, BOOTSTRAP=docker)
+images: setup ## pull or build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, IMAGES_FROM=oras://host/path|none, BUILDER=spack, BOOTSTRAP=docker)
 ifeq ($(value BUILDER),)
 	@images=$(or $(call given,IMAGES),$(call given,IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice \
-	    $(call option,--site,SITE))) && $(PYTHON) -m containers.build --images="$$images" \
+	    $(call option,--site,SITE))) && $(PYTHON) -m containers.sharing.obtain --images="$$images" \
+	    $(call option,--site,SITE) $(call option,--images-from,IMAGES_FROM) \
 	    $(call option,--bootstrap,BOOTSTRAP)
 else
 	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) $(call option,--bootstrap,BOOTSTRAP) \
@@ -95,7 +99,7 @@ new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder 
 # What needs no job is checked before images are built, which takes minutes.
 CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
     $(call option,--images,IMAGES)
-check-site: setup ## verify a site by the preflight of each of its images, and say what to fix (SITE, IMAGES)
+check-site: setup ## verify a site by the preflight of each of its images, and say what to fix (SITE, IMAGES, IMAGES_FROM)
 	@. ./activate && $(CHECK_SITE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(CHECK_SITE)
@@ -136,8 +140,8 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, BUILDER, BOOTSTRAP)
-	@. ./activate && $(MEASURE) --look
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
+	@. ./activate && $(MEASURE) --look $(if $(filter file,$(origin SITE)),--site-by-default)
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
 
@@ -149,7 +153,7 @@ nightly: ## measure a night, repeat what is worse, decide (SITE, TIER, ROUNDS, I
 	    $(call option,--checks,CHECKS) $(call option,--name,NAME) $(call option,--resume,RESUME) \
 	    $(call option,--keep-nights,KEEP_NIGHTS) $(call flag,--dry-run,DRY_RUN)
 
-study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, BUILDER)
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, IMAGES_FROM, BUILDER)
 	@images=$$($(PYTHON) -m campaign.choice --study=$(call quoted,PAPER)) && $(MAKE) \
 	    --no-print-directory run STUDY=$(call quoted,PAPER) \
 	    IMAGES=$(or $(call given,IMAGES),"$$images")
@@ -250,9 +254,9 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 
 # A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
-# images that travel.
+# images that travel; the shells that people have, and the modules of centres.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
-    iproute2
+    iproute2 zsh fish tcsh lmod
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \
@@ -278,29 +282,46 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 # The stamp is written last, so an interrupted installation is repeated. Where somebody's umask lets
 # others write, they could put their own code in its place.
 .wyeast/venv/.for-run: requirements.lock
-	@umask go-w; $(call install_packages,requirements.lock)
+	@umask go-w; $(call install_packages,requirements.lock,polars pydantic reframe rich scipy typer yaml)
 	@umask go-w; touch $@
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
-	@umask go-w; $(call install_packages,requirements-test.lock)
+	@umask go-w; $(call install_packages,requirements-test.lock,hypothesis mypy pytest)
 	@umask go-w; touch $@
 
+
+# The first Python that is new enough and has its venv module; centres have newer ones by name.
+FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$one" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	    { echo "$$one"; break; }; done
+
+# The packages of a lock, and the modules that show that they are there: pip may have been told, in
+# its own files, to put them elsewhere.
 define install_packages
-	[ "$$(id -u)" != 0 ] || ! command -v python3 >/dev/null || \
-	    python3 -m records.acting_user || exit 1; \
+	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P); if it is another user's, make a" \
+	    "checkout of your own: git clone <that folder>" >&2; exit 1; }; \
+	python=$$($(FIND_PYTHON)); \
+	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
+	    "$${python:-python3}" -m records.acting_user || exit 1; \
 	mkdir -p .wyeast; \
-	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	    if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	        echo "installing $(PYTHON_PACKAGES) from the distribution"; \
-	        { apt-get update -qq; apt-get install -y -qq --no-install-recommends \
-	            $(PYTHON_PACKAGES); } >.wyeast/python.log 2>&1; \
-	    fi; }; \
-	python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	    echo "setup: Python 3.11 or newer with its venv module is missing;" \
-	        "install the packages: $(PYTHON_PACKAGES)" >&2; exit 1; }; \
+	if [ -z "$$python" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing $(PYTHON_PACKAGES) from the distribution"; \
+	    { apt-get update -qq; apt-get install -y -qq --no-install-recommends \
+	        $(PYTHON_PACKAGES); } >.wyeast/python.log 2>&1; \
+	    python=$$($(FIND_PYTHON)); \
+	fi; \
+	[ -n "$$python" ] || { \
+	    echo "setup: Python 3.11 or newer with its venv module is missing, as python3 or by its own" \
+	        "name such as python3.12; on Debian install the packages: $(PYTHON_PACKAGES)" >&2; \
+	    exit 1; }; \
 	echo "installing the Python packages of $(1)"; \
-	[ -x $(PYTHON) ] || python3 -m venv .wyeast/venv || exit 1; \
-	$(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
+	[ -x $(PYTHON) ] || "$$python" -m venv .wyeast/venv || exit 1; \
+	PIP_USER=0 $(PYTHON) -m pip install -q --disable-pip-version-check --require-hashes -r $(1) || { \
 	    echo "setup: the packages of $(1) could not be installed; pip's own message is above" >&2; \
-	    exit 1; }
+	    exit 1; }; \
+	for module in $(2); do \
+	    $(PYTHON) -c "import $$module" || { \
+	        echo "setup: pip has installed $(1), and $$module is not found: look for target," \
+	            "prefix or root in: $(PYTHON) -m pip config list" >&2; exit 1; }; \
+	done
 endef

@@ -35,6 +35,7 @@ from analysis.commands.campaigns import (
 from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
+from records.terminal import suit_terminal
 
 app = typer.Typer(
     cls=Grouped,
@@ -217,4 +218,5 @@ def report(
 if __name__ == "__main__":
     act_for(ROOT)
     only_owner_writes()
+    suit_terminal()
     app()

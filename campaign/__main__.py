@@ -7,6 +7,7 @@ import os
 import sys
 
 from campaign import driver, measuring, request
+from campaign.missing import first_failure
 from campaign.rounds import only_campaign
 from containers.ending import exit_code
 from records import files
@@ -70,6 +71,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--look", action="store_true",
         help="check the request as far as possible without images, and measure nothing",
     )  # fmt: skip
+    parser.add_argument(
+        "--site-by-default", action="store_true",
+        help="with --look: nobody has named the site, so a machine that jobs are submitted from is "
+        "refused",
+    )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
     # With a budget a campaign has its first round, and further ones as it decides.
@@ -122,9 +128,10 @@ def work(options: argparse.Namespace) -> int:
         passed = measuring.measure(campaign, manifest)
         reported = measuring.report(campaign, manifest.study)
     if not passed:
+        first = f", first {said}" if (said := first_failure(campaign)) else ""
         print(
-            f"campaign: some checks failed or are missing; see {campaign / 'reframe'} and the "
-            "report's list of what was left out",
+            f"campaign: some checks failed or are missing{first}; see {campaign / 'reframe'} and "
+            "the report's list of what was left out",
             file=sys.stderr,
         )
     pages = {"report": campaign / "report.html"}

@@ -22,6 +22,7 @@ from campaign.missing import (
     missing_of,
     with_round,
 )
+from campaign.obstacles import refuse_obstacles
 from campaign.paths import refuse_path
 from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
@@ -165,7 +166,7 @@ def new_campaign(
         **bound,
         "site_data": provenance.without_accounts(site),
         "inputs": provenance.input_digests(ROOT, options.site, design is not None),
-        "machine": provenance.machine(),
+        "machine": {**provenance.machine(), **provenance.limits(site)},
         **provenance.variables(site, os.environ),
         "software": provenance.software(ROOT, site),
         "commands": [request.command_of(with_names(options))],
@@ -542,4 +543,5 @@ def look(options: argparse.Namespace) -> int:
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)
+    refuse_obstacles(ROOT, options)
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from records import schedule
 from records.fold import LaunchState, State
-from records.kept import there
+from records.kept import read_records, there
 from records.manifest import Manifest, RoundDone
 
 
@@ -37,6 +37,17 @@ def has_something_left(campaign: Path, manifest: Manifest) -> bool:
 def is_open(state: State, manifest: Manifest) -> bool:
     """Return whether the journal has launches left, or lacks a round of the manifest."""
     return bool(state.left()) or any(one.round not in state.rounds for one in manifest.rounds_done)
+
+
+def first_failure(campaign: Path) -> str | None:
+    """Return which launch failed first, or else is missing, and why; None if there is none."""
+    failed = [one for one in read_records(campaign) if one.outcome != "sound"]
+    if failed:
+        first = min(failed, key=lambda one: one.ended_utc)
+        return f"{first.launch}: {first.sentence}"
+    state = schedule.state_of(campaign)
+    causes = (f"{one.name}: {one.cause}" for one in (state.of(None) if state else ()) if one.cause)
+    return next(causes, None)
 
 
 def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:

@@ -23,6 +23,8 @@ from records.base import CampaignError
 from records.manifest import Manifest
 from records.references import PROPOSED
 from site_configs.machine import Machine, pmi_types
+from site_configs.quota import quota
+from site_configs.site_file import LOCAL
 
 #: Everything that decides what a campaign runs and how that is judged and kept, and that is not
 #: inside an image. What only describes it, such as a report, is not included.
@@ -107,6 +109,18 @@ def machine() -> dict[str, Any]:
     """
     seen = nodes.of_this_machine()
     return {**nodes.facts(seen), **nodes.conditions(seen)}
+
+
+def limits(site: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what else a manifest has of a machine that measures: sentences on its limits, if any.
+
+    Those of a scheduler's nodes are not those of where the campaign is started.
+    """
+    if site["scheduler"] != LOCAL:
+        return {}
+    facts = nodes.facts(nodes.of_this_machine())
+    said = quota().sentences(facts["cores"] or 1, facts["memory_bytes"] or 0)
+    return {"limited": said} if said else {}
 
 
 def variables(site: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, Any]:

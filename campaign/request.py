@@ -18,6 +18,8 @@ from cluster.description import ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
+from records.causes import sentence_in
+from records.environment import for_reframe
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.site_file import seconds_of
 
@@ -168,9 +170,10 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
         table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
     ]  # the MPI that is bound in is not looked at here
     environment = {
-        **os.environ, "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
-        "RFM_CONFIG_PATH": str(root / "site_configs"), "RFM_SYSTEM": options.site,
-        "RFM_COLORIZE": "no", "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
+        **for_reframe(os.environ, RFM_CONFIG_PATH=str(root / "site_configs"),
+                      RFM_SYSTEM=options.site, RFM_COLORIZE="no"),
+        "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
+        "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
     }  # fmt: skip
     command: list[Any] = [root / "reframe_checks" / "bin" / "reframe", "-c",
                           root / "reframe_checks",
@@ -180,8 +183,8 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
     )
     found = FOUND.search(done.stdout)
     if done.returncode or not found:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-        raise CampaignError(f"ReFrame cannot list the checks: {' '.join(said) or done.stdout}")
+        said = sentence_in(f"{done.stderr}\n{done.stdout}")
+        raise CampaignError(f"ReFrame cannot list the checks: {said}")
     return int(found[1])
 
 

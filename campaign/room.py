@@ -61,19 +61,33 @@ def there_is(place: Path) -> Room:
     return Room(found.f_bavail * found.f_frsize, found.f_favail if found.f_files else math.inf)
 
 
+def refuse_least(root: Path, site: str) -> None:
+    """Raise CampaignError where there is not even the room that any campaign needs."""
+    for place in places(root, site):
+        refuse_less(place, Room(LEAST_BYTES, LEAST_FILES), "any campaign takes")
+
+
+def places(root: Path, site: str) -> tuple[Path, Path]:
+    """Return where a campaign is kept, and where its launches have their folders."""
+    return root / "runs", root / ".wyeast" / "reframe" / site
+
+
+def refuse_less(place: Path, wanted: Room, what: str) -> None:
+    """Raise CampaignError where a place has less room than what is said to take as much there."""
+    room = there_is(place)
+    if room.bytes < wanted.bytes or room.files < wanted.files:
+        files = "" if room.files == math.inf else f" and {room.files:.0f} files"
+        raise CampaignError(
+            f"{place} has room for {room.bytes / 1e6:.0f} MB{files}, and {what} about "
+            f"{wanted.bytes / 1e6:.0f} MB and {wanted.files:.0f} files there: make room, or "
+            "measure less"
+        )
+
+
 def refuse_too_little(root: Path, manifest: Manifest, rounds: int) -> None:
     """Raise CampaignError if there is no room for this many rounds of a campaign."""
     rounds = max(rounds, BEGIN) if manifest.design else rounds
-    stages = Room(LEAST_BYTES, LEAST_FILES)
-    for place, wanted in (
-        (root / "runs", needed(root, manifest, rounds)),
-        (root / ".wyeast" / "reframe" / manifest.site, stages),
-    ):
-        room = there_is(place)
-        if room.bytes < wanted.bytes or room.files < wanted.files:
-            files = "" if room.files == math.inf else f" and {room.files:.0f} files"
-            raise CampaignError(
-                f"{place} has room for {room.bytes / 1e6:.0f} MB{files}, and {rounds} round(s) "
-                f"will take about {wanted.bytes / 1e6:.0f} MB and {wanted.files:.0f} files there: "
-                "make room, or measure less"
-            )
+    kept, stages = places(root, manifest.site)
+    what = f"{rounds} round(s) will take"
+    refuse_less(kept, needed(root, manifest, rounds), what)
+    refuse_less(stages, Room(LEAST_BYTES, LEAST_FILES), what)

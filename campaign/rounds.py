@@ -18,7 +18,8 @@ from containers import selection
 from records import files as folder
 from records import processes, reframe_reports, schedule
 from records.base import CampaignError
-from records.causes import one_line
+from records.causes import one_line, sentence_in
+from records.environment import for_reframe
 from records.journal import Stopped
 from records.kept import read_records
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
@@ -26,10 +27,9 @@ from records.manifest import Manifest, RoundDone, read_manifest
 from records.schedule import Schedule
 from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
+from site_configs.site_file import LOCAL
 
 PR_SET_PDEATHSIG = 1
-#: ReFrame's name of the scheduler by which launches are processes of this machine.
-LOCAL = "local"
 #: The most rounds that one process measures: what ReFrame keeps of each launch adds up.
 MOST_ROUNDS = 200
 #: So often on end ReFrame may end with launches left and none measured.
@@ -165,8 +165,10 @@ def run_round(
                 raise TimeIsOver(f"round {number} continues in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
+                said = sentence_in(reframe_reports.last_messages(log_of(campaign)))
                 raise CampaignError(
-                    f"round {number} measured nothing; ReFrame's messages are in {log_of(campaign)}"
+                    f"round {number} measured nothing{f': {said}' if said else ''}; ReFrame's "
+                    f"messages are in {log_of(campaign)}"
                 )
             left, of = state.open(number), state.rounds.get(number)
             sentence = f"ReFrame {how_it_ended(code)} " + (
@@ -363,7 +365,7 @@ class ReframeSession:
         assert self.process is not None and self.process.stdout is not None
         over = f"{OVER.format(number)}\n" if self.is_told else None
         with self.log.open("a") as messages:
-            messages.write(f"\n===== round {number}, {folder.utc_now()}\n")
+            messages.write(f"\n{reframe_reports.BEGINNING}{number}, {folder.utc_now()}\n")
             if self.progress.follow(number, self.process.stdout, messages, over):
                 return 0
         return self.end()
@@ -398,9 +400,12 @@ class ReframeSession:
             f"--report-file={self.log.with_name(reframe_reports.LAST)}",
         ]  # fmt: skip
         environment = {
-            **os.environ,
-            "RFM_SYSTEM": manifest.site,
-            "RFM_COLORIZE": "no",
+            **for_reframe(
+                os.environ,
+                RFM_CONFIG_PATH=str(self.root / "site_configs"),
+                RFM_SYSTEM=manifest.site,
+                RFM_COLORIZE="no",
+            ),
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),

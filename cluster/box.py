@@ -19,6 +19,7 @@ from typing import Any
 from cluster import accounts, session, slurm
 from cluster.description import Cluster, ClusterError
 from records import acting_user
+from records.causes import sentence_in
 
 PROJECT = Path(__file__).resolve().parents[1]
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
@@ -113,10 +114,8 @@ def open_box(state: Path) -> int:
         if pid and not (state / "process").exists():
             (state / "process").write_text(f"{pid} {started_at(pid)}\n")
         if holder.poll() is not None or time.monotonic() > deadline:
-            words = (state / "logs" / "box.log").read_text().strip().splitlines()
-            raise ClusterError(
-                f"the box's namespaces cannot be made: {words[-1] if words else 'no reason given'}"
-            )
+            said = sentence_in((state / "logs" / "box.log").read_text(errors="replace"))
+            raise ClusterError(f"the box's namespaces cannot be made: {said or 'no reason given'}")
         time.sleep(0.01)
     pid = first_process(state)
     if pid is None:
@@ -202,8 +201,8 @@ def ask(pid: int, operation: str, *arguments: str) -> str:
         text=True,
     )
     if done.returncode:
-        words = done.stderr.strip().splitlines()
-        raise ClusterError(words[-1] if words else f"{operation} failed without a message")
+        said = sentence_in(done.stderr)
+        raise ClusterError(said or f"{operation} failed without a message")
     return done.stdout
 
 

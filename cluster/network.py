@@ -18,6 +18,7 @@ from cluster.description import (
     Link,
     address_of,
 )
+from records.causes import sentence_in
 
 SWITCH = "switch"
 #: A private BPF file system of the box, so that what is loaded vanishes with the box.
@@ -50,8 +51,8 @@ def run(*command: str) -> str:
     """Run a command and return its output; raise ClusterError with its complaint."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        complaint = (done.stderr or done.stdout).strip().splitlines()
-        raise ClusterError(f"`{' '.join(command)}` failed: {complaint[0] if complaint else '?'}")
+        said = sentence_in(done.stderr or done.stdout)
+        raise ClusterError(f"`{' '.join(command)}` failed: {said or '?'}")
     return done.stdout
 
 

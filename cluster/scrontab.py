@@ -14,6 +14,7 @@ from cluster import programs
 from cluster.box import state_folder
 from cluster.description import ClusterError
 from containers import apt
+from records.causes import sentence_in
 from records.files import put_in_place
 
 #: Where the library is in the box.
@@ -92,7 +93,7 @@ def compile_in(source: Path, version: str, folder: Path, root: Path) -> Path:
         ) from None
     except subprocess.CalledProcessError as error:
         raise ClusterError(
-            f"scrontab cannot be compiled: {(error.stderr or '?').strip().splitlines()[0]}"
+            f"scrontab cannot be compiled: {sentence_in(error.stderr or '') or '?'}"
         ) from None
     return program
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cluster.description import CONTROLLER, CONTROLLER_ADDRESS, Cluster, ClusterError, address_of
 from records.acting_user import give
+from records.causes import sentence_in
 
 CONFIGURATION = "/run/slurm/slurm.conf"
 #: How long a Slurm command that only queries may take, in seconds.
@@ -122,7 +123,7 @@ def start_munge(state: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:
-        raise ClusterError(f"munged does not start: {(done.stderr or '?').strip().splitlines()[0]}")
+        raise ClusterError(f"munged does not start: {sentence_in(done.stderr) or '?'}")
 
 
 def start_controller() -> None:

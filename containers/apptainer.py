@@ -20,7 +20,7 @@ from pathlib import Path
 from containers import apt, programs
 from containers.programs import ProvisionError
 from records import environment
-from records.causes import FULL_DISK, one_line
+from records.causes import sentence_in
 from records.files import only_owner_writes
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -32,7 +32,9 @@ SUITE = "sid"
 C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libresolv.so.2")
 
 #: Commands that start nothing of a file that they are given. `build` runs a definition of ours.
-STARTS_NOTHING = ("--version", "build", "key", "pull", "push", "sif", "sign", "verify")
+STARTS_NOTHING = (
+    "--version", "build", "buildcfg", "key", "pull", "push", "sif", "sign", "verify",
+)  # fmt: skip
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = ("--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--userns")
 
@@ -211,7 +213,7 @@ def run_apart(
 
 
 class CallError(Exception):
-    """Apptainer has failed; the text is its last message."""
+    """Apptainer has failed; the text is its sentence on why."""
 
 
 def call(*words: str | Path | Admitted, patience_s: float | None = None, **more: str) -> str:
@@ -229,12 +231,7 @@ def call(*words: str | Path | Admitted, patience_s: float | None = None, **more:
             f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"
         ) from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        # What failed first is said first, and a full disk makes much else fail.
-        said = (
-            [line for line in lines if FULL_DISK.said.search(line)] or lines or ["it said nothing"]
-        )
-        raise CallError(one_line(said[-1].removeprefix("FATAL:")))
+        raise CallError(sentence_in(done.stderr) or "it said nothing")
     return done.stdout
 
 

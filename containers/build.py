@@ -1,7 +1,6 @@
 """Build the images that are out of date: `python -m containers.build`."""
 
 import argparse
-import errno
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from containers.apptainer import Admitted, CallError, call, command, exec_option
 from containers.bases import bases_of, ensure_bases
 from containers.bootstrap import BOOTSTRAPS, Bootstrap, chosen
 from containers.commands import BuildProgress, StepError, log_path, run_logged
+from containers.ending import exit_code
 from containers.locking import BuildError, only_build, prune
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
@@ -40,7 +40,11 @@ from containers.table import TABLE, Packed, TableError, load_table
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
-
+#: What keeps an image from being built; the texts are sentences.
+ERRORS = (
+    BuildError, StepError, ProvisionError, TableError, installed.PrefixError,
+    sources.SourceError, images.ImageError, apt.AptError, spack_environment.SpackError,
+)  # fmt: skip
 # Apptainer would take the time at which it writes the labels. Of the last stage; with --force this
 # replaces its own.
 DATED = "\n%labels\n    org.label-schema.build-date {}\n"
@@ -361,37 +365,25 @@ def main() -> int:
     )
     parser.add_argument("--name", default="", help="with --prefix: the implementation's name")
     options = parser.parse_args()
-    try:
-        if options.prefix is not None:
-            pack(ROOT, options.prefix, options.name, options.bootstrap)
-            return 0
-        table = load_table(ROOT)
-        if options.builder == "spack" and options.images == "default":
-            options.images = ",".join(spack_environment.of_the_distribution(table))
-        names = table.choose(options.images)
-        others = [n for n in names if options.builder not in (None, table.resolve(n).builder)]
-        if others:
-            raise BuildError(
-                f"{others[0]} is not built by {options.builder}; these are: "
-                f"{', '.join(table.built_by(options.builder))}"
-            )
-        build(ROOT, names, options.bootstrap, options.force)
-    except (
-        BuildError, StepError, ProvisionError, TableError, installed.PrefixError,
-        sources.SourceError, images.ImageError, apt.AptError, spack_environment.SpackError,
-    ) as error:  # fmt: skip
-        print(f"build: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        print(
-            f"build: the disk of {ROOT} is full; free some space and run it again", file=sys.stderr
+    return exit_code("build", lambda: work(options), ERRORS, "images built earlier are unchanged")
+
+
+def work(options: argparse.Namespace) -> int:
+    """Build what is requested; return 0. Raises what ERRORS names, and OSError."""
+    if options.prefix is not None:
+        pack(ROOT, options.prefix, options.name, options.bootstrap)
+        return 0
+    table = load_table(ROOT)
+    if options.builder == "spack" and options.images == "default":
+        options.images = ",".join(spack_environment.of_the_distribution(table))
+    names = table.choose(options.images)
+    others = [n for n in names if options.builder not in (None, table.resolve(n).builder)]
+    if others:
+        raise BuildError(
+            f"{others[0]} is not built by {options.builder}; these are: "
+            f"{', '.join(table.built_by(options.builder))}"
         )
-        return 1
-    except KeyboardInterrupt:
-        print("build: interrupted; images built earlier are unchanged", file=sys.stderr)
-        return 130
+    build(ROOT, names, options.bootstrap, options.force)
     return 0
 
 

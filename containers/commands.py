@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from containers import programs
-from records.causes import FULL_DISK, one_line
+from records.causes import known_in, one_line
 
 
 class StepError(Exception):
@@ -16,8 +16,8 @@ class StepError(Exception):
         """Return what failed, with the end of its log."""
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         tail = [f"    {one_line(line)}" for line in [line for line in lines if line.strip()][-8:]]
-        if any(FULL_DISK.said.search(line) for line in lines[-200:]):
-            sentence += f": {FULL_DISK.sentence}"
+        if known := known_in("\n".join(lines[-200:])):
+            sentence += f": {known.sentence}"
         super().__init__("\n".join([f"{sentence}; its log ends with:", *tail, f"log: {log}"]))
 
 

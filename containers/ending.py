@@ -1,10 +1,12 @@
 """How a command ends: by its exit code, or by one sentence on why its work could not be done."""
 
+import errno
 import sys
 from collections.abc import Callable
 
-from records.causes import harmless
+from records.causes import FULL_DISK, harmless
 from records.files import only_owner_writes
+from records.terminal import suit_terminal
 
 INTERRUPTED = 130
 
@@ -19,13 +21,15 @@ def exit_code(
     command writes, whatever the umask: some clusters set it to 0.
     """
     only_owner_writes()
+    suit_terminal()
     try:
         return work()
     except errors as error:
         sentence = str(error)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else ""
-        sentence = f"{file}{error.strerror or error}"
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        sentence = f"{file}{FULL_DISK.sentence if is_full else error.strerror or error}"
     except KeyboardInterrupt:
         print(f"{name}: interrupted; {state}", file=sys.stderr)
         return INTERRUPTED

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from containers.labels import Pmi
 from containers.table import TABLE, ImplementationTable
+from records.causes import sentence_in
 
 #: Where installations have their libraries, under the prefix.
 FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu")
@@ -94,7 +95,7 @@ def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Ins
     library = found[0]
     asked = _ask(prefix, sys.executable, "-c", ASK, library)
     if asked.returncode:
-        reason = (asked.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        reason = sentence_in(asked.stderr) or "it said nothing"
         raise PrefixError(f"{library} cannot be identified: {reason}")
     said = asked.stdout.strip()
     for family, common in table.families.items():

@@ -21,22 +21,25 @@ class RegistryError(Exception):
     """An image cannot travel; the text is a sentence with the next step."""
 
 
-def check_address(address: str) -> str:
-    """Return a registry's address without a closing slash; raises RegistryError."""
+def check_address(address: str, named: str = "REGISTRY") -> str:
+    """Return a registry's address without a closing slash; raises RegistryError.
+
+    `named` is what gave the address, as the message calls it.
+    """
     found = address.rstrip("/")
     if "@" in found:
         raise RegistryError(
-            "REGISTRY contains a user name or a password; log in instead: apptainer registry login "
-            "--username NAME oras://HOST"
+            f"{named} contains a user name or a password; log in instead: apptainer registry "
+            "login --username NAME oras://HOST"
         )
     if not ADDRESS.fullmatch(found):
         raise RegistryError(
-            f"REGISTRY is `{address}`; write oras://host[:port]/path in lower-case letters"
+            f"{named} is `{address}`; write oras://host[:port]/path in lower-case letters"
         )
     host = found.removeprefix("oras://").partition("/")[0]
     if "." not in host.strip(".") and ":" not in host:
         raise RegistryError(
-            f"REGISTRY is `{address}`, and Apptainer takes a host without a dot or a port for a "
+            f"{named} is `{address}`, and Apptainer takes a host without a dot or a port for a "
             "name on Docker Hub, where passwords and images would then go; write "
             f"oras://{host}:443, "
             "or the host's full name"
@@ -98,6 +101,7 @@ def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: 
         said = str(error)
         cure = "check the address and the network, and run this again"
         if FULL_DISK.said.search(said):
+            said = said.removesuffix(f"; {FULL_DISK.sentence}")
             cure = (
                 f"the disk is full: make room where images are written, {tempfile.gettempdir()} or "
                 "APPTAINER_TMPDIR and the checkout's .wyeast, and run this again"

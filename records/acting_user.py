@@ -34,7 +34,8 @@ HANDED_OVER = ("runs", ".wyeast", ".wyeast/reframe", ".wyeast/locks", ".wyeast/b
 #: What a user takes along of the environment of root: nothing that could be a secret of root's.
 TAKEN_ALONG = re.compile(
     r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLORTERM|NO_COLOR|COLUMNS|LINES|EDITOR|VISUAL|PAGER"
-    r"|SITE|TIER|WYEAST_\w+|RFM_\w+|PYTHONPATH|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
+    r"|SITE|TIER|WYEAST_\w+|RFM_\w+|PYTHONPATH|PYTHONUTF8|PYTHONDONTWRITEBYTECODE"
+    r"|PYTHONUNBUFFERED"
     r"|SSL_CERT_FILE|SSL_CERT_DIR|SLURM_CONF"
 )
 #: These as well, unless a name and password stand in them.
@@ -301,6 +302,8 @@ def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> b
     home = CLOSED if owner else os.environ.get("HOME", CLOSED)
     # In the box the job user may read the repository of another.
     named = {k: v for k, v in os.environ.items() if k.startswith("GIT_CONFIG_") and not owner}
+    # An archive of a checkout may have been unpacked within another repository.
+    named |= {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
     try:
         done = subprocess.run(
             [*(as_owner if owner else []), "git", *options, "-C", str(folder), *words],

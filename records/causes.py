@@ -76,37 +76,110 @@ FULL_DISK = Known(
     "the disk is full; free some space and run it again",
 )
 
-#: Why a container does not start, by what Apptainer says: the first that fits.
-OF_CONTAINERS = (
-    Known(
-        re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
-        "if the image has it, something is mounted over the image's /opt: a line `bind path` of "
-        "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
-    ),
-    Known(
-        re.compile(r"(?i)can't mount proc filesystem|mount proc->/proc error"),
-        "a launch has process ids of its own, for which the kernel mounts no /proc where parts of "
-        "that are covered, as in a container of Docker, Podman or Kubernetes: run this outside, or "
-        "uncover it (--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: "
-        "procMount: Unmasked)",
-    ),
-    Known(
-        re.compile(r"(?i)create user namespace|user namespaces may not be enabled"),
-        "the kernel lets this user make no user namespace: have it allowed (sysctl "
-        "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
-        "kernel.apparmor_restrict_unprivileged_userns), or Apptainer's setuid part installed",
-    ),
-    Known(
-        re.compile(r"(?i)open(?:ing)? /dev/fuse|fuse: device not found"),
-        "images are mounted by /dev/fuse, which this user has to be able to open: have it made "
-        "(modprobe fuse) with the usual mode 0666",
-    ),
+#: A program that is in the image, and is not seen there.
+HIDDEN_PROGRAM = Known(
+    re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
+    "if the image has it, something is mounted over the image's /opt: a line `bind path` of "
+    "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
 )
 
+NO_PROC = Known(
+    re.compile(r"(?i)can't mount proc filesystem|mount proc->/proc error"),
+    "a launch has process ids of its own, for which the kernel mounts no /proc where parts of "
+    "that are covered, as in a container of Docker, Podman or Kubernetes: run this outside, or "
+    "uncover it (--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: "
+    "procMount: Unmasked)",
+)
 
-def of_container(said: str) -> str | None:
-    """Return why a container did not start and what helps, if Apptainer says something known."""
-    return next((one.sentence for one in OF_CONTAINERS if one.said.search(said)), None)
+#: Without them an ordinary user's Apptainer starts nothing.
+NO_NAMESPACES = Known(
+    re.compile(
+        r"(?i)(?:failed to create|not allowed to create|requires|cannot create) user namespaces?"
+        r"|create user namespace|user namespaces may not be enabled|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces|unshare failed"
+    ),
+    "containers need user namespaces: ask those who run the machine to allow them "
+    "(user.max_user_namespaces above 0; where there are such settings, "
+    "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0), or "
+    "for an Apptainer with its setuid part",
+)
+
+NO_FUSE = Known(
+    re.compile(
+        r"(?i)(?:open|find|access)(?:ing)? /dev/fuse|/dev/fuse: |fuse: device not found"
+        r"|(?:squashfuse|fusermount3?)\b.*not found"
+    ),
+    "images are mounted through /dev/fuse: ask those who run the machine to have it there, open to "
+    "all (mode 0666), or for an Apptainer with its setuid part",
+)
+
+NO_SUBORDINATE_IDS = Known(
+    re.compile(r"(?i)/etc/sub[ug]id|newuidmap.*(?:not found|not allowed|failed)"),
+    "building needs a range of subordinate ids, which an administrator gives; images that others "
+    "have built need none: make pull",
+)
+
+#: All known causes. What a limit of namespaces says may also say that there is no space.
+KNOWN = (NO_PROC, NO_NAMESPACES, NO_FUSE, NO_SUBORDINATE_IDS, HIDDEN_PROGRAM, FULL_DISK)
+
+#: What separates messages from each other: at least three signs, none of a word.
+RULER = re.compile(r"[^\w\s]{3,}")
+WORD = re.compile(r"\w")
+#: What is no reason by itself: remarks, and what launchers say once a rank has ended badly.
+REMARK = re.compile(r"(?:INFO|VERBOSE|DEBUG)\s*:")
+BANNER = re.compile(
+    r"BAD TERMINATION OF ONE OF YOUR APPLICATION|^YOUR APPLICATION TERMINATED WITH"
+    r"|^This typically refers to a problem with your application"
+    r"|^Please see the FAQ page for debugging"
+    r"|^Primary job +terminated normally, but"
+    r"|detected that one or more processes exited with non-zero"
+    r"|noticed that process rank|^MPI_ABORT was invoked on rank",
+    re.MULTILINE,
+)
+#: How a line begins that calls itself an error, in a file perhaps; and what of it is no sentence.
+CALLED_ERROR = re.compile(r"(?:[\w./:-]+: )?(?:fatal|error|E)\s*: *", re.IGNORECASE)
+MARK = re.compile(r"(?:[\w./-]+: )?(?:fatal|error|E)\s*: *", re.IGNORECASE)
+
+
+def known_in(said: str) -> Known | None:
+    """Return the known cause that something was said of, if there is one."""
+    return next((one for one in KNOWN if one.said.search(said)), None)
+
+
+def sentence_in(said: str) -> str:
+    """Return the sentence of what a program printed that says why it failed; empty for none.
+
+    It is the line with a known cause, followed by what can be done about it; else the first that
+    calls itself an error; else the last line outside of the messages that launchers put between
+    rulers; else the first of these messages. What only moves the cursor or colours, rulers,
+    remarks and banners are passed over.
+    """
+    if known := known_in(said):
+        line = next((one for one in said.splitlines() if known.said.search(one)), said)
+        return f"{_without_mark(one_line(line, LONGEST // 2))}; {known.sentence}"
+    blocks: list[list[str]] = [[]]
+    for line in map(one_line, said.splitlines()):
+        if RULER.fullmatch(line):
+            blocks.append([])
+        else:
+            says_something = WORD.search(line) and not REMARK.match(line)
+            blocks[-1].append(line if says_something else "")
+    outside = [line for block in blocks[::2] for line in block if line]
+    messages = [text for block in blocks[1::2] if (text := "\n".join(block).strip())]
+    told = [line for line in outside if not BANNER.search(line)]
+    told_between = [text for text in messages if not BANNER.search(text)]
+    for line in (*told, *"\n".join(told_between).splitlines()):
+        if CALLED_ERROR.match(line) and _without_mark(line):
+            return _without_mark(line)
+    if told:
+        return told[-1]
+    # Where all is a banner, it is better than nothing.
+    message = next(iter([*told_between, *messages, *outside]), "")
+    return one_line(message.partition("\n\n")[0])
+
+
+def _without_mark(line: str) -> str:
+    found = MARK.match(line)
+    return line[found.end() :] if found else line
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

@@ -83,6 +83,8 @@ SET_INSIDE = re.compile("^(?:APPTAINER|SINGULARITY)ENV_")
 OF_APPTAINER = ("LD_LIBRARY_PATH",)
 #: What a Slurm job is told about itself, and options to submit one: not for a job submitted within.
 OF_OWN_JOB = ("SLURM_*", "SBATCH_*", "SRUN_*")
+#: By which ReFrame takes its options where its command line does not have them.
+OF_REFRAME = "RFM_"
 #: Where Slurm is, which is no job's.
 SLURM_CONF = "SLURM_CONF"
 #: What a variable may be called, here and in a shell.
@@ -127,6 +129,15 @@ def environment(
     """Return what is left of the variables of the caller for ReFrame, its jobs and Apptainer."""
     gone = set(removed(variables, by_site))
     return {name: value for name, value in variables.items() if name not in gone}
+
+
+def for_reframe(variables: Mapping[str, str], **own: str) -> dict[str, str]:
+    """Return the variables of a ReFrame that a campaign starts, with its own.
+
+    None of the caller's sets an option of ReFrame: a campaign is measured as it is declared.
+    """
+    found = {name: value for name, value in variables.items() if not name.startswith(OF_REFRAME)}
+    return {**found, **own}
 
 
 def from_elsewhere(

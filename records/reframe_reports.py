@@ -17,6 +17,21 @@ FOLDER = "reframe"
 #: That of the session which ended last, until it is added to the others.
 LAST = "report.json"
 FILE = "reports.jsonl"
+#: How the line begins that stands before ReFrame's messages of a round.
+BEGINNING = "===== round "
+#: So much of them is looked through for why nothing was measured, in bytes.
+MOST_MESSAGES = 1_000_000
+
+
+def last_messages(log: Path) -> str:
+    """Return what ReFrame said since it was last told of a round; nothing if nobody can read it."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - MOST_MESSAGES))
+            said = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return said.rpartition(BEGINNING)[2].partition("\n")[2]
 
 
 def keep_last(campaign: Path) -> None:

@@ -5,6 +5,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from site_configs.quota import quota
+
 # Double-precision operations per cycle and core: two fused multiply-add units of that width.
 VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
@@ -30,6 +32,8 @@ def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
     """
     text = (root / "proc/cpuinfo").read_text()
     cores = len(os.sched_getaffinity(0))
+    if (allowed := quota(root).cores) is not None:
+        cores = max(1, min(cores, int(allowed)))
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
     flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
@@ -37,9 +41,11 @@ def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
     return cores, cores * operations * clock * TURBO_ALLOWANCE
 
 
-def detected_memory() -> int:
-    """Return this machine's memory in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def detected_memory(root: Path = Path("/")) -> int:
+    """Return this machine's memory in bytes, or what this process may have of it."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = quota(root).memory_bytes
+    return there if allowed is None else min(there, allowed)
 
 
 def fabrics(root: Path = Path("/")) -> list[str]:

@@ -50,7 +50,7 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "descr": site["description"],
         "hostnames": site["hostnames"],
-        "modules_system": "nomod",
+        "modules_system": site.get("modules_system", "nomod"),
         "prefix": str(STATE),
         "partitions": [
             {
@@ -64,6 +64,8 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
                     "resubmit_on_errors": ["Unable to contact slurm controller"],
                 },
                 "access": site.get("access", []),
+                "prepare_cmds": site.get("prepare", []),
+                "modules": site.get("modules", []),
                 "environs": ["container"],
                 "container_platforms": [{"type": "Apptainer"}],
                 "features": ["wyeast"],

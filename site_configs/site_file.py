@@ -18,6 +18,8 @@ CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
 BESIDE_CHECKS: frozenset[str] = frozenset()
 #: What reframe_checks/profiles.py puts before the name of an experiment that it profiles.
 PROFILE = "Profile"
+#: ReFrame's name of the scheduler by which launches are processes of this machine.
+LOCAL = "local"
 #: ReFrame's schedulers and the commands that it calls on the machine where jobs are submitted.
 SCHEDULERS: dict[str, tuple[str, ...]] = {
     "local": (),
@@ -32,6 +34,8 @@ SCHEDULERS: dict[str, tuple[str, ...]] = {
     "flux": (),
     "ssh": ("ssh", "scp"),
 }
+#: What ReFrame can load modules by.
+MODULES_SYSTEMS = ("lmod", "tmod4", "envmod", "spack")
 # Where `srun` can start ranks: in Slurm's jobs, or in an allocation that somebody has made.
 UNDER_SLURM = ("slurm", "squeue", "local")
 #: What ReFrame takes for the name of a system or a partition.
@@ -127,7 +131,13 @@ KEYS: dict[str, KeyRule] = {
     "launch": _one_of(("mpiexec", "srun")),
     "launch_options": KeyRule("a list of options", _texts),
     "variables": KeyRule("a list of names of variables", _variables),
+    # What a job does before anything else, and what it loads then.
+    "prepare": KeyRule("a list of commands of a shell", _texts),
+    "modules_system": _one_of(MODULES_SYSTEMS, needed=False),
+    "modules": KeyRule("a list of modules", _texts),
     "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
+    # From where images are pulled before any is built (containers/sharing/obtain.py).
+    "images_from": KeyRule("the address of a registry, oras://host/path", _text),
     "budget": KeyRule(
         "a time in seconds, minutes or hours, such as 900s, 15m or 2h",
         lambda value: _text(value) and seconds_of(value) is not None,
@@ -275,6 +285,11 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
         yield (
             f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `launch: mpiexec`: "
             "the launcher inside an image cannot reach other nodes"
+        )
+    if value.get("modules") and "modules_system" not in value:
+        yield (
+            f"{entries['modules'].place}: `modules` needs the key `modules_system`: one of "
+            f"{', '.join(MODULES_SYSTEMS)}"
         )
     scheduler = value.get("scheduler")
     if value.get("launch") == "srun" and scheduler in SCHEDULERS and scheduler not in UNDER_SLURM:

@@ -131,3 +131,13 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     )
     assert links(text) == ["b.md#c", "e%20f.md"]
     assert anchors(text + "# A name of two\n") == {"a-name-of-two", "a-name-of-two-1"}
+
+
+def test_what_is_said_to_work_on_a_machine_is_shown_somewhere() -> None:
+    """Every number in the page on machines is explained, and every test that it names is there."""
+    told, _, shown = (PROJECT / "docs/reference/machines.md").read_text().partition("## What shows")
+    assert told.count("\n|") > 10
+    numbers = set(re.findall(r"\[(\d+)\]", told))
+    assert numbers == set(re.findall(r"(?m)^\| (\d+) \|", shown))
+    named = re.findall(r"`(tests/[^`]+)`", shown)
+    assert named and not [name for name in named if not (PROJECT / name).is_file()]

@@ -13,7 +13,9 @@ import pytest
 
 from cluster.box import started_at
 from records.locks import exclusive
+from tests.other_user import OTHER, needs_root, open_folder
 
+__all__ = ["open_folder"]
 PROJECT = Path(__file__).resolve().parents[1]
 
 
@@ -304,3 +306,126 @@ def test_every_command_that_is_written_down_is_taken() -> None:
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert done.stdout == "", target
+
+
+#: Stands in for Python: notes what it is asked for, and where.
+NOTING = """#!/bin/sh
+printf '%s|' "$(pwd -P)" "$WYEAST_ROOT" "$PYTHONPATH" "$PYTHONUTF8" "${PYTHONHOME-none}" "$@" \
+    >>"$NOTED"
+echo >>"$NOTED"
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in which a Python is installed that only notes what it is asked for."""
+    root = tmp_path_factory.mktemp("doors") / "a b"
+    for name in ("Makefile", "activate", "campaign/bin/request.awk", "requirements.lock"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, root / name)
+    (root / "reframe_checks").mkdir()
+    (root / "reframe_checks" / "point_to_point.py").touch()
+    programs = root / ".wyeast" / "venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "python").write_text(NOTING)
+    (programs / "python").chmod(0o755)
+    (programs / "reframe").touch(mode=0o755)
+    (root / ".wyeast" / "venv" / ".for-run").touch()
+    (root.parent / "link").symlink_to(root.name)
+    return root
+
+
+DOORS: dict[str, tuple[list[str], str, dict[str, str]]] = {
+    "make": ([], "a b", {}),
+    "of a continuous integration": ([], "a b", {"CI": "true", "GITHUB_ACTIONS": "true"}),
+    "of cron": ([], "a b", {"LANG": "", "SHELL": "/bin/sh"}),
+    "of a batch job": ([], "a b", {"SLURM_JOB_ID": "7", "ENVIRONMENT": "BATCH"}),
+    "-C": (["-C", "a b"], ".", {}),
+    "through a link": ([], "link", {}),
+    "-C through a link": (["-C", "link"], ".", {}),
+    "with the habits of a user": ([], "a b", {
+        "PYTHONHOME": "/nowhere", "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
+        "WYEAST_ROOT": "/elsewhere", "BASH_ENV": "/nowhere", "LC_ALL": "C",
+    }),
+}  # fmt: skip
+
+
+def test_make_is_the_same_through_every_door(installed: Path) -> None:
+    """Without a terminal, too: no test has one."""
+    noted = {}
+    for door, (words, place, more) in DOORS.items():
+        note = installed.parent / "noted"
+        note.unlink(missing_ok=True)
+        where = installed.parent / place
+        environment = {"PATH": "/usr/bin:/bin", "HOME": "/", "PWD": str(where), "NOTED": str(note)}
+        done = subprocess.run(
+            ["make", *words, "run", "ROUNDS=2"], cwd=where, env={**environment, **more},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            start_new_session=True,
+        )  # fmt: skip
+        assert done.returncode == 0, door + done.stderr
+        noted[door] = note.read_text()
+    assert len(set(noted.values())) == 1, noted
+    lines = noted["make"].splitlines()
+    before = f"{installed}|{installed}|{installed}|1|none|-m|"
+    assert all(line.startswith(before) for line in lines)
+    asked = [line[len(before) :].partition("|") for line in lines]
+    assert [name for name, _, _ in asked] == [
+        "campaign", "containers.apptainer", "campaign.choice", "containers.sharing.obtain",
+        "campaign",
+    ]  # fmt: skip
+    assert "|--look|--site-by-default|" in lines[0] and "--look" not in lines[-1]
+    assert "|--rounds=2|" in lines[-1]
+
+
+def test_a_site_that_is_named_is_nobodys_default() -> None:
+    for words, environment in ((["SITE=local"], {}), ([], {"SITE": "local"})):
+        said = make("-n", "run", *words, env={**os.environ, **environment}).stdout
+        assert "--look" in said and "--site-by-default" not in said
+
+
+FAKE = """#!/bin/sh
+[ "$1" = -c ] && exit {code}
+[ "$1" = -m ] && [ "$2" = venv ] && {{ echo "made by {name}" >&2; mkdir -p "$3/bin"; exit 1; }}
+exit 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({"python3": 1, "python3.12": 0, "python3.11": 0}, "made by python3.12"),
+        ({"python3": 0, "python3.13": 0}, "made by python3"),
+        ({"python3": 1, "python3.9": 0}, "Python 3.11 or newer with its venv module is missing"),
+    ],
+)
+def test_a_python_that_is_new_enough_is_found_by_name(
+    there: dict[str, int], said: str, tmp_path: Path
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, code in there.items():
+        (programs / name).write_text(FAKE.format(code=code, name=name))
+        (programs / name).chmod(0o755)
+    for name in ("sh", "id", "mkdir", "make", "awk", "dirname", "touch"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    (tmp_path / "requirements.lock").touch()
+    done = subprocess.run(
+        ["make", "-f", str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"], cwd=tmp_path,
+        env={"PATH": str(programs)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert not (tmp_path / ".wyeast" / "venv" / ".for-run").exists()
+
+
+@needs_root
+def test_nobody_installs_into_anothers_checkout(open_folder: Path) -> None:
+    (open_folder / "requirements.lock").touch()
+    done = subprocess.run(
+        ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "make", "-f",
+         str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"],
+        cwd=open_folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and not (open_folder / ".wyeast").exists()
+    assert f"nothing can be written in {open_folder}" in done.stderr
+    assert "git clone" in done.stderr and done.stdout == ""

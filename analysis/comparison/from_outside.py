@@ -29,6 +29,7 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
     records = [launch.record for launch in campaign.sound()]
     found = [others(records), stops(records), carriers(records), leftovers(records)]
     found.append(variables(records))
+    found += limits(campaign.manifest.machine.get("limited"))
     if campaign.repeated:
         found.append(
             FromOutside(
@@ -48,6 +49,13 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
             )
         )
     return [one for one in found if one is not None]
+
+
+def limits(said: object) -> list[FromOutside]:
+    """Return the limits that a campaign was told to have on its machine when it began."""
+    if not isinstance(said, list):
+        return []
+    return [FromOutside("a limit of the machine's", one) for one in said if isinstance(one, str)]
 
 
 def variables(records: list[LaunchRecord]) -> FromOutside | None:

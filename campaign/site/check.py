@@ -20,8 +20,9 @@ from analysis.tables.table import Column, Row, Table
 from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
 from campaign import measuring
+from campaign.obstacles import missing_commands
 from campaign.rounds import only_campaign
-from containers import images, selection, trust
+from containers import ability, images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.ending import exit_code
@@ -29,7 +30,7 @@ from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from records.acting_user import act_for
 from records.base import CampaignError
-from records.causes import of_container, one_line
+from records.causes import sentence_in
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
@@ -37,7 +38,7 @@ from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.machine import Machine
 from site_configs.settings import load_site
-from site_configs.site_file import SCHEDULERS, nearest, read_site_entries
+from site_configs.site_file import LOCAL, nearest, read_site_entries
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.
@@ -86,6 +87,8 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
     admit.
     """
     try:
+        if site["scheduler"] == LOCAL:
+            ability.refuse_inability()
         image = next((found for name in names if (found := admitted_image(root, site, name))), None)
         options = launch_options(site["launch"] == "mpiexec")
         words = command("exec", *options, image, "true") if image else command("--version")
@@ -94,16 +97,11 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
         return
     try:
         done = run_apart(words, patience_s=120)
-        said = done.stderr.strip() if done.returncode else None
+        said = sentence_in(done.stderr) or "it says nothing" if done.returncode else None
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)
     if said is not None:
-        last = one_line("".join(said.splitlines()[-1:])) or "it says nothing"
-        cause = of_container(said) or (
-            "it needs user namespaces (or its setuid part) and /dev/fuse: ask those who run this "
-            "machine"
-        )
-        yield SiteFinding(f"{words[0]} cannot start here: {last}; {cause}")
+        yield SiteFinding(f"{words[0]} cannot start here: {said}")
 
 
 def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | None:
@@ -126,9 +124,7 @@ def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[Si
 def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding]:
     """Yield what the site's file claims and the scheduler does not have."""
     name, place = site["scheduler"], place_of(site, "scheduler")
-    commands = [*SCHEDULERS[name], *(["srun"] if site["launch"] == "srun" else [])]
-    missing = [command for command in commands if not machine.has(command)]
-    if missing:
+    if missing := missing_commands(site, machine):
         yield SiteFinding(
             f"{place}: `scheduler: {name}` needs {', '.join(missing)}, not found on PATH; run "
             "this where jobs are submitted, or set `scheduler` to the one this machine has"

@@ -108,6 +108,11 @@ def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
             raise RegistryError(f"{where} is not an image lock: {error}") from None
 
 
+def is_missing(error: RegistryError) -> bool:
+    """Return whether a registry has answered that it does not have what it was asked for."""
+    return "MANIFEST_UNKNOWN" in str(error) or "NAME_UNKNOWN" in str(error)
+
+
 def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
     """Push the entry of an image to a registry; raises RegistryError."""
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +142,7 @@ def push(root: Path, registry: Registry, words: str, dry_run: bool) -> None:
         try:
             there = pull_lock(registry, name).get(name)
         except RegistryError as error:
-            if "MANIFEST_UNKNOWN" not in str(error) and "NAME_UNKNOWN" not in str(error):
+            if not is_missing(error):
                 raise
             there = None
         said = f"{name}, {entry['bytes'] / 1e6:.0f} MB, sha256 {entry['sha256']}"
@@ -302,8 +307,8 @@ def signers_of(root: Path, path: Path, needed: bool) -> list[str]:
         if not needed:
             return []
         raise RegistryError(
-            f"{error}; LOCK=registry takes only signed images: name the sender's lock "
-            "(LOCK=<file>), or set ALLOW_UNSIGNED=1"
+            f"{error}; by a registry's own lock only signed images are taken: `make pull` takes "
+            "others by the sender's lock (LOCK=<file>), or with ALLOW_UNSIGNED=1"
         ) from None
 
 

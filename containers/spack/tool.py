@@ -17,6 +17,7 @@ from pathlib import Path
 
 from containers.programs import ProvisionError
 from records.acting_user import git
+from records.causes import sentence_in
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -179,7 +180,7 @@ def clone(root: Path, name: str) -> Path:
             capture_output=True, text=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
         )  # fmt: skip
         if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["git failed"])[-1]
+            reason = sentence_in(done.stderr) or "git failed"
             raise ProvisionError(
                 f"{name} {release} is missing and cannot be cloned from {upstream} ({reason}): "
                 f"set SPACK_ROOT to a Spack on this machine, or {UPSTREAM_VARIABLE} to a folder "

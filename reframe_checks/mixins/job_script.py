@@ -46,6 +46,16 @@ def _is_text(text: str) -> bool:
     return True
 
 
+def found_on_nodes(programs: Path) -> list[str]:
+    """Return the commands by which a job has what it needs wherever it begins.
+
+    A job may have nothing of the variables of whoever submitted it (SBATCH_EXPORT=NONE), and srun
+    would then hand none of the job's own to its ranks. `programs` is the folder of an Apptainer
+    that is ours, found after the node's own.
+    """
+    return ["unset SLURM_EXPORT_ENV", f'PATH="$PATH":{quoted(programs)}', "export PATH"]
+
+
 def own_tmp(place: str = "/tmp") -> list[str]:
     """Return the commands that make the folder of OWN_TMP, first in the node's own `place`.
 

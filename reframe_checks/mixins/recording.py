@@ -15,11 +15,19 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
+from containers.apptainer import state_folder
 from records import disturbance, instants, launch, nodes
 from records import files as folder
 from records.base import NotKept, RecordError
 from records.budget import BEYOND, is_beyond
-from records.causes import BY_SOMEBODY, of_container, of_scheduler, of_signal, one_line
+from records.causes import (
+    BY_SOMEBODY,
+    known_in,
+    of_scheduler,
+    of_signal,
+    one_line,
+    sentence_in,
+)
 from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
 from records.image_file import ImageFile, image_file
@@ -29,7 +37,7 @@ from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
-from reframe_checks.mixins.job_script import OWN_TMP, own_tmp, quoted
+from reframe_checks.mixins.job_script import OWN_TMP, found_on_nodes, own_tmp, quoted
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
@@ -60,18 +68,20 @@ class Suspect(Exception):
 
 
 def complaint_in(path: Path, *programs: str) -> str:
-    """Return the last sentence of one of the programs in a file, else the last line, if any."""
+    """Return the last sentence of one of the programs in a file, else the file's, if any."""
     if not path.is_file():
         return ""
-    lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    lines = path.read_text(errors="replace").splitlines()
     # Launchers print a banner after the program's message, and the processes they end complain.
     own = [
         line
         for line in lines
         if line.startswith(tuple(f"{name}: " for name in programs)) and ": left out: " not in line
     ]
+    if own:
+        return one_line(own[-1])
     others = [line for line in lines if not line.startswith(("srun: ", "slurmstepd"))]
-    return one_line((own or others or lines or [""])[-1])
+    return sentence_in("\n".join(others)) or sentence_in("\n".join(lines))
 
 
 class RecordedCheck(rfm.RegressionTestPlugin):
@@ -129,6 +139,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def note_what_is_asked(self) -> None:
         """Note the request for the launch, in case it is never judged."""
         self.prerun_cmds[:0] = [
+            *found_on_nodes(state_folder() / "bin"),
             f"{OWN_TMP}=",
             # However the script ends: not every scheduler can be asked for its exit code.
             f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
@@ -238,8 +249,9 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
-        if cause := of_container(said):
-            complaint = f"{complaint}; {cause}"
+        # What a program said of itself may come of it.
+        if (known := known_in(said)) and known.sentence not in complaint:
+            complaint = f"{complaint}; {known.sentence}"
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 
     def outputs(self) -> list[str]:

@@ -251,7 +251,8 @@ def test_a_reframe_that_is_killed_before_it_planned_is_started_again(
 
 def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> None:
     path = new(root, {"before": True})
-    with pytest.raises(CampaignError, match=r"round 1 measured nothing; .*rounds\.log"):
+    said = r"round 1 measured nothing: no check could be loaded; .*rounds\.log"
+    with pytest.raises(CampaignError, match=said):
         measure(path)
     assert len((root / "starts").read_text()) == 1
 
@@ -263,6 +264,19 @@ def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) 
     assert sum("it waits for ContainerImage, which failed" in one for one in problems) == 2
     assert resume(path)
     assert_whole(path)
+
+
+def test_what_failed_first_is_said_at_the_end(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "report", lambda *_: True)
+    (root / "plays.json").write_text(json.dumps([{"pass over": "beta-1.0"}] * 2))
+    assert campaigns.work(asked()) == 1
+    said = capsys.readouterr().err
+    [path] = (root / "runs").iterdir()
+    first = str(missing.first_failure(path))
+    assert first.startswith("round001_") and first.endswith("which failed")
+    assert f"some checks failed or are missing, first {first}; see" in said
 
 
 def test_a_campaign_with_launches_missing_has_its_report(root: Path) -> None:

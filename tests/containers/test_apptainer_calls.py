@@ -24,6 +24,7 @@ CALLS = {
     ("costs/places.py", "exec"),
     ("campaign/provenance.py", "exec"),
     ("campaign/provenance.py", "--version"),
+    ("containers/ability.py", "buildcfg"),
     ("containers/bases.py", "build"),
     ("containers/bill_of_materials.py", "exec"),
     ("containers/bill_of_materials.py", "sif"),
@@ -43,8 +44,11 @@ CALLS = {
 }
 #: Where the program itself is named or looked for, and nothing of an image runs by that.
 NAMES = {
+    # Whether it is there yet, before it is asked for its parts.
+    "containers/ability.py",
     "containers/apptainer.py",
     # Whether it is there at all, before a command begins.
+    "containers/sharing/obtain.py",
     "containers/sharing/registry.py",
     "containers/trust.py",
     # What ReFrame's jobs start by themselves, with the path that `trust.admit` gave.

@@ -292,6 +292,22 @@ def test_git_runs_no_program_of_a_repository(open_folder: Path) -> None:
     assert list((open_folder / "said").iterdir()) == []
 
 
+def test_an_archive_within_another_repository_is_of_no_commit(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@y"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "of another"], check=True)
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "link").symlink_to("archive")
+    assert acting_user.git(tmp_path, "rev-parse", "HEAD")
+    for name in ("archive", "link"):
+        assert acting_user.git(tmp_path / name, "rev-parse", "HEAD") is None
+    # A worktree has a file in the place of the repository.
+    tree = ["worktree", "add", "-q", "--detach", str(tmp_path / "tree")]
+    subprocess.run([*git, *tree], check=True)
+    commit = acting_user.git(tmp_path, "rev-parse", "HEAD")
+    assert acting_user.git(tmp_path / "tree", "rev-parse", "HEAD") == commit
+
+
 @needs_root
 def test_what_git_runs_all_the_same_is_not_of_root(open_folder: Path) -> None:
     """A filter, which no option of git's turns off."""

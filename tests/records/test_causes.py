@@ -1,6 +1,7 @@
 """A cause is one printable line of some hundred characters, wherever it is shown."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -11,11 +12,18 @@ from hypothesis import strategies as st
 from records.campaign import LeftOut, read_campaign
 from records.causes import (
     BY_SOMEBODY,
+    FULL_DISK,
+    HIDDEN_PROGRAM,
     LONGEST,
+    NO_FUSE,
+    NO_NAMESPACES,
+    NO_SUBORDINATE_IDS,
+    Known,
     of_command,
     of_scheduler,
     of_signal,
     one_line,
+    sentence_in,
 )
 from tests.folders import write_launch
 from tests.whole_records import launch, put_manifest
@@ -122,3 +130,105 @@ def test_all_that_a_scheduler_says_of_a_refusal_is_in_the_cause() -> None:
     assert cause.endswith("Batch job submission failed: Invalid account or partition")
     assert len(cause) <= LONGEST and cause.isprintable()
     assert of_command("it timed out:\nmore", "") == "it timed out"
+
+
+#: What programs printed, and the sentence in it.
+OF_OPEN_MPI = """\
+--------------------------------------------------------------------------
+There are not enough slots available in the system to satisfy the 4
+slots that were requested by the application:
+
+  preflight
+
+Either request fewer procs for your application.
+--------------------------------------------------------------------------
+"""
+OF_PRTE = """\
+dgemm: no such option: --seise
+--------------------------------------------------------------------------
+prterun detected that one or more processes exited with non-zero status,
+thus causing the job to be terminated. The first process to do so was:
+
+   Process name: [prterun-node-7@1,0]
+   Exit code:    1
+--------------------------------------------------------------------------
+"""
+OF_ABORT = """\
+--------------------------------------------------------------------------
+MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
+with errorcode 1.
+
+NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.
+--------------------------------------------------------------------------
+"""
+OF_HYDRA = """\
+sh: 1: dgem: not found
+
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   EXIT CODE: 127
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Hangup (signal 1)
+"""
+OF_PYTHON = """\
+Traceback (most recent call last):
+  File "x.py", line 3, in <module>
+ValueError: three is not four
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("", ""),
+        ("\x1b[0m\n\n----\n", ""),
+        ("one\ntwo\n\x1b[0m\n", "two"),
+        ("\x1b[31mFATAL:  \x1b[0m While opening x: it is no file\n", "While opening x: it is no "
+         "file"),
+        ("INFO:    Starting build\nERROR  : the cause\nFATAL:   exit status 1\nafter it\n",
+         "the cause"),
+        ("E: Unable to locate package x\n", "Unable to locate package x"),
+        ("srun: error: Unable to create step\nfurther words", "Unable to create step"),
+        ("INFO:    nothing more\n", ""),
+        (OF_PYTHON, "ValueError: three is not four"),
+        (OF_OPEN_MPI, "There are not enough slots available in the system to satisfy the 4 slots "
+         "that were requested by the application:"),
+        (OF_PRTE, "dgemm: no such option: --seise"),
+        (OF_ABORT, "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD with errorcode "
+         "1."),
+        (OF_HYDRA, "sh: 1: dgem: not found"),
+    ],
+)  # fmt: skip
+def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> None:
+    assert sentence_in(said) == sentence
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("ERROR  : Failed to create user namespace: maximum number of user namespaces exceeded, "
+         "check /proc/sys/user/max_user_namespaces", NO_NAMESPACES),
+        ("ERROR  : Failed to create user namespace: not allowed to create user namespace",
+         NO_NAMESPACES),
+        ("unshare: unshare failed: No space left on device", NO_NAMESPACES),
+        ("FATAL:   container creation failed: while mounting image: squashfuse_ll: fuse: device "
+         "not found, try 'modprobe fuse' first", NO_FUSE),
+        ("fusermount3: failed to open /dev/fuse: Permission denied", NO_FUSE),
+        ("FATAL:   could not use fakeroot: no mapping entry found in /etc/subuid for carol",
+         NO_SUBORDINATE_IDS),
+        ('FATAL:   "mpiexec": executable file not found in $PATH', HIDDEN_PROGRAM),
+        ("tar: x: Cannot write: No space left on device", FULL_DISK),
+    ],
+)  # fmt: skip
+def test_a_known_cause_goes_before_all_that_follows_from_it(line: str, known: Known) -> None:
+    said = f"WARNING: first\nERROR: second\n\x1b[31m{line}\x1b[0m\nFATAL:   exit status 255\n"
+    sentence = sentence_in(said)
+    what = line.partition(":   ")[2] or line.partition(" : ")[2] or line
+    assert sentence == f"{what}; {known.sentence}"
+
+
+@given(st.text(max_size=300) | st.text("\x1b[]m;0-=*\nE: fatal", max_size=80))
+def test_of_anything_that_was_printed_the_sentence_is_one_line(said: str) -> None:
+    sentence = sentence_in(said)
+    assert sentence == one_line(sentence, 2 * LONGEST)
+    assert not sentence or re.search(r"\w", said)

@@ -10,6 +10,7 @@ from records.environment import (
     TABLE,
     Fate,
     environment,
+    for_reframe,
     from_elsewhere,
     measures,
     of_own_job,
@@ -131,3 +132,10 @@ def test_names_are_patterns_that_a_shell_and_python_read_alike() -> None:
     names = [name for row in TABLE for name in row.names]
     assert all(name.replace("*", "").replace("_", "").isalnum() for name in names)
     assert len(names) == len(set(names))
+
+
+def test_a_campaigns_reframe_has_none_of_the_users_options() -> None:
+    """As RFM_CHECK_SEARCH_RECURSIVE, by which it would find nothing to measure."""
+    users = {"RFM_CHECK_SEARCH_RECURSIVE": "y", "RFM_STAGE_DIR": "/x", "RFM_SYSTEM": "x", "A": "b"}
+    found = for_reframe(users, RFM_SYSTEM="local")
+    assert found == {"RFM_SYSTEM": "local", "A": "b"}

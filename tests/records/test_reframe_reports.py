@@ -3,7 +3,15 @@
 import json
 from pathlib import Path
 
-from records.reframe_reports import FILE, FOLDER, LAST, cases_in, keep_last
+from records.reframe_reports import (
+    BEGINNING,
+    FILE,
+    FOLDER,
+    LAST,
+    cases_in,
+    keep_last,
+    last_messages,
+)
 
 
 def leave(campaign: Path, *names: str) -> None:
@@ -58,3 +66,13 @@ def test_campaigns_of_a_report_a_round_are_read(tmp_path: Path) -> None:
         leave(tmp_path, str(number))
         (tmp_path / FOLDER / LAST).rename(tmp_path / FOLDER / f"round{number:03d}.json")
     assert names(tmp_path) == ["1", "2"]
+
+
+def test_the_messages_of_a_round_are_those_after_its_line(tmp_path: Path) -> None:
+    log = tmp_path / "rounds.log"
+    assert last_messages(log) == ""
+    log.write_bytes(f"\n{BEGINNING}1, now\nERROR: old\n\n{BEGINNING}2, now\nnew\n".encode())
+    assert last_messages(log) == "new\n"
+    with log.open("ab") as file:
+        file.write(b"\xff" * 2_000_000)
+    assert set(last_messages(log)) <= {"\N{REPLACEMENT CHARACTER}", ""}

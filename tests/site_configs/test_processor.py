@@ -57,3 +57,15 @@ def test_fabrics_are_what_the_kernel_calls_so(tmp_path: Path) -> None:
     for device in ("infiniband/mlx5_0", "cxi/cxi0", "net/eth0"):
         (tmp_path / "sys/class" / device).mkdir(parents=True)
     assert fabrics(tmp_path) == ["cxi0", "mlx5_0"]
+
+
+def test_a_quota_leaves_no_more_cores_than_it_pays_for(tmp_path: Path) -> None:
+    root = processor(tmp_path, 2500.0, 2499.0)
+    (root / "proc/self").mkdir()
+    (root / "proc/self/cgroup").write_text("0::/\n")
+    group = root / "sys/fs/cgroup"
+    group.mkdir(parents=True)
+    there = len(os.sched_getaffinity(0))
+    for most, cores in (("50000", 1), ("100000", 1), ("max", there), ("9" * 12, there)):
+        (group / "cpu.max").write_text(f"{most} 100000\n")
+        assert detected_processor(root)[0] == cores

@@ -70,6 +70,17 @@ def test_the_sites_in_the_repository_are_right(name: str) -> None:
             "must be true or false, or `detect`, not",
         ),
         ("partition: compute", "partition: big.mem", "letters, digits, - and _"),
+        (
+            "nodes: 4",
+            "nodes: 4\nmodules: [x/1]",
+            "needs the key `modules_system`: one of lmod, tmod4",
+        ),
+        (
+            "nodes: 4",
+            "nodes: 4\nmodules_system: tmod",
+            "must be one of: lmod, tmod4, envmod, spack",
+        ),
+        ("nodes: 4", "nodes: 4\nprepare: module load x", "must be a list of commands of a shell"),
         ("nodes: 4", "nodes: [", "not YAML"),
         ("nodes: 4", "nodes: !!python/object:os.system x", "could not determine a constructor"),
     ],

@@ -47,6 +47,15 @@ def test_variables_that_nobody_here_has_set_are_named() -> None:
     assert "(alpha-1.0: OMPI_MCA_btl, UCX_TLS)" in found.sentence
 
 
+def test_limits_of_the_machine_are_stated() -> None:
+    one = campaign(None)
+    one.manifest.machine["limited"] = ["A quota gives this campaign the time of 0.5 of 2 cores."]
+    [found] = from_outside(one)
+    assert found.few == "a limit of the machine's" and "0.5 of 2 cores" in found.sentence
+    one.manifest.machine["limited"] = {"of": "a damaged manifest"}
+    assert from_outside(one) == []
+
+
 def test_blocks_that_were_not_measured_in_one_go_are_stated() -> None:
     one = campaign(None)
     one.split, one.repeated = {(1, "a")}, {(1, "b"), (2, "b")}

@@ -183,10 +183,12 @@ def test_nothing_of_an_image_runs_that_the_site_refuses(
 
 
 def test_an_apptainer_that_cannot_start(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = machine(root, {"apptainer": "echo FATAL: no user namespaces >&2; exit 255"})
+    said = "FATAL: Failed to create user namespace: not allowed"
+    broken = machine(root, {"apptainer": f"echo {said} >&2; exit 255"})
     monkeypatch.setenv("PATH", broken.path)
     [finding] = check_site.of_apptainer(root, SITE, [])
-    assert "cannot start here: FATAL: no user namespaces; it needs user" in finding.sentence
+    said = "cannot start here: Failed to create user namespace: not allowed; containers need user"
+    assert said in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,14 @@
+# Source this file in tcsh, from the project's folder: source activate.csh; it sets what `activate`
+# sets in other shells.
+set wyeast = ( "`sh campaign/bin/activated`" )
+while ( $#wyeast > 1 )
+    setenv $wyeast[1] "$wyeast[2]"
+    shift wyeast
+    shift wyeast
+end
+unset wyeast
+foreach name ( PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING )
+    unsetenv $name
+end
+unset name
+rehash

@@ -1,0 +1,70 @@
+"""What would doom a campaign on this machine, looked at in its first seconds.
+
+Nothing is built, pulled or asked of a scheduler's controller before that. What only the nodes can
+say, their first job does: the preflight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from campaign import provenance, room
+from campaign.request import CLUSTER
+from campaign.rounds import only_campaign
+from containers import ability, selection
+from records.base import CampaignError
+from site_configs.machine import Machine, scheduler
+from site_configs.site_file import SCHEDULERS
+
+#: What tells a process that it is in a job, by Slurm, PBS or LSF.
+OF_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+
+
+def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
+    """Raise CampaignError for what dooms a campaign here, and ProvisionError for no containers.
+
+    Of the cluster in a box only what is outside of it is looked at.
+    """
+    site = str(options.site)
+    if options.site_by_default:
+        refuse_login_node(Machine(), os.environ)
+    room.refuse_least(root, site)
+    if site == CLUSTER:
+        return
+    data = selection.site_data(root, site)
+    if missing := missing_commands(data, Machine()):
+        raise CampaignError(
+            f"site {site} submits jobs by `scheduler: {data['scheduler']}`, and this machine has "
+            f"no {', '.join(missing)} on PATH: measure from where jobs are submitted"
+        )
+    if selection.runs_here(root, site):
+        ability.refuse_inability()
+        for sentence in provenance.limits(data).get("limited", ()):
+            print(f"note: {sentence}")
+    if not options.driver:
+        with only_campaign(root, site):
+            pass
+
+
+def refuse_login_node(machine: Machine, variables: Mapping[str, str]) -> None:
+    """Raise CampaignError where this is a machine that others submit their jobs from."""
+    if any(variables.get(name) for name in OF_JOBS):
+        return
+    kind, evidence = scheduler(machine)
+    if kind != "local":
+        raise CampaignError(
+            f"this machine submits jobs ({evidence}), and no job is around: what others do here "
+            "would be in the times, and the times of this campaign in theirs. Describe the "
+            "cluster, and measure on its nodes: make new-site NAME=<name>; or say that you want "
+            "this machine measured: make run SITE=local"
+        )
+
+
+def missing_commands(site: Mapping[str, Any], machine: Machine) -> list[str]:
+    """Return the commands that a site's jobs are submitted and started by and that are missing."""
+    wanted = [*SCHEDULERS[site["scheduler"]], *(["srun"] if site["launch"] == "srun" else [])]
+    return [command for command in wanted if not machine.has(command)]

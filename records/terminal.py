@@ -1,0 +1,53 @@
+"""What is printed on terminals whose encoding has fewer letters than our sentences."""
+
+import codecs
+import io
+import locale
+import sys
+import unicodedata
+
+#: What is printed of characters that an encoding lacks and that have no letters in them.
+PLAIN = {
+    "\N{EN DASH}": "-", "\N{EM DASH}": "-", "\N{MINUS SIGN}": "-", "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    "\N{LEFT DOUBLE QUOTATION MARK}": '"', "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+    "\N{MULTIPLICATION SIGN}": "x", "\N{PLUS-MINUS SIGN}": "+/-", "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=", "\N{ALMOST EQUAL TO}": "~", "\N{RIGHTWARDS ARROW}": "->",
+    "\N{MICRO SIGN}": "u", "\N{GREEK SMALL LETTER MU}": "u", "\N{MIDDLE DOT}": ".",
+}  # fmt: skip
+OTHERS = "?"
+HANDLER = "wyeast-plain"
+
+
+def plain(text: str) -> str:
+    """Return a text in ASCII that reads alike: letters without accents, signs by others."""
+    return "".join(map(_plain_letter, text))
+
+
+def _plain_letter(letter: str) -> str:
+    if letter.isascii():
+        return letter
+    alike = unicodedata.normalize("NFKD", letter).replace("\N{FRACTION SLASH}", "/")
+    bare = alike.encode("ascii", "ignore").decode()
+    power = "^" if bare and unicodedata.decomposition(letter).startswith("<super>") else ""
+    return PLAIN.get(letter) or f"{power}{bare}" or OTHERS
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return plain(error.object[error.start : error.end]), error.end
+
+
+def suit_terminal() -> None:
+    """Have standard output and error print what a terminal can show, if that is not UTF-8.
+
+    Files and pipes get UTF-8, as all our files have it.
+    """
+    codecs.register_error(HANDLER, _replace)
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        encoding = locale.getencoding() if stream.isatty() else stream.encoding
+        if codecs.lookup(encoding).name != "utf-8":
+            stream.reconfigure(encoding=encoding, errors=HANDLER)

@@ -1,0 +1,97 @@
+"""What keeps a machine from running any container is found before anything is built."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers import ability
+from containers.ability import refuse_inability
+from containers.programs import ProvisionError
+
+PROJECT = Path(__file__).resolve().parents[2]
+#: In a user namespace of its own a process may lower its own limit.
+WITHOUT_NAMESPACES = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
+LOOK = "from containers.ability import refused_namespace; print(refused_namespace())"
+
+
+@pytest.fixture
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An Apptainer's parts on a machine where nothing stands in its way, seen by its user."""
+    folder = tmp_path / "libexec" / "apptainer" / "bin"
+    folder.mkdir(parents=True)
+    (tmp_path / "apptainer.conf").write_text("bind path = /etc/hosts\n")
+    (tmp_path / "fuse").touch()
+    monkeypatch.setattr(ability, "FUSE", tmp_path / "fuse")
+    monkeypatch.setattr(ability, "build_facts", lambda: {
+        "LIBEXECDIR": str(tmp_path / "libexec"),
+        "APPTAINER_CONF_FILE": str(tmp_path / "apptainer.conf"),
+    })  # fmt: skip
+    monkeypatch.setattr(ability, "refused_namespace", lambda: 0)
+    monkeypatch.setattr(ability.programs, "find", lambda name, state: None)
+    monkeypatch.setattr(ability.os, "geteuid", lambda: 1000)
+    return folder
+
+
+def test_without_user_namespaces_only_a_setuid_part_helps_and_root_not_even_that(
+    parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_inability()
+    monkeypatch.setattr(ability, "refused_namespace", lambda: errno.ENOSPC)
+    starter = parts / "starter-suid"
+    starter.touch()
+    starter.chmod(0o755)
+    for mode in (None, 0o755):
+        if mode is not None:
+            starter.chmod(mode)
+        with pytest.raises(ProvisionError, match=r"no user namespace \(No space .*setuid part$"):
+            refuse_inability()
+    monkeypatch.setattr(ability, "is_setuid", lambda path: path == starter)
+    refuse_inability()
+    monkeypatch.setattr(ability.os, "geteuid", lambda: 0)
+    with pytest.raises(ProvisionError, match="no user namespace"):
+        refuse_inability()
+
+
+def test_only_what_mounts_images_needs_fuse(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ability, "FUSE", parts / "nothing")
+    # It unpacks them then.
+    refuse_inability()
+    (parts / "squashfuse_ll").touch()
+    with pytest.raises(ProvisionError, match=r"nothing cannot be opened \(No such file.*0666"):
+        refuse_inability()
+
+
+def test_a_folder_that_is_mounted_over_the_images_own_is_named(parts: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "apptainer.conf"
+    for line in ("bind path = /opt", f"# bind path = {tmp_path}:/opt/mpi",
+                 f"bind path = {tmp_path}:/opt/mpich", "bind path = /opt/mpi"):  # fmt: skip
+        conf.write_text(f"{line}\n")
+        assert not Path("/opt/mpi").exists()
+        refuse_inability()
+    conf.write_text(f"mount home = yes\nbind path = {tmp_path}:/opt/mpi/\n")
+    with pytest.raises(ProvisionError, match=rf"bind path = {tmp_path}`, which hides /opt/mpi of"):
+        refuse_inability()
+
+
+def test_a_setuid_part_is_roots(parts: Path) -> None:
+    starter = parts / "starter-suid"
+    starter.touch()
+    for mode in (0o755, 0o4755):
+        starter.chmod(mode)
+        assert ability.is_setuid(starter) == (mode == 0o4755 and os.stat(starter).st_uid == 0)
+    assert not ability.is_setuid(parts / "none")
+
+
+def test_the_kernel_itself_is_asked() -> None:
+    """Where it gives none: in a namespace with a limit of none."""
+    words = [sys.executable, "-c", LOOK]
+    around = ["unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NAMESPACES, "sh"]
+    answers = [
+        subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+        for command in (words, [*around, *words])
+    ]
+    assert answers == ["0\n", f"{errno.ENOSPC}\n"]

@@ -1,0 +1,142 @@
+"""A machine as centres have it: no apt, no tools for builds, another distribution, nobody root.
+
+Debian is brought to that shape by mounts of a namespace, in which an ordinary user then pulls and
+measures. Apptainer is on that user's PATH, as a module has it.
+"""
+
+import os
+import pwd
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from containers import images
+from containers.apptainer import apptainer_command
+from tests.campaign.test_paths_real import PARTS
+from tests.containers import travelling
+from tests.other_user import give, needs_root, open_folder, ordinary_user
+from tests.packed import records_in
+
+__all__ = ["open_folder"]
+pytestmark = [pytest.mark.real, pytest.mark.serial, needs_root]
+PROJECT = Path(__file__).resolve().parents[2]
+NAME, OTHER = "mpich-5.0.2", "openmpi-5.0.11"
+HIDDEN = (
+    "apt", "apt-cache", "apt-get", "dpkg", "dpkg-deb", "dpkg-query", "mmdebstrap", "debootstrap",
+    "mksquashfs", "newuidmap", "newgidmap", "patchelf", "gcc", "cc", "c++", "g++", "cpp", "ld",
+)  # fmt: skip
+#: What is no program hides one.
+STRIP = """
+for program in {hidden}; do
+    for folder in /usr/bin /usr/sbin /usr/local/bin; do
+        [ ! -e "$folder/$program" ] || mount --bind /dev/null "$folder/$program"
+    done
+done
+{open}
+mount --bind {release} /etc/os-release
+for file in /etc/subuid /etc/subgid; do
+    [ ! -e "$file" ] || mount --bind {nobody} "$file"
+done
+exec "$@"
+"""
+
+
+#: Where root's own Python is the one, what is above it is opened to others.
+OPEN = """
+mkdir -p {aside}
+mount --bind {prefix} {aside}
+mount -t tmpfs -o mode=755 none {closed}
+mkdir -p {prefix}
+mount --bind {aside} {prefix}
+"""
+
+
+def opened(aside: Path) -> str:
+    """Return the commands by which an ordinary user may start this Python."""
+    prefix = Path(sys.base_prefix)
+    above = [one for one in prefix.parents if not one.stat().st_mode & stat.S_IXOTH]
+    return OPEN.format(aside=aside, prefix=prefix, closed=above[-1]) if above else ""
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A checkout of a user on such a machine."""
+
+    root: Path
+    user: str
+
+    def make(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Return how a make of the user's ends there."""
+        folder = self.root.parent
+        strip = STRIP.format(hidden=" ".join(HIDDEN), release=folder / "os-release",
+                             nobody=folder / "nobody", open=opened(folder / "python"))  # fmt: skip
+        become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
+        home = pwd.getpwnam(self.user).pw_dir
+        variables = [f"PATH={folder}/module:/usr/local/bin:/usr/bin:/bin", f"HOME={home}"]
+        return subprocess.run(
+            ["unshare", "--mount", "--propagation=private", "sh", "-ec", strip, "sh", *become,
+             "env", "-i", *variables, "make", *words],
+            cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def centre(open_folder: Path) -> Iterator[Centre]:
+    folder = open_folder
+    root = folder / "checkout"
+    root.mkdir()
+    without = shutil.ignore_patterns("__pycache__", "images.lock", "build")
+    for part in (*PARTS, "benchmarks"):
+        if (PROJECT / part).is_dir():
+            shutil.copytree(PROJECT / part, root / part, ignore=without)
+        else:
+            shutil.copy(PROJECT / part, root / part)
+    # What is installed is current.
+    os.utime(root / "requirements.lock", (0, 0))
+    (root / ".wyeast").mkdir()
+    (root / ".wyeast" / "venv").symlink_to(PROJECT / ".wyeast" / "venv")
+    (folder / "os-release").write_text('ID="rocky"\nVERSION_ID="9.5"\n')
+    (folder / "nobody").touch()
+    module = folder / "module" / "apptainer"
+    module.parent.mkdir()
+    module.write_text(f'#!/bin/sh\nexec {shlex.quote(str(apptainer_command()))} "$@"\n')
+    module.chmod(0o755)
+    with ordinary_user() as user:
+        give(root, pwd.getpwnam(user).pw_uid)
+        yield Centre(root, user)
+
+
+def test_a_user_pulls_and_measures(centre: Centre, open_folder: Path) -> None:
+    lock = open_folder / "images.lock"
+    shutil.copy(PROJECT / images.LOCK, lock)
+    with travelling.plainly_served(open_folder / "served") as port:
+        address = f"oras://localhost:{port}/centre"
+        subprocess.run(
+            [sys.executable, "-m", "containers.sharing.registry", "push",
+             f"--registry={address}", f"--images={NAME}"],
+            env={**os.environ, "WYEAST_ROOT": str(PROJECT), "PYTHONPATH": str(PROJECT)}, check=True,
+        )  # fmt: skip
+        done = centre.make("pull", f"REGISTRY={address}", f"LOCK={lock}", f"IMAGES={NAME}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"pulled from {address} and verified: {NAME}" in done.stdout
+        done = centre.make(
+            "run", f"IMAGES={NAME}", "CHECKS=^EchoTest", "ROUNDS=1", f"IMAGES_FROM={address}"
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"images are up to date: {NAME}" in done.stdout
+    [campaign] = (centre.root / "runs").iterdir()
+    outcomes = {(one["experiment"], one["outcome"]) for one in records_in(campaign).values()}
+    assert outcomes == {("Preflight", "sound"), ("EchoTest", "sound")}
+    assert (campaign / "report.html").is_file()
+    # Only a build asks for more, and says by what it can be spared.
+    done = centre.make("images", f"IMAGES={OTHER}")
+    assert done.returncode != 0 and "since this machine is not Debian" in done.stdout
+    assert "newuidmap is missing, and only root can install it" in done.stderr
+    assert "make pull" in done.stderr

@@ -1,0 +1,69 @@
+"""A terminal that is not in UTF-8 gets plain characters, and files and pipes all of them."""
+
+import io
+import locale
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from records.terminal import plain, suit_terminal
+
+PROJECT = Path(__file__).resolve().parents[2]
+SAID = "3 \N{MULTIPLICATION SIGN} 10\N{SUPERSCRIPT FIVE} \N{EN DASH} größe\N{HORIZONTAL ELLIPSIS}"
+PRINT = f"from records.terminal import suit_terminal; suit_terminal(); print({SAID!r}, '\u2588')"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (SAID, "3 x 10^5 - gro?e..."), ("\N{VULGAR FRACTION ONE HALF}", "1/2"), ("plain", "plain"),
+        ("n\N{SUPERSCRIPT TWO} in \N{MICRO SIGN}s", "n^2 in us"), ("\N{FULL BLOCK}", "?"),
+    ],
+)  # fmt: skip
+def test_what_reads_alike_is_said_in_ascii(text: str, said: str) -> None:
+    assert plain(text) == said and said.isascii()
+
+
+def through_a_terminal(**variables: str) -> bytes:
+    """Return what a terminal is sent by a program in an environment."""
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), **variables}
+    with subprocess.Popen([sys.executable, "-c", PRINT], env=environment, stdout=theirs) as child:
+        os.close(theirs)
+        said = b""
+        try:
+            while part := os.read(ours, 4096):
+                said += part
+        except OSError:
+            # So Linux says that nobody has the other end any more.
+            pass
+    os.close(ours)
+    assert child.returncode == 0
+    return said.strip()
+
+
+def test_a_terminal_of_the_c_locale_gets_plain_characters() -> None:
+    for more in ({}, {"PYTHONUTF8": "1"}):
+        assert through_a_terminal(LC_ALL="C", **more) == b"3 x 10^5 - gro?e... ?"
+        assert through_a_terminal(LC_ALL="C.UTF-8", **more).decode() == f"{SAID} \u2588"
+
+
+def test_letters_that_the_encoding_has_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    for kind, said in ((Terminal, "3 \xd7 10^5 - größe...".encode("latin-1")),
+                       (io.TextIOWrapper, SAID.encode())):  # fmt: skip
+        written = io.BytesIO()
+        stream = kind(written, encoding="utf-8")
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(locale, "getencoding", lambda: "ISO-8859-1")
+        suit_terminal()
+        stream.write(SAID)
+        stream.flush()
+        assert written.getvalue() == said
