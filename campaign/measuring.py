@@ -456,15 +456,6 @@ def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress)
     )
 
 
-def report_command(campaign: Path) -> list[str]:
-    """Return what writes the report, also of a campaign with launches missing.
-
-    The analysis writes none into a campaign that is not finished unless it is told where: it may be
-    measuring. Whoever asks for this here holds the site, so that it is not.
-    """
-    return ["report", str(campaign), "--output", str(campaign / "report.html")]
-
-
 def conclusion(campaign: Path, study: str | None) -> list[str]:
     """Return what `python -m analysis` is asked for after a campaign."""
     return ["conclude", str(campaign), *(["--study", study] if study else [])]

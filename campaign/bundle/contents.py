@@ -20,6 +20,8 @@ from records.manifest import Manifest
 
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
+#: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
+MOST_ROUNDS = 300
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
 #: Files beyond the manifest's inputs that decide what is measured or how to rebuild it.
 DEFINITIONS = (
@@ -190,6 +192,11 @@ def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, crea
         raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")
     if not manifest.finished_utc:
         bundle.notes.append("the campaign is not finished")
+    if manifest.rounds > MOST_ROUNDS:
+        bundle.notes.append(
+            f"it has {manifest.rounds} rounds, and is repeated only with "
+            f"MOST_ROUNDS={manifest.rounds}: {MOST_ROUNDS} at most are repeated without"
+        )
     bundle.members |= of_campaign(folder)
     definitions = add_definitions(root, bundle)
     if with_images:

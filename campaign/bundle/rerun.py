@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from campaign.bundle.contents import MOST_ROUNDS
 from campaign.bundle.redaction import LIST, refuse_another_list
 from campaign.patterns import refuse_pattern
 from campaign.provenance import sha256_of
@@ -36,8 +37,6 @@ MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
     "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
-#: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
-MOST_ROUNDS = 100
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -266,10 +265,10 @@ def compare(before: Path, after: Path) -> int:
 
     Return the exit code of the comparison.
     """
-    for command in ("ingest", "report"):
-        if not (before / "report.html").exists():
-            subprocess.run([sys.executable, "-m", "analysis", command, str(before)], cwd=ROOT)
-    words = [sys.executable, "-m", "analysis", "compare", str(before), str(after), "--why"]
+    analysis = [sys.executable, "-m", "analysis"]
+    if not (before / "report.html").exists():
+        subprocess.run([*analysis, "conclude", str(before), "--no-answer"], cwd=ROOT, check=False)
+    words = [*analysis, "compare", str(before), str(after), "--why"]
     return subprocess.run(words, cwd=ROOT, check=False).returncode
 
 
