@@ -73,9 +73,9 @@ NOTHING_SELECTED = (
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
 
 
-#: How long a command of Slurm's may take, in seconds; it is asked again at the next poll.
+#: How long a Slurm command may take, in seconds; it is tried again at the next poll.
 SLURM_PATIENCE_S = 60.0
-#: Why checks left themselves out when they were loaded.
+#: Why checks excluded themselves when they were loaded.
 LEFT_OUT: set[str] = set()
 #: The content of reference files, by their paths.
 PARSED: dict[str, Any] = {}
@@ -87,7 +87,7 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def left_out(module: Any) -> set[str]:
-    """Return why all checks of a module leave themselves out; empty if one of them does not."""
+    """Return why all checks of a module exclude themselves; empty if one of them does not."""
     registry = getattr(module, "_rfm_test_registry", None)
     sentences = set()
     for test, variants in registry._tests.items() if registry else ():
@@ -106,7 +106,7 @@ def left_out(module: Any) -> set[str]:
 class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
     """A loader for which a check file that cannot be loaded is an error, not a warning."""
 
-    #: Why the checks of the file that is being loaded left themselves out, if all did.
+    #: Why the checks of the file that is being loaded excluded themselves, if all did.
     sentences: frozenset[str] = frozenset()
 
     def _validate_check(self, check: Any) -> bool:
@@ -119,7 +119,7 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
         return VALID[type(check)]
 
     def load_from_module(self, module: Any) -> list[Any]:
-        """Load the checks of a module; note their reasons if all leave themselves out."""
+        """Load the checks of a module; note their reasons if all exclude themselves."""
         checks: list[Any] = super().load_from_module(module)
         self.sentences = frozenset() if checks else frozenset(left_out(module))
         LEFT_OUT.update(self.sentences)
@@ -137,7 +137,7 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
 
 
 class CountingRunner(Runner):  # type: ignore[misc]
-    """A runner that refuses to pass having run nothing."""
+    """A runner that does not pass if nothing ran."""
 
     def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
         """Run the test cases; raise if there is none or all were skipped."""
@@ -160,10 +160,10 @@ class CountingRunner(Runner):  # type: ignore[misc]
         with rounds.measured(rounds.first) as wanted:
             super().runall(wanted, restored_cases)
             self.run_instead(rounds, rounds.first)
-        # What is left of a round may be what this site cannot measure.
+        # The rest of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
-        # Each from the checks that are loaded, with the dependencies that already passed.
+        # Each from the loaded checks, with the dependencies that have already passed.
         for number in session.told_rounds():
             runtime.runtime().next_run()
             with rounds.measured(number) as wanted:
@@ -171,7 +171,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
                 self.run_instead(rounds, number)
 
     def run_instead(self, rounds: session.Rounds, number: int) -> None:
-        """Have other images measure what those of a round could not, and one is enough for."""
+        """Have other images measure what needs only one image, and a round's could not measure."""
         for more in rounds.instead(number):
             runtime.runtime().next_run()
             self._runall(more)
@@ -185,7 +185,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
 
 
 def state_in_queue(jobid: str) -> str | None:
-    """Return a job's state in Slurm's queue, or None where it is no longer there.
+    """Return a job's state in Slurm's queue, or None if it is no longer there.
 
     Raises NoAnswer where Slurm does not say.
     """
@@ -237,13 +237,13 @@ waiting = Waiting()
 
 
 def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
-    """Cancel jobs as ReFrame does, and have each end as one that was never run."""
+    """Cancel jobs as ReFrame does, and have each end as one that never ran."""
     waiting_jobs = [job for job in jobs if not job.is_cancelling]
     silent_cancel(scheduler, waiting_jobs)
     for job in waiting_jobs:
         if job.is_cancelling:
             job._exception = WaitedTooLong(
-                "it has waited in the queue for longer than the site allows (longest_wait_s: "
+                "it waited in the queue for longer than the site allows (longest_wait_s: "
                 f"{job.max_pending_time:g}) and was cancelled", job.jobid,
             )  # fmt: skip
 
@@ -252,15 +252,15 @@ silent_cancel = SlurmJobScheduler._cancel_if_pending_too_long
 
 
 class Answered:
-    """Stands in for ReFrame's `osext` where it asks Slurm: no command is waited for without end."""
+    """Stands in for ReFrame's `osext` where it queries Slurm: no command is waited for forever."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is left as it is."""
+        """Return everything else unchanged."""
         return getattr(osext, name)
 
     @staticmethod
     def run_command(command: Any, *words: Any, timeout: float | None = None, **more: Any) -> Any:
-        """Run a command as ReFrame does, for a minute at most where it names no time."""
+        """Run a command as ReFrame does, for at most a minute if it names no time."""
         return osext.run_command(command, *words, timeout=timeout or SLURM_PATIENCE_S, **more)
 
 
@@ -277,7 +277,7 @@ class SeededOrder:
 
 
 class Caller(NamedTuple):
-    """What ReFrame asks of an entry of the call stack."""
+    """What ReFrame needs of an entry of the call stack."""
 
     frame: FrameType
 
@@ -339,7 +339,7 @@ def inject(space: VarSpace, test: Any, of: type) -> None:
     for name, variable in space.items():
         if variable.is_defined():
             value = variable._default_value
-            # What cannot change needs no copy.
+            # Immutable values need no copy.
             test.__dict__[name] = value if type(value) in PLAIN else deepcopy(value)
 
 
@@ -349,7 +349,7 @@ inject_with_class = VarSpace._inject
 def main() -> None:
     """Run ReFrame's command line with the guards in place."""
     act_for(ROOT)
-    # A site's jobs may be another user's, as those of the cluster in a box.
+    # A site's jobs may belong to another user, such as those of the cluster in a box.
     site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
     become(owner_of(ROOT / ".wyeast" / "reframe" / site), ROOT)
     seed = os.environ.get("WYEAST_ORDER_SEED")
@@ -363,7 +363,7 @@ def main() -> None:
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     slurm.osext = Answered()
     slurm._run_strict = partial(slurm.osext.run_command, check=True)
-    # A round has the same folders in a session as in a process of its own.
+    # A round has the same folders in a session as in its own process.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
     reframe.core.warnings.inspect = QuickInspection
