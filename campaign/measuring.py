@@ -458,15 +458,6 @@ def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress)
     )
 
 
-def report_command(campaign: Path) -> list[str]:
-    """Return what writes the report, even of a campaign with missing launches.
-
-    The analysis writes none into an unfinished campaign unless it is told where: it may be
-    measuring. Whoever asks for this here holds the site, so that it is not.
-    """
-    return ["report", str(campaign), "--output", str(campaign / "report.html")]
-
-
 def conclusion(campaign: Path, study: str | None) -> list[str]:
     """Return the arguments of `python -m analysis` after a campaign."""
     return ["conclude", str(campaign), *(["--study", study] if study else [])]

@@ -208,8 +208,8 @@ def measured(options: argparse.Namespace, wanted: Wanted) -> Path:
             )
         )
         measuring.measure(campaign, manifest)
-    for command in (["ingest", str(campaign)], measuring.report_command(campaign)):
-        say_analysis(*command)
+    # What a night answers is asked of it, and of those before it, afterwards.
+    say_analysis("conclude", str(campaign), "--no-answer")
     return campaign
 
 

@@ -6,7 +6,14 @@ from array import array
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Difference = Annotated[float, Field(allow_inf_nan=False)]
@@ -19,6 +26,12 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Duration = Annotated[float, Field(ge=0, le=1e9)]
 RoundNumber = Annotated[int, Field(ge=1, le=999_999)]
 Number = Annotated[int, Field(ge=1, le=10**8)]
+#: More than any machine has had.
+MOST_RANKS = 10**7
+#: Of a larger world records have summaries (benchmarks/common/record_pieces.h).
+MOST_RANKS_LISTED = 1000
+#: Numbers and ranges of them, as Slurm's lists have them.
+Ranges = Annotated[str, Field(pattern=r"^(\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
 #: A process ends with 0 to 255; schedulers add what they have to say, as PBS 256 and a signal.
 ExitCode = Annotated[int, Field(ge=-1024, le=1024)]
 
@@ -72,6 +85,31 @@ def lasting(times: TimeSummary) -> TimeSummary:
 TimesThatLast = Annotated[TimeSummary, AfterValidator(lasting)]
 
 
+def without_runs(entries: Any) -> Any:
+    """Return the host of each rank, where a header says how many in a row have one.
+
+    Raises ValueError for more ranks than there are, before memory is taken for them.
+    """
+    if not isinstance(entries, list) or not any(isinstance(entry, list) for entry in entries):
+        return entries
+    runs = [entry for entry in entries if isinstance(entry, list) and len(entry) == 2]
+    if len(runs) < len(entries) or any(type(ranks) is not int or ranks < 1 for _, ranks in runs):
+        raise ValueError("hosts are names, or each a name and a number of ranks")
+    if sum(ranks for _, ranks in runs) > MOST_RANKS:
+        raise ValueError(f"hosts are of more than {MOST_RANKS} ranks")
+    return [host for host, ranks in runs for _ in range(ranks)]
+
+
+def ranks_of_run(processors: list[int | str]) -> int:
+    """Return how many ranks in a row an entry is of: one's processors, or ranges and a number."""
+    match processors:
+        case [str(), int(ranks)] if ranks > 0:
+            return ranks
+        case _ if not any(isinstance(one, str) for one in processors):
+            return 1
+    raise ValueError("processors are a rank's own, or ranges of them and a number of ranks")
+
+
 class HeaderFacts(Record):
     """What ran, with what, where: common to all formats."""
 
@@ -82,8 +120,10 @@ class HeaderFacts(Record):
     library: str
     mpi_standard: str
     ranks: Positive
-    hosts: list[str]
-    processors: list[list[Count]]
+    #: One for each rank.
+    hosts: Annotated[list[str], BeforeValidator(without_runs)]
+    #: One entry for each rank, or of a large world for ranks in a row: ranges, and how many.
+    processors: list[list[Count | Ranges]]
     clock: str
     clock_tick_s: Seconds
     clock_resolution_s: Seconds
@@ -93,7 +133,7 @@ class HeaderFacts(Record):
     @model_validator(mode="after")
     def one_entry_per_rank(self) -> Self:
         """Refuse a header that does not describe every rank."""
-        if not len(self.hosts) == len(self.processors) == self.ranks:
+        if not len(self.hosts) == sum(map(ranks_of_run, self.processors)) == self.ranks:
             raise ValueError("hosts and processors do not have one entry for each rank")
         return self
 

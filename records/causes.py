@@ -95,7 +95,8 @@ NO_PROC = Known(
 NO_NAMESPACES = Known(
     re.compile(
         r"(?i)(?:failed to create|not allowed to create|requires|cannot create) user namespaces?"
-        r"|create user namespace|user namespaces may not be enabled|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces|unshare failed"
+        r"|create user namespace|user namespaces may not be enabled"
+        r"|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces|unshare failed"
     ),
     "containers need user namespaces: ask those who run the machine to allow them "
     "(user.max_user_namespaces above 0; where there are such settings, "

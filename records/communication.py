@@ -64,7 +64,7 @@ class LoadedLibrary(Record):
 
 
 class Latency(Record):
-    """Round trips between rank 0 and another rank."""
+    """Round trips of a rank, `to`, with the one that it measured with, `from`."""
 
     record: Literal["result"]
     operation: Literal["latency"]
@@ -76,7 +76,7 @@ class Latency(Record):
 
 
 class Transport(Record):
-    """How rank 0 and another rank communicate, as far as it is known."""
+    """How two ranks communicate, as far as it is known."""
 
     record: Literal["result"]
     operation: Literal["transport"]
@@ -148,7 +148,8 @@ class Communication(Record):
     discarded: Count
     clock_error_s: Seconds
     time_s: TimeSummary
-    median_by_rank_s: Annotated[list[Seconds], Field(min_length=1)]
+    #: Of a large world the summary of these medians.
+    median_by_rank_s: Annotated[list[Seconds], Field(min_length=1)] | TimeSummary
     moved_bytes: Count
     verified_bytes: Count
 

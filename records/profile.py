@@ -5,7 +5,8 @@ A profile is a file of its own, `wyeast-profile-1`, beside the output of the pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -130,10 +131,6 @@ class Profile:
     functions: list[ProfiledFunction]
     sizes: list[MessageSizes]
     matrix: list[MatrixEntry]
-
-    def of_rank(self, rank: int) -> Iterator[ProfiledFunction]:
-        """Return the functions that a rank called."""
-        return (function for function in self.functions if function.rank == rank)
 
 
 class _ProfileReader:
@@ -271,9 +268,12 @@ def _whole(reader: _ProfileReader, path: Path, last: int) -> Profile:
 
 def impossible_time(profile: Profile) -> str | None:
     """Say so when a rank spent longer in MPI calls than it ran, over all threads that called."""
+    seconds: defaultdict[int, float] = defaultdict(float)
+    for function in profile.functions:
+        seconds[function.rank] += function.time_s
     for rank in profile.ranks:
-        spent = sum(function.time_s for function in profile.of_rank(rank.rank))
         most = rank.wall_s * rank.threads
+        spent = seconds[rank.rank]
         if spent > most * (1 + ROUNDING) + ROUNDING:
             return (
                 f"rank {rank.rank} spent {spent:.6g} s in calls of MPI, and {rank.threads} "

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import reframe as rfm
 from reframe.core.builtins import parameter
 
 from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.cores import cores_of_site, nodes_of_site
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
@@ -18,6 +20,7 @@ SENT, RECEIVED = {"scatter", "alltoall"}, {"gather", "allgather", "alltoall"}
 class CollectiveSuite:
     """Operations over groups and message sizes in bytes, with as many ranks as fit on the site.
 
+    With `fills` the ranks follow the site: one on each of its nodes, or one on each core.
     `shared` divides the sizes among the ranks: the reports state a rank's whole buffer.
     """
 
@@ -29,6 +32,7 @@ class CollectiveSuite:
     shared: bool = False
     scrub_bytes: int = 0
     on_a_node: int | None = None
+    fills: Literal["nodes", "cores"] | None = None
 
     def sizes_for(self, ranks: int) -> list[int]:
         """Return the sizes to ask the program for, in whole doubles if they are divided."""
@@ -65,25 +69,38 @@ NTNU_SMALL, NTNU_MEDIUM, NTNU_LARGE = (n * DOUBLE for n in (400 * 50, 1000 * 100
 # by the ranks (powers of two), so that one can be held against others that do the same work.
 GUIDED = ("bcast", "scatter", "gather", "allgather", "alltoall", *REDUCTIONS, "reduce-sum")
 
+QUICK = {
+    # SimpleBench (NTNU 2008, appendix A); its sizes are doubles over all ranks.
+    "simplebench-alltoall": CollectiveSuite(("alltoall",), (64, 65_536), 4, 20, BOTH,
+                                            shared=True),
+    "simplebench-collective": CollectiveSuite(("barrier", *REDUCTIONS), (64, 65_536), 4, 20,
+                                              BOTH, shared=True),
+    # The Ohio tests of Kearns 2003, section 5.4: 0 to 16,384 bytes.
+    "ohio": CollectiveSuite(("barrier", "bcast", "gather", "alltoall"), (0, 1024, 16_384), 2,
+                            50),
+    "ata": CollectiveSuite(("alltoall",), (40, 10_000, 100_000), 2, 10),
+    "goptest": CollectiveSuite(("bcast", "allreduce-sum"), (0, 256, 512, 768, 1024), 2, 50),
+    "ntnu-alltoall": CollectiveSuite(("alltoall",), (NTNU_SMALL,), 2, 10, shared=True,
+                                     scrub_bytes=SCRUB),
+    "ntnu-reduce": CollectiveSuite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2,
+                                   20, scrub_bytes=SCRUB),
+    "others": CollectiveSuite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
+    "guidelines": CollectiveSuite(GUIDED, (1024, 2048, 4096), 2, 50),
+}  # fmt: skip
+# Up to some hundred thousand ranks: an all-to-all has a block for each, and each rank that checks a
+# sum adds up those of all.
+FILLING = {
+    f"{name}-{what}": CollectiveSuite(operations, sizes, 0, 20, fills=fills)
+    for name, fills in (("one-a-node", "nodes"), ("full-nodes", "cores"))
+    for what, operations, sizes in (
+        ("collective", ("barrier", "bcast", "allreduce-sum"), (8, 65_536)),
+        ("alltoall", ("alltoall",), (8, 512)),
+    )
+}
+
 SUITES: dict[str, CollectiveSuite] = of_tier(
-    quick={
-        # SimpleBench (NTNU 2008, appendix A); its sizes are doubles over all ranks.
-        "simplebench-alltoall": CollectiveSuite(("alltoall",), (64, 65_536), 4, 20, BOTH,
-                                                shared=True),
-        "simplebench-collective": CollectiveSuite(("barrier", *REDUCTIONS), (64, 65_536), 4, 20,
-                                                  BOTH, shared=True),
-        # The Ohio tests of Kearns 2003, section 5.4: 0 to 16,384 bytes.
-        "ohio": CollectiveSuite(("barrier", "bcast", "gather", "alltoall"), (0, 1024, 16_384), 2,
-                                50),
-        "ata": CollectiveSuite(("alltoall",), (40, 10_000, 100_000), 2, 10),
-        "goptest": CollectiveSuite(("bcast", "allreduce-sum"), (0, 256, 512, 768, 1024), 2, 50),
-        "ntnu-alltoall": CollectiveSuite(("alltoall",), (NTNU_SMALL,), 2, 10, shared=True,
-                                         scrub_bytes=SCRUB),
-        "ntnu-reduce": CollectiveSuite(("reduce-sum",), (DOUBLE, 1000 * DOUBLE, 8000 * DOUBLE), 2,
-                                       20, scrub_bytes=SCRUB),
-        "others": CollectiveSuite(("scatter", "allgather", "reduce-sum"), (8, 8192), 2, 50),
-        "guidelines": CollectiveSuite(GUIDED, (1024, 2048, 4096), 2, 50),
-    },
+    quick=QUICK,
+    site=QUICK | FILLING,
     paper={
         "simplebench-alltoall": CollectiveSuite(("alltoall",), (64, 65_536, 800_000), 8, 100, BOTH,
                                                 shared=True),
@@ -124,13 +141,21 @@ class Collectives(Communicating):
     program = "collective"
     suite = parameter(SUITES, loggable=True)
 
+    def fills_site(self) -> bool:
+        """Return whether the suite's ranks follow the site."""
+        return SUITES[self.suite].fills is not None
+
     def ranks_wanted(self) -> int:
-        """Return how many ranks the report used."""
-        return SUITES[self.suite].ranks
+        """Return how many ranks the report used, or the site has room for."""
+        suite = SUITES[self.suite]
+        return nodes_of_site() * (self.ranks_on_a_node() or 1) if suite.fills else suite.ranks
 
     def ranks_on_a_node(self) -> int | None:
         """Return how many ranks the suite puts on each node, if it specifies that."""
-        return SUITES[self.suite].on_a_node
+        suite = SUITES[self.suite]
+        if suite.fills:
+            return cores_of_site() // nodes_of_site() if suite.fills == "cores" else 1
+        return suite.on_a_node
 
     def iterations_wanted(self) -> int:
         """Return how often each point is timed."""

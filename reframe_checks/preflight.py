@@ -1,5 +1,7 @@
 """Preflight: the ranks form one world on the requested nodes, before anything is timed."""
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from reframe.core.exceptions import SanityError
 from containers import images
 from containers.table import TableError, load_table, split_variant
 from records import packs
-from records.base import NotKept, RecordError
+from records.base import MOST_RANKS, MOST_RANKS_LISTED, NotKept, RecordError
 from records.budget import experiment_of
 from records.causes import one_line
 from records.environment import NAME, from_elsewhere, values
@@ -28,6 +30,9 @@ from reframe_checks.mixins.launching import Start
 from reframe_checks.mixins.recording import SCHEDULES, Suspect
 from reframe_checks.mixins.tiers import TIERS
 
+#: Where a rank begins to look for a number that no other one has: at its own, if it was told it.
+#: If many ranks all began at 0, they would try as many folders as there are ranks, squared.
+FIRST_NUMBER = "n=${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}; case $n in *[!0-9]*) n=0;; esac; "
 #: What each rank leaves: its variables; and each container, before its launcher begins.
 OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
 #: Of one of these files.
@@ -60,9 +65,20 @@ def noting(kind: str) -> str:
     It becomes what its words are then. Their numbers, from 0 on, need not be the ranks'.
     """
     return (
-        f"n=0; until mkdir {kind}.$n.taken 2>/dev/null || [ $n = 99999 ]; do n=$((n + 1)); done; "
+        f"{FIRST_NUMBER}until mkdir {kind}.$n.taken 2>/dev/null || [ $n -ge {MOST_RANKS} ]; "
+        "do n=$((n + 1)); done; "
         f'env -0 >{kind}.$n; exec "$@"'
     )
+
+
+def trips_told(hosts: Sequence[str]) -> int:
+    """Return how many ranks' round trips are told where the ranks of a world are on such hosts.
+
+    Those of all but rank 0; of a large world a host tells two at most (preflight/trips.h).
+    """
+    if len(hosts) <= MOST_RANKS_LISTED:
+        return len(hosts) - 1
+    return sum(min(ranks, 2) for ranks in Counter(hosts).values()) - 1
 
 
 def first_apptainer(schedule: Schedule) -> str | None:
@@ -91,6 +107,10 @@ class Preflight(Experiment):
     def belong_to_every_tier(self) -> None:
         """Run in every tier: what the tier measures waits for this."""
         self.tags |= set(TIERS)
+
+    def prove_nodes(self, nodes: int) -> None:
+        """Run on as many nodes as the largest launch that waits for this, a rank on each."""
+        self.num_tasks = max(2, nodes)
 
     @run_after("setup")
     def say_what_is_asked(self) -> None:
@@ -198,7 +218,8 @@ class Preflight(Experiment):
             for result in output.results
             if result.operation == "latency" and result.message_bytes == SHORT
         ]
-        if len(round_trips) != self.num_tasks - 1:
+        hosts = output.header.hosts
+        if len(round_trips) != trips_told(hosts):
             raise SanityError(
                 f"{len(round_trips)} latencies were reported for {self.num_tasks} ranks"
             )
@@ -210,10 +231,8 @@ class Preflight(Experiment):
             )
         link = self.site()["link_bytes_per_s"] if self.nodes > 1 else None
         for result in output.results:
-            sentence = (
-                latency_above_link(result, link) if link and result.operation == "latency" else None
-            )
-            if sentence:
+            passes = result.operation == "latency" and hosts[result.source] != hosts[result.to]
+            if link and passes and (sentence := latency_above_link(result, link)):
                 raise Suspect(sentence)
         self.slowest_round_trip = max(round_trips)
 
@@ -242,5 +261,5 @@ class Preflight(Experiment):
 
     @performance_function("s")
     def latency(self) -> float:
-        """Return half the slowest median round trip between rank 0 and another rank."""
+        """Return half the slowest median round trip of a rank with the one it was timed with."""
         return float(self.slowest_round_trip / 2)

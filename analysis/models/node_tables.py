@@ -74,12 +74,13 @@ def rates_by_node(campaign: Campaign) -> dict[str, dict[str, float]]:
     for launch in campaign.sound():
         if not isinstance(launch.output, ProgramOutput) or launch.record.oversubscribed:
             continue
-        hosts = launch.output.header.hosts
+        ranks_of: dict[str, list[int]] = defaultdict(list)
+        for rank, host in enumerate(launch.output.header.hosts):
+            ranks_of[host].append(rank)
         for result in launch.output.results:
             if not isinstance(result, Rate) or isinstance(result, LinpackSolve):
                 continue
-            for host in dict.fromkeys(hosts):
-                own = [rank for rank, name in enumerate(hosts) if name == host]
+            for host, own in ranks_of.items():
                 times = [result.median_by_rank_s[rank] for rank in own]
                 if isinstance(result, DgemmResult):
                     found[host]["dgemm"].append(sum(result.flop / time for time in times))

@@ -41,7 +41,8 @@ struct call {
     size_t bytes, scrubbed;
     int in_place;        /* Whether this rank has one buffer for both. */
     void *given, *taken; /* What the calls get: a buffer, or MPI_IN_PLACE. */
-    /* Of each rank, what goes to it and comes from it, in bytes; of a reduction in doubles. */
+    /* With unequal blocks alone: of each rank, what goes to it and comes from it, in bytes; of a
+     * reduction in doubles. */
     int *to, *to_start, *from, *from_start;
     MPI_Datatype *types; /* MPI_BYTE for each rank. */
     MPI_Op op;

@@ -67,12 +67,12 @@ static unsigned long long moved(const call *c)
         return (what->root_receives && c->rank != 0) ||
                        (what->of != OF_EVERY_RANK && c->rank == 0)
                    ? 0
-                   : sizeof(double) * (unsigned long long)c->from[0];
+                   : sizeof(double) * (unsigned long long)count_from(c, 0);
     unsigned long long bytes = 0;
     for (int other = 0; other < c->ranks; other++)
         if (other != c->rank && (!what->root_sends || c->rank == 0) &&
             (!what->root_receives || other == 0))
-            bytes += (unsigned long long)c->to[other];
+            bytes += (unsigned long long)count_to(c, (size_t)other);
     return bytes;
 }
 

@@ -45,8 +45,35 @@ size_t start_of(const call *c, const int *starts, size_t other)
     return c->what->unequal ? unit_of(c->what) * (size_t)starts[other] : other * c->bytes;
 }
 
+size_t count_to(const call *c, size_t other)
+{
+    return c->what->unequal ? (size_t)c->to[other] : c->bytes / unit_of(c->what);
+}
+
+size_t count_from(const call *c, size_t other)
+{
+    return c->what->unequal ? (size_t)c->from[other] : c->bytes / unit_of(c->what);
+}
+
+int late_ranks(int ranks)
+{
+    return ranks < MOST_LATE ? ranks : MOST_LATE;
+}
+
+int late_rank(int turn, int ranks)
+{
+    return (int)((long long)turn * (ranks - 1) / (late_ranks(ranks) - 1));
+}
+
+size_t layout_bytes(const collective *what, int ranks)
+{
+    return what->unequal ? (size_t)ranks * (4 * sizeof(int) + sizeof(MPI_Datatype)) : 0;
+}
+
 int lay_out(call *c)
 {
+    if (layout_bytes(c->what, c->ranks) == 0)
+        return 0;
     const size_t ranks = (size_t)c->ranks;
     c->to = calloc(4 * ranks, sizeof *c->to);
     c->types = malloc(ranks * sizeof *c->types);
@@ -60,7 +87,7 @@ int lay_out(call *c)
         c->to[i] = (int)(block_bytes(c->what, c->bytes, c->ranks, c->rank, (int)i) / unit);
         c->from[i] = (int)(block_bytes(c->what, c->bytes, c->ranks, (int)i, c->rank) / unit);
         c->types[i] = MPI_BYTE;
-        if (i > 0 && c->what->unequal) {
+        if (i > 0) {
             c->to_start[i] = c->to_start[i - 1] + c->to[i - 1];
             c->from_start[i] = c->from_start[i - 1] + c->from[i - 1];
         }

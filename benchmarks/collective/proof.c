@@ -50,25 +50,26 @@ void prepare_collective(void *context, unsigned long long n)
     const size_t given = blocks_of(c->what->send, c->rank, c->ranks);
     const size_t taken = blocks_of(c->what->receive, c->rank, c->ranks);
     for (size_t m = 0; m < given; m++)
-        fill_pattern(c->send + start_of(c, c->to_start, m), (size_t)c->to[m], number_of(c, n, m), own);
+        fill_pattern(c->send + start_of(c, c->to_start, m), count_to(c, m), number_of(c, n, m), own);
     for (size_t m = 0; m < taken; m++)
-        fill_wrong(c->receive + start_of(c, c->from_start, m), (size_t)c->from[m],
+        fill_wrong(c->receive + start_of(c, c->from_start, m), count_from(c, m),
                    number_of(c, n, (size_t)c->rank), c->first + (int)m);
     if (!c->in_place || c->what->root_sends)
         return;
     for (size_t m = 0; m < taken; m++)
         if (c->what->send == OF_ALL || (int)m == c->rank)
-            fill_pattern(c->receive + start_of(c, c->from_start, m), (size_t)c->from[m],
+            fill_pattern(c->receive + start_of(c, c->from_start, m), count_from(c, m),
                          number_of(c, n, m), own);
 }
 
-/* Prove that no rank leaves a barrier before all have entered it. Each rank in turn comes late, and a
+/* Prove that no rank leaves a barrier before all have entered it. Ranks in turn come late, and a
  * rank that has left sends it a message: one that is there before the late rank enters was sent too
  * early. What arrives later proves nothing, so a slow machine is never a fault. */
 static long long verify_barrier(call *c, complaint *about)
 {
     int early = 0;
-    for (int late = 0; late < c->ranks; late++) {
+    for (int turn = 0; turn < late_ranks(c->ranks); turn++) {
+        const int late = late_rank(turn, c->ranks);
         if (c->rank != late) {
             c->run(c);
             MPI_Send(NULL, 0, MPI_BYTE, late, TAG_LEFT, c->comm);
@@ -106,7 +107,7 @@ static long long verify_reduction(const call *c, unsigned long long n, complaint
         c->what->send == OF_ALL ? start_of(c, c->to_start, (size_t)c->rank) / sizeof(double) : 0;
     if ((c->what->root_receives && c->rank != 0) || last < 0)
         return 0;
-    for (size_t i = 0; i < (size_t)c->from[0]; i++) {
+    for (size_t i = 0; i < count_from(c, 0); i++) {
         double right = element(before + i, n, c->first);
         for (int rank = 1; rank <= last; rank++) {
             const double other = element(before + i, n, c->first + rank);
@@ -119,7 +120,7 @@ static long long verify_reduction(const call *c, unsigned long long n, complaint
     if (c->in_place)
         calm(c);
     /* Rank 0's part of a scan is its own. */
-    return of == UP_TO_OWN && c->rank == 0 ? 0 : (long long)sizeof(double) * c->from[0];
+    return of == UP_TO_OWN && c->rank == 0 ? 0 : (long long)(sizeof(double) * count_from(c, 0));
 }
 
 long long verify_collective(void *context, unsigned long long n, complaint *about)
@@ -138,14 +139,14 @@ long long verify_collective(void *context, unsigned long long n, complaint *abou
     long long compared = 0;
     for (size_t giver = 0; giver < givers; giver++) {
         const long long wrong =
-            find_difference(c->receive + start_of(c, c->from_start, giver), (size_t)c->from[giver],
+            find_difference(c->receive + start_of(c, c->from_start, giver), count_from(c, giver),
                             number_of(c, n, (size_t)c->rank), c->first + (int)giver);
         if (wrong >= 0)
             return complain(about, "%s, %zu bytes: rank %d has rank %d's data wrong from byte "
                                    "%lld on", c->what->name, c->bytes, c->first + c->rank,
                             c->first + (int)giver, wrong);
         if ((int)giver != c->rank)
-            compared += c->from[giver];
+            compared += (long long)count_from(c, giver);
     }
     return compared;
 }

@@ -1,8 +1,6 @@
 #include "clock_offsets.h"
 
-#include <limits.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,54 +12,27 @@
  * 5e-4 (adjtimex). */
 #define LARGEST_RATE 1e-3
 
-/* FNV-1a: ranks of one text get one number; those of others may, and are told apart afterwards. */
-static int number_of(const char *text)
-{
-    uint32_t number = 2166136261u;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        number = (number ^ *c) * 16777619u;
-    return (int)(number & INT_MAX);
-}
-
-/* Whether all ranks of a communicator have the text of its rank 0. */
-static int all_have_one(MPI_Comm comm, const char *text)
-{
-    char first[CLOCK_IDENTITY_BYTES];
-    memcpy(first, text, sizeof first);
-    MPI_Bcast(first, (int)sizeof first, MPI_CHAR, 0, comm);
-    int mine = first[0] && strcmp(first, text) == 0, all = mine;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-    return all;
-}
-
 void begin_comparison(clock_comparison *clocks)
 {
-    int rank, within;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char identity[CLOCK_IDENTITY_BYTES] = "";
     find_clock_identity(identity);
-    MPI_Comm_split(MPI_COMM_WORLD, number_of(identity), rank, &clocks->sharing);
-    int others = !all_have_one(clocks->sharing, identity), any = others;
-    MPI_Allreduce(&others, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (any) {
-        /* Some clocks could not be told apart: each rank is compared by itself. */
-        MPI_Comm_free(&clocks->sharing);
-        MPI_Comm_split(MPI_COMM_WORLD, rank, rank, &clocks->sharing);
+    if (!identity[0]) {
+        /* A clock that cannot be told from others is compared by itself. */
+        int rank;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        snprintf(identity, sizeof identity, "rank %d", rank);
     }
-    MPI_Comm_rank(clocks->sharing, &within);
-    MPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, rank, &clocks->leaders);
+    find_alike(&clocks->by_clock, identity);
     const long long own = (long long)nanoseconds_at_beginning();
     long long of_leader = own;
-    MPI_Bcast(&of_leader, 1, MPI_LONG_LONG, 0, clocks->sharing);
+    MPI_Bcast(&of_leader, 1, MPI_LONG_LONG, 0, clocks->by_clock.sharing);
     clocks->from_leader = (double)(own - of_leader) * 1e-9;
     clocks->step = smallest_step(seconds_now);
 }
 
 void end_comparison(clock_comparison *clocks)
 {
-    MPI_Comm_free(&clocks->sharing);
-    if (clocks->leaders != MPI_COMM_NULL)
-        MPI_Comm_free(&clocks->leaders);
+    free_alike(&clocks->by_clock);
 }
 
 /* Let another leader ask what time it is here, or ask one. */
@@ -110,11 +81,11 @@ static clock_offset compare_leaders(MPI_Comm leaders)
 clock_offset compare_clocks(const clock_comparison *clocks)
 {
     double of_leader[3] = {0.0, 0.0, 0.0};
-    if (clocks->leaders != MPI_COMM_NULL) {
-        const clock_offset found = compare_leaders(clocks->leaders);
+    if (clocks->by_clock.leaders != MPI_COMM_NULL) {
+        const clock_offset found = compare_leaders(clocks->by_clock.leaders);
         memcpy(of_leader, (const double[]){found.at, found.offset, found.error}, sizeof of_leader);
     }
-    MPI_Bcast(of_leader, 3, MPI_DOUBLE, 0, clocks->sharing);
+    MPI_Bcast(of_leader, 3, MPI_DOUBLE, 0, clocks->by_clock.sharing);
     return (clock_offset){of_leader[0], of_leader[1], of_leader[2]};
 }
 
@@ -186,11 +157,11 @@ clock_line line_to_rank_0(const clock_comparison *clocks, const clock_line *to_r
 {
     clock_line line = *to_reference;
     int sharing;
-    MPI_Comm_size(clocks->sharing, &sharing);
-    if (clocks->leaders != MPI_COMM_NULL)
-        put_together(clocks->leaders, &line, error);
+    MPI_Comm_size(clocks->by_clock.sharing, &sharing);
+    if (clocks->by_clock.leaders != MPI_COMM_NULL)
+        put_together(clocks->by_clock.leaders, &line, error);
     double of_leader[TOLD] = {line.at, line.offset, line.rate, line.rate_error, *error};
-    MPI_Bcast(of_leader, TOLD, MPI_DOUBLE, 0, clocks->sharing);
+    MPI_Bcast(of_leader, TOLD, MPI_DOUBLE, 0, clocks->by_clock.sharing);
     /* Two readings of one clock are known to its step each. */
     *error = of_leader[ERROR] + (sharing > 1 ? clocks->step : 0.0);
     return (clock_line){of_leader[AT] - clocks->from_leader,

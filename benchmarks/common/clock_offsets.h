@@ -7,7 +7,7 @@
 #ifndef WYEAST_CLOCK_OFFSETS_H
 #define WYEAST_CLOCK_OFFSETS_H
 
-#include <mpi.h>
+#include "ranks_alike.h"
 
 /* In seconds: `at` that time of this rank's leader's clock, `offset` added to it made its reference's;
  * that was wrong by at most `error`: half the shortest round trip by which it was found. */
@@ -16,10 +16,9 @@ typedef struct {
 } clock_offset;
 
 typedef struct {
-    MPI_Comm sharing; /* The ranks that read this rank's clock; the lowest leads them. */
-    MPI_Comm leaders; /* MPI_COMM_NULL on ranks that do not lead. */
-    double from_leader; /* The seconds of this rank's beginning by the leader's beginning. */
-    double step;        /* Of the clock: what shared time is known to. */
+    ranks_alike by_clock; /* The ranks that read this rank's clock. */
+    double from_leader;   /* The seconds of this rank's beginning by the leader's beginning. */
+    double step;          /* Of the clock: what shared time is known to. */
 } clock_comparison;
 
 /* All three are collective over MPI_COMM_WORLD. */

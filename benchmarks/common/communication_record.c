@@ -31,7 +31,8 @@ int print_communication(FILE *out, const sampling *plan, const communication *ab
     fputs(",\"time_s\":", out);
     print_summary(out, &summary);
     fputs(",\"median_by_rank_s\":", out);
-    print_seconds_of_each(out, taken->median_by_rank, ranks);
+    if (print_seconds_of_ranks(out, taken->median_by_rank, ranks))
+        return -1;
     fprintf(out, ",\"moved_bytes\":%llu,\"verified_bytes\":%llu}\n", moved, verified);
     if (plan->raw || plan->raw_by_rank) {
         print_key(out, "iterations", about);

@@ -2,6 +2,7 @@
 #include "record_pieces.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,21 @@ void print_summary(FILE *out, const time_summary *summary)
             summary->max);
 }
 
+int print_seconds_of_ranks(FILE *out, const double *times, size_t ranks)
+{
+    if (ranks <= MOST_RANKS_LISTED) {
+        print_seconds_of_each(out, times, ranks);
+        return 0;
+    }
+    double *scratch = calloc(ranks, sizeof *scratch);
+    if (!scratch)
+        return -1;
+    const time_summary summary = summarise(times, ranks, scratch);
+    free(scratch);
+    print_summary(out, &summary);
+    return 0;
+}
+
 void find_place(rank_place *here)
 {
     memset(here, 0, sizeof *here);
@@ -59,16 +75,87 @@ void find_place(rank_place *here)
             here->processors[processor / 8] |= (unsigned char)(1u << processor % 8);
 }
 
+static int is_in(const rank_place *where, size_t processor)
+{
+    return processor < MOST_PROCESSORS && where->processors[processor / 8] >> processor % 8 & 1;
+}
+
 static void print_processors(FILE *out, const rank_place *where)
 {
     const char *separator = "";
     fputc('[', out);
     for (size_t processor = 0; processor < MOST_PROCESSORS; processor++)
-        if (where->processors[processor / 8] >> processor % 8 & 1) {
+        if (is_in(where, processor)) {
             fprintf(out, "%s%zu", separator, processor);
             separator = ",";
         }
     fputc(']', out);
+}
+
+/* The same as text, with those in a row as `first-last`. */
+static void print_ranges(FILE *out, const rank_place *where)
+{
+    const char *separator = "";
+    fputc('"', out);
+    for (size_t first = 0, next; first < MOST_PROCESSORS; first = next) {
+        next = first + 1;
+        if (!is_in(where, first))
+            continue;
+        while (is_in(where, next))
+            next++;
+        fprintf(out, "%s%zu", separator, first);
+        if (next > first + 1)
+            fprintf(out, "-%zu", next - 1);
+        separator = ",";
+    }
+    fputc('"', out);
+}
+
+/* How many ranks in a row, from one on, have the host, or the processors, of that one. */
+static size_t hosts_alike(const rank_place *places, size_t left)
+{
+    size_t ranks = 1;
+    while (ranks < left && strcmp(places[ranks].host, places->host) == 0)
+        ranks++;
+    return ranks;
+}
+
+static size_t processors_alike(const rank_place *places, size_t left)
+{
+    size_t ranks = 1;
+    while (ranks < left && memcmp(places[ranks].processors, places->processors,
+                                  sizeof places->processors) == 0)
+        ranks++;
+    return ranks;
+}
+
+static void print_hosts(FILE *out, const rank_place *places, size_t ranks)
+{
+    const int in_runs = ranks > MOST_RANKS_LISTED;
+    for (size_t i = 0, alike; i < ranks; i += alike) {
+        alike = in_runs ? hosts_alike(places + i, ranks - i) : 1;
+        fputs(i ? "," : "", out);
+        fputs(in_runs ? "[" : "", out);
+        print_string(out, places[i].host);
+        if (in_runs)
+            fprintf(out, ",%zu]", alike);
+    }
+}
+
+static void print_processors_of_ranks(FILE *out, const rank_place *places, size_t ranks)
+{
+    const int in_runs = ranks > MOST_RANKS_LISTED;
+    for (size_t i = 0, alike; i < ranks; i += alike) {
+        alike = in_runs ? processors_alike(places + i, ranks - i) : 1;
+        fputs(i ? "," : "", out);
+        if (!in_runs) {
+            print_processors(out, &places[i]);
+            continue;
+        }
+        fputs("[", out);
+        print_ranges(out, &places[i]);
+        fprintf(out, ",%zu]", alike);
+    }
 }
 
 void print_header_record(FILE *out, const header_facts *facts)
@@ -84,15 +171,9 @@ void print_header_record(FILE *out, const header_facts *facts)
     print_string(out, facts->library);
     fprintf(out, ",\"mpi_standard\":\"%s\",\"ranks\":%zu,\"hosts\":[", facts->mpi_standard,
             facts->ranks);
-    for (size_t i = 0; i < facts->ranks; i++) {
-        fputs(i ? "," : "", out);
-        print_string(out, facts->places[i].host);
-    }
+    print_hosts(out, facts->places, facts->ranks);
     fputs("],\"processors\":[", out);
-    for (size_t i = 0; i < facts->ranks; i++) {
-        fputs(i ? "," : "", out);
-        print_processors(out, &facts->places[i]);
-    }
+    print_processors_of_ranks(out, facts->places, facts->ranks);
     fprintf(out, "],\"clock\":\"%s\",\"clock_tick_s\":%.9e,\"clock_resolution_s\":%.9e,"
                  "\"started_utc\":\"%s\"",
             facts->clock, facts->clock_tick, facts->clock_resolution, started);

@@ -12,12 +12,18 @@
 #define PROGRAM_VERSION "1.0.0"
 #define LARGEST_HOST_NAME 256
 #define MOST_PROCESSORS 1024
+/* Of a larger world records have summaries, and say once what ranks in a row have alike. */
+#define MOST_RANKS_LISTED 1000
 
 /* The caller writes the punctuation between them. */
 void print_string(FILE *out, const char *text);
 void print_seconds(FILE *out, double seconds);
 void print_seconds_of_each(FILE *out, const double *times, size_t count);
 void print_summary(FILE *out, const time_summary *summary);
+
+/* Print a time of each rank in order, or of more than MOST_RANKS_LISTED their summary. Returns 0, or -1
+ * where memory ran out. */
+int print_seconds_of_ranks(FILE *out, const double *times, size_t ranks);
 
 /* Where a rank runs: its host, and one bit for each processor that it may run on. It has no
  * pointers, so that it can be sent as it is. */

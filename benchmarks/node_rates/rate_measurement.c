@@ -58,9 +58,9 @@ void measure_rate(const program_description *program, const sampling *plan, cons
     whole.synchronisation = "barrier";
     const size_t runs = (size_t)(plan->iterations + plan->warmup);
     double *hertz = calloc(runs, sizeof *hertz), *scratch = calloc(runs, sizeof *scratch);
-    double *by_rank = calloc((size_t)ranks, sizeof *by_rank);
+    double *by_rank = rank == 0 ? calloc((size_t)ranks, sizeof *by_rank) : NULL;
     complaint about;
-    const int failed = !hertz || !scratch || !by_rank;
+    const int failed = !hertz || !scratch || (rank == 0 && !by_rank);
     if (failed)
         complain(&about, "no memory for the times of %zu iterations", runs);
     refuse_together(program, failed, &about);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../common/leaving.h"
+#include "../common/ranks_alike.h"
 #include "../common/record_pieces.h"
 #include "../hpl/node_memory.h"
 #include "cache_size.h"
@@ -130,27 +131,22 @@ static int check_kernel(size_t k, stream_arrays *s, int rank, complaint *about)
 }
 
 /* How many ranks are on this rank's host. */
-static int ranks_here(int rank, int ranks)
+static int ranks_here(void)
 {
-    rank_place here, *places = calloc((size_t)ranks, sizeof *places);
-    complaint about;
-    if (!places)
-        complain(&about, "no memory for the places of %d ranks", ranks);
-    refuse_together(&program, !places, &about);
+    int count;
+    rank_place here;
+    ranks_alike of_host;
     find_place(&here);
-    MPI_Allgather(&here, (int)sizeof here, MPI_BYTE, places, (int)sizeof here, MPI_BYTE,
-                  MPI_COMM_WORLD);
-    int count = 0;
-    for (int i = 0; i < ranks; i++)
-        count += strcmp(places[i].host, places[rank].host) == 0;
-    free(places);
+    find_alike(&of_host, here.host);
+    MPI_Comm_size(of_host.sharing, &count);
+    free_alike(&of_host);
     return count;
 }
 
 /* The elements of a rank's arrays, of all ranks alike; what no node has room for is refused. */
-static size_t elements(int rank, int ranks)
+static size_t elements(void)
 {
-    const double here = ranks_here(rank, ranks);
+    const double here = ranks_here();
     const double caches = last_level_caches();
     double bytes = (double)array_bytes;
     if (array_bytes == 0)
@@ -189,15 +185,14 @@ static void measure(size_t k, stream_arrays *s, int rank)
 int main(int argc, char **argv)
 {
     begin_program(&program, &argc, &argv);
-    int rank, ranks;
+    int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     complaint about;
     if (array_bytes % (long long)sizeof(double) != 0) {
         complain(&about, "--array-bytes %lld: not a multiple of 8", array_bytes);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
-    const size_t count = elements(rank, ranks);
+    const size_t count = elements();
     stream_arrays s = {numbers_or_leave(&program, count), numbers_or_leave(&program, count),
                        numbers_or_leave(&program, count), count};
     begin_output(&program);

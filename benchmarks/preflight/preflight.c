@@ -7,19 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../common/clock.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
+#include "../common/ranks_alike.h"
 #include "../common/records.h"
 #include "loaded_library.h"
+#include "trips.h"
 
-#define TAG 1
-#define SHORT_BYTES 8
-#define LONG_BYTES 1000000
 #define LONG_ITERATIONS ((size_t)10) /* A slow network takes a fifth of a second for each. */
-#define WARMUP ((size_t)2)
-#define HOST_LENGTH 256
-#define PATH_LENGTH 1024
 /* A one-way time that no path through a network card has been seen to undercut by far, and that
  * shared memory stays under even on a slow machine. */
 #define SHARED_MEMORY_LATENCY 5e-6
@@ -33,7 +28,7 @@ static const option options[] = {
      .help = "fail unless the ranks are on this many hosts"},
     {.name = "iterations", .kind = OPTION_NUMBER, .value = &iterations, .initial = "100",
      .least = 1, .most = 1000000,
-     .help = "round trips from rank 0 to each other rank with a message of 8 bytes; at most 10 of\n"
+     .help = "round trips of each rank but 0 with one other, of a message of 8 bytes; at most 10 of\n"
              "      them also with 1000000 bytes"},
 };
 
@@ -44,13 +39,6 @@ static const program_description program = {
     "pingpong measures it properly.\n",
     "mpiexec -n 2 preflight --ranks 2 --hosts 1",
     options, sizeof options / sizeof options[0]};
-
-/* Where a rank is. Two machines may have one name, and one machine may play several hosts, each
- * with its own name; the identifier of the kernel's boot tells machines apart. */
-typedef struct {
-    char name[HOST_LENGTH];
-    char boot[64]; /* Empty where it cannot be read. */
-} host;
 
 static host own_host(void)
 {
@@ -67,16 +55,14 @@ static host own_host(void)
     return own;
 }
 
-/* Gather every rank's host on every rank; NULL when memory is short. */
-static host *all_hosts(int ranks)
+/* Find the ranks of this rank's host. */
+static ranks_alike ranks_of_host(const host *own)
 {
-    host own = own_host();
-    host *hosts = calloc((size_t)ranks, sizeof *hosts);
-    if (!hosts)
-        return NULL;
-    MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, hosts, (int)sizeof own, MPI_BYTE,
-                  MPI_COMM_WORLD);
-    return hosts;
+    char text[sizeof(host) + 1];
+    ranks_alike found;
+    snprintf(text, sizeof text, "%s %s", own->name, own->boot);
+    find_alike(&found, text);
+    return found;
 }
 
 static int same_machine(const host *a, const host *b)
@@ -89,108 +75,102 @@ static int same_host(const host *a, const host *b)
     return strcmp(a->name, b->name) == 0 && same_machine(a, b);
 }
 
-static int count_distinct(const host *hosts, int ranks)
+static void print_latency(const trip *one, int bytes, size_t often, const time_summary *summary)
 {
-    int distinct = 0;
-    for (int i = 0; i < ranks; i++) {
-        int seen = 0;
-        for (int j = 0; j < i && !seen; j++)
-            seen = same_host(&hosts[i], &hosts[j]);
-        distinct += !seen;
-    }
-    return distinct;
-}
-
-/* Time round trips between rank 0 and a peer; the result is rank 0's. */
-static time_summary round_trips(int rank, int peer, char *buffer, int bytes, double *times,
-                                double *scratch, size_t iterations)
-{
-    time_summary none = {0};
-    if (rank != 0 && rank != peer)
-        return none;
-    int other = rank == 0 ? peer : 0;
-    for (size_t i = 0; i < WARMUP + iterations; i++) {
-        double began = seconds_now();
-        if (rank == 0) {
-            MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-            MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-        }
-        if (i >= WARMUP)
-            times[i - WARMUP] = seconds_now() - began;
-    }
-    return rank == 0 ? summarise(times, iterations, scratch) : none;
-}
-
-static void print_latency(int peer, int bytes, size_t iterations, const time_summary *summary)
-{
-    printf("{\"record\":\"result\",\"operation\":\"latency\",\"from\":0,\"to\":%d,"
+    printf("{\"record\":\"result\",\"operation\":\"latency\",\"from\":%d,\"to\":%d,"
            "\"message_bytes\":%d,\"iterations\":%zu,\"time_s\":",
-           peer, bytes, iterations);
+           one->from, one->to, bytes, often);
     print_summary(stdout, summary);
     fputs("}\n", stdout);
 }
 
-/* Say how rank 0 and a peer talk, as far as names and the best times can tell: the best ones, since
- * a busy machine makes any path slow and no path fast. */
-static void print_transport(const host *hosts, int peer, double short_trip, double long_trip)
+/* Say how two ranks talk, as far as names and the best times can tell: the best ones, since a busy
+ * machine makes any path slow and no path fast. */
+static void print_transport(const trip *one)
 {
-    const host *own = hosts, *other = hosts + peer;
-    double latency = short_trip / 2, bandwidth = 2.0 * LONG_BYTES / long_trip;
+    const host *from = &one->there, *to = &one->here;
+    double latency = one->brief.min / 2, bandwidth = 2.0 * LONG_BYTES / one->full.min;
     /* Hosts that one machine plays are meant to use a network, but a library that sees through
      * them does not: then the time is that of memory. */
-    const char *transport = !same_machine(own, other)         ? "network"
+    const char *transport = !same_machine(from, to)           ? "network"
                             : latency < SHARED_MEMORY_LATENCY ? "shared memory"
-                            : !same_host(own, other)          ? "network"
+                            : !same_host(from, to)            ? "network"
                                                               : "unknown";
-    const char *where = same_host(own, other)      ? "one host"
-                        : same_machine(own, other) ? "two hosts that one machine plays"
-                                                   : "two machines";
+    const char *where = same_host(from, to)      ? "one host"
+                        : same_machine(from, to) ? "two hosts that one machine plays"
+                                                 : "two machines";
     char evidence[3 * HOST_LENGTH];
     snprintf(evidence, sizeof evidence,
-             "rank 0 is on %.200s, rank %d on %.200s, %s; at best %d bytes take %.2f us one way, "
+             "rank %d is on %.200s, rank %d on %.200s, %s; at best %d bytes take %.2f us one way, "
              "and %d bytes pass at %.1f MB/s",
-             own->name, peer, other->name, where, SHORT_BYTES, latency * 1e6, LONG_BYTES,
-             bandwidth / 1e6);
-    printf("{\"record\":\"result\",\"operation\":\"transport\",\"from\":0,\"to\":%d,"
+             one->from, from->name, one->to, to->name, where, SHORT_BYTES, latency * 1e6,
+             LONG_BYTES, bandwidth / 1e6);
+    printf("{\"record\":\"result\",\"operation\":\"transport\",\"from\":%d,\"to\":%d,"
            "\"transport\":\"%s\",\"evidence\":",
-           peer, transport);
+           one->from, one->to, transport);
     print_string(stdout, evidence);
     fputs("}\n", stdout);
 }
 
+/* Measure how the ranks talk, and print it. The result is the number of records, rank 0's. */
+static size_t print_trips(int rank, const host *own, const ranks_alike *of_host)
+{
+    const size_t many = (size_t)iterations, few = many < LONG_ITERATIONS ? many : LONG_ITERATIONS;
+    const trip_plan plan = {many, few, calloc(LONG_BYTES, 1), calloc(many, sizeof(double)),
+                            calloc(many, sizeof(double))};
+    if (!plan.buffer || !plan.times || !plan.scratch)
+        leave_at_once(program.name, "no memory");
+    const trip mine = time_trips(own, of_host, &plan);
+    free(plan.buffer);
+    free(plan.times);
+    free(plan.scratch);
+    size_t count = 0;
+    trip *every = gather_trips(&mine, of_host, MOST_RANKS_LISTED, &count);
+    if (rank == 0 && !every)
+        leave_at_once(program.name, "no memory");
+    for (size_t i = 0; rank == 0 && i < count; i++) {
+        print_latency(&every[i], SHORT_BYTES, many, &every[i].brief);
+        print_latency(&every[i], LONG_BYTES, few, &every[i].full);
+        print_transport(&every[i]);
+    }
+    free(every);
+    return 3 * count;
+}
+
 /* Say which library of MPI the ranks have: a record for each that differs, in order of the ranks. The
  * result is the number of records, rank 0's. */
-static size_t print_libraries(int rank, int ranks)
+static size_t print_libraries(int rank)
 {
-    char own[PATH_LENGTH];
+    char own[LONGEST_SAID];
+    ranks_alike of_library;
+    int having;
     find_mpi_library(own, sizeof own);
-    char(*paths)[PATH_LENGTH] = calloc((size_t)ranks, sizeof *paths);
-    if (!paths)
+    find_alike(&of_library, own);
+    MPI_Comm_size(of_library.sharing, &having);
+    const size_t count = rank == 0 ? (size_t)of_library.texts : 0;
+    char(*paths)[LONGEST_SAID] = calloc(count ? count : 1, sizeof *paths);
+    int *ranks_having = calloc(count ? count : 1, sizeof *ranks_having);
+    if (!paths || !ranks_having)
         leave_at_once(program.name, "no memory");
-    MPI_Gather(own, PATH_LENGTH, MPI_BYTE, paths, PATH_LENGTH, MPI_BYTE, 0, MPI_COMM_WORLD);
-    size_t printed = 0;
-    for (int i = 0; rank == 0 && i < ranks; i++) {
-        int first = 0, having = 0;
-        while (strcmp(paths[first], paths[i]) != 0)
-            first++;
-        if (first < i)
-            continue;
-        for (int j = i; j < ranks; j++)
-            having += strcmp(paths[j], paths[i]) == 0;
-        printf("{\"record\":\"result\",\"operation\":\"library\",\"ranks\":%d,\"path\":", having);
+    if (of_library.leaders != MPI_COMM_NULL) {
+        MPI_Gather(own, LONGEST_SAID, MPI_BYTE, paths, LONGEST_SAID, MPI_BYTE, 0,
+                   of_library.leaders);
+        MPI_Gather(&having, 1, MPI_INT, ranks_having, 1, MPI_INT, 0, of_library.leaders);
+    }
+    for (size_t i = 0; i < count; i++) {
+        printf("{\"record\":\"result\",\"operation\":\"library\",\"ranks\":%d,\"path\":",
+               ranks_having[i]);
         print_string(stdout, paths[i]);
         fputs("}\n", stdout);
-        printed++;
     }
     free(paths);
-    return printed;
+    free(ranks_having);
+    free_alike(&of_library);
+    return count;
 }
 
 /* Refuse a world that is not as asked for; each rank 0 says it for its own world. */
-static void demand_world(const host *hosts, int ranks)
+static void demand_world(int hosts, int ranks)
 {
     complaint about;
     if (ranks_asked && ranks_asked != ranks) {
@@ -200,10 +180,8 @@ static void demand_world(const host *hosts, int ranks)
                  ranks, ranks_asked);
         leave_together(program.name, about.text, EXIT_FAILED);
     }
-    int distinct = count_distinct(hosts, ranks);
-    if (hosts_asked && hosts_asked != distinct) {
-        complain(&about, "the ranks are on %d host(s), not %lld", distinct,
-                 hosts_asked);
+    if (hosts_asked && hosts_asked != hosts) {
+        complain(&about, "the ranks are on %d host(s), not %lld", hosts, hosts_asked);
         leave_together(program.name, about.text, EXIT_FAILED);
     }
 }
@@ -214,35 +192,18 @@ int main(int argc, char **argv)
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const size_t many = (size_t)iterations, few = many < LONG_ITERATIONS ? many : LONG_ITERATIONS;
-    host *hosts = all_hosts(ranks);
-    char *buffer = calloc(LONG_BYTES, 1);
-    double *times = calloc(many, sizeof *times);
-    double *scratch = calloc(many, sizeof *scratch);
-    if (!hosts || !buffer || !times || !scratch)
-        leave_at_once(program.name, "no memory");
-    demand_world(hosts, ranks);
+    const host own = own_host();
+    ranks_alike of_host = ranks_of_host(&own);
+    demand_world(of_host.texts, ranks);
     begin_output(&program);
 
     size_t results = 1;
     if (rank == 0)
         printf("{\"record\":\"result\",\"operation\":\"world\",\"ranks\":%d,"
                "\"distinct_hosts\":%d}\n",
-               ranks, count_distinct(hosts, ranks));
-    results += print_libraries(rank, ranks);
-    for (int peer = 1; peer < ranks; peer++) {
-        time_summary brief = round_trips(rank, peer, buffer, SHORT_BYTES, times, scratch, many);
-        time_summary full = round_trips(rank, peer, buffer, LONG_BYTES, times, scratch, few);
-        if (rank == 0) {
-            print_latency(peer, SHORT_BYTES, many, &brief);
-            print_latency(peer, LONG_BYTES, few, &full);
-            print_transport(hosts, peer, brief.min, full.min);
-        }
-        results += 3;
-    }
-    free(scratch);
-    free(times);
-    free(buffer);
-    free(hosts);
+               ranks, of_host.texts);
+    results += print_libraries(rank);
+    results += print_trips(rank, &own, &of_host);
+    free_alike(&of_host);
     end_program(&program, results);
 }

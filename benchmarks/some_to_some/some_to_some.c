@@ -1,8 +1,8 @@
 /* Time a sparse exchange of randomly sized messages between random pairs of ranks: NASA's STS. */
 #include <limits.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "../common/communication.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
-#include "../common/split_mix.h"
+#include "interfaces.h"
 
 #define MOST_MESSAGES 10000
 enum { TAG = 1 };
@@ -48,75 +48,19 @@ static const program_description program = {
     "mpiexec -n 8 some_to_some --messages 6 --sided all --style all --seed 7",
     options, sizeof options / sizeof options[0]};
 
-/* One message of the exchange. */
 typedef struct {
-    int source, destination;
-    size_t bytes, offset; /* Where it begins in the sender's and in the receiver's buffer. */
-} interface;
-
-typedef struct {
-    interface *interfaces;
-    size_t count;
+    interfaces drawn;
     unsigned char *send, *receive;
     MPI_Request *requests;
     int rank;
 } exchange;
 
-/* A whole number below `limit`, each equally likely: what would favour the small ones is dropped. */
-static unsigned long long below(uint64_t *state, unsigned long long limit)
-{
-    const unsigned long long unfair = ULLONG_MAX % limit;
-    unsigned long long number;
-    do
-        number = next_number(state);
-    while (number >= ULLONG_MAX - unfair);
-    return number % limit;
-}
-
-static size_t random_size(uint64_t *state)
-{
-    return (size_t)least_bytes +
-           (size_t)below(state, (unsigned long long)(most_bytes - least_bytes) + 1);
-}
-
-/* Draw the interfaces: every rank draws all of them, so nobody has to be told. */
-static void draw_interfaces(exchange *e, int ranks, int is_double)
-{
-    uint64_t state = (uint64_t)seed;
-    const size_t drawn = (size_t)messages * (size_t)ranks;
-    for (size_t i = 0; i < drawn; i++) {
-        interface *one = &e->interfaces[i];
-        one->source = (int)below(&state, (unsigned)ranks);
-        one->destination = (int)below(&state, (unsigned)ranks - 1);
-        one->destination += one->destination >= one->source;
-        one->bytes = random_size(&state);
-    }
-    e->count = drawn;
-    if (!is_double)
-        return;
-    for (size_t i = 0; i < drawn; i++)
-        e->interfaces[drawn + i] = (interface){
-            e->interfaces[i].destination, e->interfaces[i].source, random_size(&state), 0};
-    e->count = 2 * drawn;
-}
-
-/* Lay out this rank's messages one after another. Returns 0, or -1 where memory ran out. */
+/* Returns 0, or -1 where memory ran out. */
 static int reserve_buffers(exchange *e)
 {
-    size_t sent = 0, received = 0, receives = 0;
-    for (size_t i = 0; i < e->count; i++) {
-        interface *one = &e->interfaces[i];
-        size_t *used = one->source == e->rank ? &sent : &received;
-        if (one->source != e->rank && one->destination != e->rank)
-            continue;
-        one->offset = *used;
-        if (one->bytes > SIZE_MAX / 2 - *used)
-            return -1;
-        *used += one->bytes;
-        receives += one->destination == e->rank;
-    }
-    e->send = page_aligned(sent);
-    e->receive = page_aligned(received);
+    const size_t receives = e->drawn.receives;
+    e->send = page_aligned(e->drawn.sent);
+    e->receive = page_aligned(e->drawn.received);
     e->requests = calloc(receives ? receives : 1, sizeof(MPI_Request));
     return e->send && e->receive && e->requests ? 0 : -1;
 }
@@ -134,17 +78,22 @@ static void send_interface(const exchange *e, const interface *one)
              MPI_COMM_WORLD);
 }
 
+static void receive_interface(const exchange *e, const interface *one, MPI_Request *request)
+{
+    MPI_Irecv(e->receive + one->offset, (int)one->bytes, MPI_BYTE, one->source, TAG,
+              MPI_COMM_WORLD, request);
+}
+
 static void run_asynchronous(void *context)
 {
     exchange *e = context;
     int posted = 0;
-    for (size_t i = 0; i < e->count; i++)
-        if (e->interfaces[i].destination == e->rank)
-            MPI_Irecv(e->receive + e->interfaces[i].offset, (int)e->interfaces[i].bytes, MPI_BYTE,
-                      e->interfaces[i].source, TAG, MPI_COMM_WORLD, &e->requests[posted++]);
-    for (size_t i = 0; i < e->count; i++)
-        if (e->interfaces[i].source == e->rank)
-            send_interface(e, &e->interfaces[i]);
+    for (size_t i = 0; i < e->drawn.count; i++)
+        if (e->drawn.own[i].destination == e->rank)
+            receive_interface(e, &e->drawn.own[i], &e->requests[posted++]);
+    for (size_t i = 0; i < e->drawn.count; i++)
+        if (e->drawn.own[i].source == e->rank)
+            send_interface(e, &e->drawn.own[i]);
     MPI_Waitall(posted, e->requests, MPI_STATUSES_IGNORE);
 }
 
@@ -152,11 +101,11 @@ static void run_asynchronous(void *context)
 static void run_synchronous(void *context)
 {
     const exchange *e = context;
-    for (size_t i = 0; i < e->count; i++) {
-        const interface *one = &e->interfaces[i];
+    for (size_t i = 0; i < e->drawn.count; i++) {
+        const interface *one = &e->drawn.own[i];
         if (one->source == e->rank)
             send_interface(e, one);
-        if (one->destination == e->rank)
+        else
             MPI_Recv(e->receive + one->offset, (int)one->bytes, MPI_BYTE, one->source, TAG,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
@@ -165,12 +114,12 @@ static void run_synchronous(void *context)
 static void prepare(void *context, unsigned long long n)
 {
     exchange *e = context;
-    for (size_t i = 0; i < e->count; i++) {
-        const interface *one = &e->interfaces[i];
+    for (size_t i = 0; i < e->drawn.count; i++) {
+        const interface *one = &e->drawn.own[i];
         if (one->source == e->rank)
-            fill_pattern(e->send + one->offset, one->bytes, n + i, one->source);
-        if (one->destination == e->rank)
-            fill_wrong(e->receive + one->offset, one->bytes, n + i, one->source);
+            fill_pattern(e->send + one->offset, one->bytes, n + one->number, one->source);
+        else
+            fill_wrong(e->receive + one->offset, one->bytes, n + one->number, one->source);
     }
 }
 
@@ -178,15 +127,16 @@ static long long verify(void *context, unsigned long long n, complaint *about)
 {
     const exchange *e = context;
     long long compared = 0;
-    for (size_t i = 0; i < e->count; i++) {
-        const interface *one = &e->interfaces[i];
+    for (size_t i = 0; i < e->drawn.count; i++) {
+        const interface *one = &e->drawn.own[i];
         if (one->destination != e->rank)
             continue;
-        long long wrong = find_difference(e->receive + one->offset, one->bytes, n + i,
+        long long wrong = find_difference(e->receive + one->offset, one->bytes, n + one->number,
                                           one->source);
         if (wrong >= 0)
             return complain(about, "message %zu, %zu bytes: rank %d has rank %d's data wrong from "
-                                   "byte %lld on", i, one->bytes, e->rank, one->source, wrong);
+                                   "byte %lld on", one->number, one->bytes, e->rank, one->source,
+                            wrong);
         compared += (long long)one->bytes;
     }
     return compared;
@@ -196,19 +146,13 @@ static void measure(const char *style, const char *sides, int ranks)
 {
     exchange e = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &e.rank);
-    const int is_double = strcmp(sides, "double") == 0;
-    e.interfaces = calloc((size_t)messages * (size_t)ranks * (is_double ? 2 : 1),
-                          sizeof *e.interfaces);
-    if (!e.interfaces)
+    const drawing how = {.seed = (uint64_t)seed, .ranks = ranks, .messages = (size_t)messages,
+                         .least_bytes = (size_t)least_bytes, .most_bytes = (size_t)most_bytes,
+                         .is_double = strcmp(sides, "double") == 0};
+    if (draw_interfaces(&how, e.rank, &e.drawn))
         leave_at_once(program.name, "no memory for the list of messages");
-    draw_interfaces(&e, ranks, is_double);
     if (reserve_buffers(&e))
         leave_at_once(program.name, "no memory for the messages");
-    unsigned long long mine = 0, all = 0;
-    for (size_t i = 0; i < e.count; i++) {
-        all += e.interfaces[i].bytes;
-        mine += e.interfaces[i].source == e.rank ? e.interfaces[i].bytes : 0;
-    }
     char method[80], group[80];
     snprintf(method, sizeof method, "%s %s-sided", style, sides);
     snprintf(group, sizeof group, "world, %lld messages a rank, seed %lld", messages, seed);
@@ -216,10 +160,11 @@ static void measure(const char *style, const char *sides, int ranks)
     verified_operation operation = {
         {.run = is_asynchronous ? run_asynchronous : run_synchronous, .context = &e},
         prepare, verify};
-    communication about = {"some-to-some", method, group, ranks, (size_t)(all / e.count), mine};
+    communication about = {"some-to-some", method, group, ranks,
+                           (size_t)(e.drawn.bytes_of_all / e.drawn.of_all), e.drawn.sent};
     measure_communication(&program, &plan, &operation, &about);
     release_buffers(&e);
-    free(e.interfaces);
+    free_interfaces(&e.drawn);
 }
 
 int main(int argc, char **argv)

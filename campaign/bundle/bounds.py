@@ -9,7 +9,7 @@ from records.archive import BundleError
 from records.manifest import Manifest
 
 #: A campaign of more rounds would take weeks.
-MOST_ROUNDS = 100
+MOST_ROUNDS = 300
 #: Of one launch, in seconds: one that hangs holds the machine for as long.
 MOST_TIME_LIMIT_S = 6 * 3600
 #: ReFrame's way to write a time.

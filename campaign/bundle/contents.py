@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign.bundle import crate
+from campaign.bundle.bounds import MOST_ROUNDS
 from campaign.provenance import sha256_of
 from containers import images, store, table
 from records.acting_user import git
@@ -190,6 +191,11 @@ def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, crea
         raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")
     if not manifest.finished_utc:
         bundle.notes.append("the campaign is not finished")
+    if manifest.rounds > MOST_ROUNDS:
+        bundle.notes.append(
+            f"it has {manifest.rounds} rounds, and is repeated only with "
+            f"MOST_ROUNDS={manifest.rounds}: {MOST_ROUNDS} at most are repeated without"
+        )
     bundle.members |= of_campaign(folder)
     definitions = add_definitions(root, bundle)
     if with_images:

@@ -264,10 +264,10 @@ def compare(before: Path, after: Path) -> int:
 
     Return the exit code of the comparison.
     """
-    for command in ("ingest", "report"):
-        if not (before / "report.html").exists():
-            subprocess.run([sys.executable, "-m", "analysis", command, str(before)], cwd=ROOT)
-    words = [sys.executable, "-m", "analysis", "compare", str(before), str(after), "--why"]
+    analysis = [sys.executable, "-m", "analysis"]
+    if not (before / "report.html").exists():
+        subprocess.run([*analysis, "conclude", str(before), "--no-answer"], cwd=ROOT, check=False)
+    words = [*analysis, "compare", str(before), str(after), "--why"]
     return subprocess.run(words, cwd=ROOT, check=False).returncode
 
 

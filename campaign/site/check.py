@@ -30,7 +30,7 @@ from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from records.acting_user import act_for
 from records.base import CampaignError
-from records.causes import sentence_in
+from records.causes import one_line, sentence_in
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records

@@ -139,16 +139,11 @@ def of_collective(result: Communication, hosts: Sequence[str]) -> Bytes:
     is told of unequal blocks and scans.
     """
     groups, size = groups_in(result.group, len(hosts)), result.message_bytes
-    if result.operation == "alltoall":
-        messages = [
-            Message(one, other, size) for group in groups for one in group for other in group
-        ]
-        return of_messages(messages, groups, hosts)
     through: Counter[str] = Counter()
     certain = 0
     for group in groups:
         own = Counter(hosts[rank] for rank in group)
-        if len(own) == 1:
+        if len(own) < 2:
             continue
         root = hosts[group[0]]
         if result.operation in ("gather", "scatter"):
@@ -162,6 +157,10 @@ def of_collective(result: Communication, hosts: Sequence[str]) -> Bytes:
             through.update({host: size for host in own if host != root})
         elif result.operation == "allgather":
             through.update({host: size * (len(group) - count) for host, count in own.items()})
+            certain = max(certain, size * (len(group) - max(own.values())))
+        elif result.operation == "alltoall":
+            # Counted by nodes: messages between single ranks are as many as ranks, squared.
+            through.update({h: size * count * (len(group) - count) for h, count in own.items()})
             certain = max(certain, size * (len(group) - max(own.values())))
         elif result.operation.startswith("allreduce-"):
             through.update(dict.fromkeys(own, size))

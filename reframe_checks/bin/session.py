@@ -248,6 +248,18 @@ def planned(case: Any) -> PlannedLaunch:
     )
 
 
+def nodes_to_prove(cases: list[Any]) -> dict[str, int]:
+    """Return on how many nodes at most what waits for a check is started, by the check's name."""
+    most: dict[str, int] = {}
+    for case in cases:
+        if isinstance(case.check, RecordedCheck):
+            case.check.place_on(case.partition)
+            for dep in case.deps:
+                name = dep.check.unique_name
+                most[name] = max(most.get(name, 0), case.check.nodes)
+    return most
+
+
 def with_what_they_wait_for(cases: list[Any], wanted: list[Any]) -> list[Any]:
     """Return the wanted test cases and all that they depend on, in the order of all."""
     found, left = set(wanted), list(wanted)
@@ -369,6 +381,15 @@ class Rounds:
         #: What passed in this session, and what failed or was skipped and why.
         self.proven: set[str] = set()
         self.unproven: dict[str, str] = {}
+        #: Of each check, the nodes of the largest launch that waits for it.
+        self.nodes = nodes_to_prove(cases)
+
+    def place(self, cases: list[Any]) -> None:
+        """Have preflights run on all nodes that they are to prove."""
+        for case in cases:
+            nodes = self.nodes.get(case.check.unique_name)
+            if nodes and isinstance(case.check, RecordedCheck):
+                case.check.prove_nodes(nodes)
 
     @contextmanager
     def measured(self, number: int) -> Iterator[list[Any]]:
@@ -429,6 +450,7 @@ class Rounds:
         if not self.is_first:
             cases = [case.clone() for case in cases]
             dependencies.build_deps(cases)
+        self.place(cases)
         if by_waves:
             cases = in_blocks(cases, os.environ["WYEAST_ORDER_SEED"], number)
         of_launches = {case: planned(case) for case in cases
@@ -461,6 +483,7 @@ class Rounds:
             # Again, for those alone: what was proven remains so.
             running = [case.clone() for case in running]
             dependencies.build_deps(running, list(self.latest.values()))
+            self.place(running)
         self.latest.update({case: case for case in running})
         self.is_first = False
         return running

@@ -68,6 +68,10 @@ class Communicating(Experiment):
         """Return the report's number of ranks per node, or one."""
         return self.ranks_on_a_node() or super().ranks_wanted_on_a_node()
 
+    def fills_site(self) -> bool:
+        """Return whether the ranks follow the site and not a report."""
+        return False
+
     def bytes_of_a_rank(self) -> int:
         """Return the size of one rank's buffers if they may not fit into memory."""
         return 0
@@ -86,7 +90,7 @@ class Communicating(Experiment):
         most, on_a_node = self.ranks_wanted(), self.ranks_on_a_node()
         if on_a_node:
             most = min(most, on_a_node * nodes_of_site())
-        self.num_tasks = ranks_up_to(most)
+        self.num_tasks = max(2, most) if self.fills_site() else ranks_up_to(most)
         if TIER == "paper":
             self.time_limit = "2h"
 

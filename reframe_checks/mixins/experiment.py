@@ -133,6 +133,9 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         self.nodes = min(-(-self.num_tasks // self.ranks_wanted_on_a_node()), site["nodes"])
         self.num_tasks_per_node = self.world().ranks_per_node
 
+    def prove_nodes(self, nodes: int) -> None:
+        """Be told on how many nodes at most what waits for this is started: for a preflight."""
+
     def ranks_wanted_on_a_node(self) -> int:
         """Return how many ranks share a node if the site has enough nodes."""
         return 1 if self.spread else int(self.site()["cores_per_node"])

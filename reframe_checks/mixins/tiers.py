@@ -19,7 +19,8 @@ if TIER not in TIERS:
 def of_tier(**values: Any) -> Any:
     """Return the value that was given for the active tier.
 
-    Only what depends on a node's memory has a value of its own for `site`. All else is measured
-    there as in `quick`, so that a campaign of HPL at full size has the messages beside it too.
+    Only what depends on a node's memory, or fills the site's nodes, has a value of its own for
+    `site`. All else is measured there as in `quick`, so that a campaign of HPL at full size has the
+    messages beside it too.
     """
     return values["quick" if TIER == "site" and "site" not in values else TIER]

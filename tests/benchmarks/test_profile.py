@@ -225,6 +225,7 @@ OWN_SOURCES = [
     PROJECT / "benchmarks/common/clock.c",
     PROJECT / "benchmarks/common/records.c",
     PROJECT / "benchmarks/common/record_pieces.c",
+    PROJECT / "benchmarks/common/summary.c",
 ]
 
 

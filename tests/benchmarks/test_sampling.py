@@ -19,8 +19,8 @@ def compiled(one: Built, folder: Path, name: str) -> Path:
     """Return a program of tests/benchmarks/programs with what samples, under the sanitizers."""
     common = PROJECT / "benchmarks" / "common"
     sources = [common / f"{part}.c" for part in (
-        "arguments", "clock_offsets", "dissemination", "estimate", "record_pieces", "sampling",
-        "summary", "windows",
+        "arguments", "clock_offsets", "dissemination", "estimate", "ranks_alike", "record_pieces",
+        "sampling", "summary", "windows",
     )]  # fmt: skip
     subprocess.run(
         [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror",

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from records.communication import Communication
-from records.limits.links import Message, drawn_messages, least_seconds
+from records.limits.links import (
+    Bytes,
+    Message,
+    drawn_messages,
+    groups_in,
+    least_seconds,
+    of_collective,
+    of_messages,
+)
 from records.limits.plausibility import communication_above_link
 from tests.reframe_checks.conftest import summary
 
@@ -112,6 +120,21 @@ WITHIN_NODES = [
 @pytest.mark.parametrize(("what", "hosts"), WITHIN_NODES)
 def test_what_does_not_pass_a_link_has_no_limit(what: dict[str, Any], hosts: list[str]) -> None:
     assert communication_above_link(communication(1e-9, **what), hosts, LINK) is None
+
+
+@pytest.mark.parametrize("hosts", [APART, FILLED, DEALT, EIGHT, ["a", "b", "b", "c", "a", "a"]])
+@pytest.mark.parametrize("group", ["world", "halves"])
+def test_an_all_to_all_is_counted_as_its_messages_are(group: str, hosts: list[str]) -> None:
+    groups = groups_in(group, len(hosts))
+    messages = [Message(one, other, SIZE) for of in groups for one in of for other in of]
+    found = of_collective(communication(1.0, **collective("alltoall", group)), hosts)
+    assert found == of_messages(messages, groups, hosts)
+
+
+def test_an_all_to_all_of_128_000_ranks_is_counted() -> None:
+    hosts = [f"node{rank // 128}" for rank in range(128_000)]
+    found = of_collective(communication(1.0, **collective("alltoall")), hosts)
+    assert found == Bytes((128_000 - 128) * SIZE, 128 * (128_000 - 128) * SIZE)
 
 
 def test_bytes_of_random_messages_are_counted_by_node() -> None:

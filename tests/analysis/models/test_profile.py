@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ from analysis.tables.launch_names import LaunchNames
 from analysis.tables.table import with_origin
 from records.base import RecordError
 from records.campaign import read_campaign
-from records.profile import RECORDS, Profile, impossible_time, lost_message, read_profile
+from records.profile import (
+    RECORDS,
+    Profile,
+    ProfiledFunction,
+    impossible_time,
+    lost_message,
+    read_profile,
+)
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 from tests.reframe_checks.conftest import header, lines
 
@@ -218,6 +226,21 @@ def test_time_that_cannot_be(tmp_path: Path) -> None:
     assert sentence == "rank 1 spent 10.1 s in calls of MPI, and 1 thread(s) ran for 10 s"
     longer[6] = of_rank(1, threads=2)
     assert impossible_time(read(tmp_path, text_of(longer))) is None
+
+
+def test_functions_of_many_ranks_are_gone_through_once(tmp_path: Path) -> None:
+    class Once(list[ProfiledFunction]):
+        times = 0
+
+        def __iter__(self) -> Iterator[ProfiledFunction]:
+            self.times += 1
+            return super().__iter__()
+
+    records = [record for rank in range(40) for record in
+               (of_rank(rank), calls(rank, "MPI_Recv", 1.0, 1))]  # fmt: skip
+    profile = read(tmp_path, text_of(records, ranks=40))
+    functions = Once(profile.functions)
+    assert impossible_time(replace(profile, functions=functions)) is None and functions.times == 1
 
 
 def test_messages_that_are_lost(tmp_path: Path) -> None:

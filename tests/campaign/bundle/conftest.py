@@ -57,14 +57,14 @@ class Checkout:
         lock.write_text(json.dumps({"schema": "wyeast-images-1", "images": {**known, name: entry}}))
         return digest
 
-    def measure(self, digests: dict[str, str]) -> Path:
-        """Write a campaign that was measured with images of these digests, by the commit."""
+    def facts(self, digests: dict[str, str]) -> dict[str, Any]:
+        """Return what a manifest says of images of these digests, measured by the commit."""
         inputs = {
             name: hashlib.sha256((self.root / name).read_bytes()).hexdigest()
             for name in DEFINITIONS
             if name != "README.md"
         }
-        facts: dict[str, Any] = {
+        return {
             "images": {
                 name: {"sha256": digest, "labels": {}, "manifest": None}
                 for name, digest in digests.items()
@@ -73,9 +73,16 @@ class Checkout:
             "software": {"wyeast_commit": git(self.root, "rev-parse", "HEAD"),
                          "wyeast_changes": False, "reframe": "4", "slurm": None},
         }  # fmt: skip
+
+    def measure(self, digests: dict[str, str]) -> Path:
+        """Write a campaign that was measured with images of these digests, by the commit."""
         truths = {name: TWICE["alpha-1.0"] for name in digests}
         folder = Synthetic(
-            self.root / "runs" / NAME, truths, rounds=3, pairs=["Send/Recv"], facts=facts
+            self.root / "runs" / NAME,
+            truths,
+            rounds=3,
+            pairs=["Send/Recv"],
+            facts=self.facts(digests),
         ).write()
         for file in (folder / "launches").glob("*/launch.json"):
             record = json.loads(file.read_text())

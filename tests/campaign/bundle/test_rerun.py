@@ -19,6 +19,8 @@ from records import archive
 from records.archive import SUMS, BundleError, sums_text, unpack
 from records.base import CampaignError
 from records.campaign import find_campaign, is_imported
+from records.kept import read_records
+from tests.analysis.support.large import write_large
 from tests.campaign.bundle.conftest import NAME, Checkout, checkout_at
 from tests.whole_records import manifest as whole_manifest
 
@@ -194,7 +196,7 @@ def test_only_what_was_measured_is_brought_in(
     ("facts", "words"),
     [
         ({"checks": r"^(\S+)+!$"}, "so it may never end"), ({"checks": "("}, "not a valid regular"),
-        ({"rounds": 999_999}, "has 999999 rounds, and at most 100"),
+        ({"rounds": 999_999}, "has 999999 rounds, and at most 300"),
         ({"time_limit": "1000d"}, "each launch a time of '1000d', and at most 6h"),
         ({"time_limit": "6h1s"}, "each launch a time of '6h1s', and at most 6h"),
         ({"time_limit": "soon\x1b[2J"}, "each launch a time of 'soon"),
@@ -208,9 +210,33 @@ def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(
     file.write_text(json.dumps(json.loads(file.read_text()) | facts))
     out = tmp_path / "sent.tar.gz"
     assert make.main([NAME, "--out", str(out)]) == 0
+    told = "is repeated only with MOST_ROUNDS=999999" in capsys.readouterr().err
+    assert told == ("rounds" in facts)
     assert rerun.main([str(out), *submit()]) == 1
     assert words in capsys.readouterr().err
     assert not (here.root / "asked").exists()
+
+
+def test_300_rounds_of_three_images_are_repeated_from_their_bundle(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    large = "20260103T000000Z-local-large"
+    folder = write_large(here.root / "runs" / large, implementations=3, cells=1, rounds=300)
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    digests = {name: image["sha256"] for name, image in manifest["images"].items()}
+    file.write_text(json.dumps(manifest | here.facts(digests)))
+    out = tmp_path / "sent.tar.gz"
+    assert make.main([large, "--out", str(out)]) == 0
+    checkout_at(tmp_path / "there", monkeypatch)
+    assert rerun.main([str(out), "--dry-run", *submit()]) == 0
+    assert "would measure it again on local, 300 rounds, and compare" in capsys.readouterr().out
+    # And brought in it is the campaign that was sent, with all of its launches.
+    name, sums = unpack(out, tmp_path)
+    rerun.bring_in(tmp_path / name, sums, out, dry_run=False)
+    brought = tmp_path / "there" / "runs" / large
+    assert sum(1 for _ in read_records(brought)) == 900
 
 
 @pytest.mark.usefixtures("uncompared")

@@ -1,0 +1,148 @@
+"""What analysis costs grows no faster than the work, by counts: a small growth_benchmark.py.
+
+Three sizes along each axis, each twice the one before, are read by the commands that people use, in
+this process. support/counts.py says which counts there are, and how a power follows from them.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analysis.history.index import FILE
+from campaign import retention
+from tests.analysis.support.counts import Counts, counted, power_of, too_fast
+from tests.analysis.support.in_process import analysis
+from tests.analysis.support.large import write_large
+from tests.analysis.support.nights import KEEP_NIGHTS, make
+
+Found = dict[str, Counts]
+FIRST, SECOND = "20260101T000000Z-local-made-up", "20260102T000000Z-local-made-up"
+
+
+def run(*words: str, allowed: tuple[int, ...] = (0,)) -> Counts:
+    """Return what a command does, which it has done once before: what is loaded once is not it."""
+    with counted() as counts:
+        done = analysis(*words)
+    assert done.returncode in allowed, (words, done.stdout, done.stderr)
+    return counts
+
+
+def of_campaigns(root: Path, implementations: int, cells: int, rounds: int) -> Found:
+    for number, name in enumerate((FIRST, SECOND), 1):
+        write_large(root / name, implementations, cells, rounds, seed=number)
+    first, second = str(root / FIRST), str(root / SECOND)
+    return {
+        "table": run("table", first, "--no-pager"),
+        "conclude": run("conclude", first),
+        "export": run("export", first, "--output", str(root / "export")),
+        "compare": run("compare", first, second, "--no-pager"),
+    }
+
+
+def of_nights(root: Path, nights: int, cells: int) -> Found:
+    last = make(root, nights, cells)
+    runs = ("--runs", str(last.parent))
+    (last.parent / FILE).unlink(missing_ok=True)
+    found = {
+        "history, no index": run("history", *runs, "--most", "3"),
+        "history": run("history", *runs, "--most", "3"),
+        "regress": run("regress", str(last), "--against", "history", *runs, allowed=(0, 1, 3, 5)),
+        "night": run("night", str(last), *runs, allowed=(0, 3, 4, 6, 7)),
+    }
+    with counted() as found["retention"]:
+        assert not retention.plan(root, "local", KEEP_NIGHTS).removals
+    return found
+
+
+#: What is measured along each axis: three sizes, and what the commands do at one. Along
+#: implementations and cells no table is so long that it goes on in a page of its own.
+AXES: dict[str, tuple[tuple[int, int, int], Callable[[Path, int], Found]]] = {
+    "implementations": ((2, 4, 8), lambda root, size: of_campaigns(root, size, 2, 3)),
+    "cells": ((2, 4, 8), lambda root, size: of_campaigns(root, 2, size, 2)),
+    "rounds": ((4, 8, 16), lambda root, size: of_campaigns(root, 2, 2, size)),
+    "nights": ((40, 80, 160), lambda root, size: of_nights(root, size, 1)),
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have done before what a process does once, such as to load what commands need."""
+    of_campaigns(tmp_path_factory.mktemp("campaigns"), 2, 2, 2)
+    of_nights(tmp_path_factory.mktemp("nights"), 2, 1)
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize("axis", AXES)
+def test_no_command_grows_faster_than_its_work(axis: str, tmp_path: Path) -> None:
+    sizes, costs = AXES[axis]
+    found = []
+    for size in sizes:
+        found.append(costs(tmp_path / f"{size}", size))
+        shutil.rmtree(tmp_path / f"{size}")
+    assert not too_fast(sizes, found)
+
+
+def looks(folder: Path, size: int) -> None:
+    for _ in range(size):
+        list(folder.iterdir())
+
+
+def looks_for_each(folder: Path, size: int) -> None:
+    for _ in range(size):
+        looks(folder, size)
+
+
+def opens_for_each(folder: Path, size: int) -> None:
+    for _ in range(size * size):
+        (folder / "file").read_bytes()
+
+
+def rows_for_each(folder: Path, size: int) -> None:
+    frame = pl.DataFrame({"series": range(10 * size)})
+    for one in range(size):
+        frame.filter(pl.col("series") == one)
+
+
+def memory_for_each(folder: Path, size: int) -> None:
+    [bytes(10_000) for _ in range(size * size)]
+
+
+def calls_for_each(folder: Path, size: int) -> None:
+    for number in range(50 * size * size):
+        abs(number)
+
+
+@pytest.mark.parametrize(
+    ("faulty", "count"),
+    [(looks_for_each, "looks"), (opens_for_each, "opened"), (opens_for_each, "read_bytes"),
+     (rows_for_each, "rows"), (memory_for_each, "memory_bytes"), (calls_for_each, "calls")],
+)  # fmt: skip
+def test_what_grows_with_the_square_is_seen(
+    faulty: Callable[[Path, int], None], count: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(bytes(10_000))
+    sizes, found = (20, 40, 80), []
+    for size in sizes:
+        with counted() as counts:
+            faulty(tmp_path, size)
+        found.append({"faulty": counts})
+    assert any(f"faulty: {count} grow by a power of" in one for one in too_fast(sizes, found))
+
+
+def test_what_grows_with_the_work_is_not(tmp_path: Path) -> None:
+    sizes, found = (20, 40, 80), []
+    for size in sizes:
+        with counted() as counts:
+            looks(tmp_path, size)
+        found.append({"sound": counts})
+    assert found[-1]["sound"].looks >= 80 and not too_fast(sizes, found)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.5, 2.0])
+def test_a_power_is_told_beside_what_a_start_takes(power: float) -> None:
+    counts = [round(10**6 + 10**4 * size**power) for size in (4, 8, 16)]
+    assert power_of((4, 8, 16), counts, 1) == pytest.approx(power, abs=1e-3)
+    assert power_of((4, 8, 16), counts, 10**9) == 0
