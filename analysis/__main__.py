@@ -134,6 +134,7 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
     from records.campaign import read_campaign
 
     found = read_campaign(folder_of(campaign))
+    found.leave_out_unreadable()
     tables = [
         table
         for table in (hpl_table(found, hpl_in(found)), node_table(found, rates_in(found)))
@@ -156,6 +157,7 @@ def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> 
     from records.campaign import read_campaign
 
     found = read_campaign(folder_of(campaign))
+    found.leave_out_unreadable()
     table = cycles_table(found, rates_in(found), one_way_times(found), ROOT)
     if not table:
         fail(

@@ -75,6 +75,21 @@ class Campaign:
         """Return the launches that enter statistics."""
         return [launch for launch in self.launches if launch.is_sound]
 
+    def leave_out_unreadable(self) -> None:
+        """Leave out each launch whose output this version refuses, though its values were kept.
+
+        It reads all outputs, as who makes tables or models of them does in any case.
+        """
+        readable = []
+        for launch in self.launches:
+            try:
+                launch.output  # noqa: B018
+            except (RecordError, OSError) as error:
+                self.problems.append(LeftOut(launch.record.launch, str(error)))
+            else:
+                readable.append(launch)
+        self.launches[:] = readable
+
     def unproven(self) -> int:
         """Return how many launches have no digests: changes to them would go unnoticed."""
         return sum(not launch.record.sha256 for launch in self.launches)

@@ -61,7 +61,7 @@ def export(
     """Write the results as CSV, Markdown, LaTeX or JUnit's XML."""
     from records.files import write_whole
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     try:
         files = exported(found, format_, base)
     except ValueError as error:

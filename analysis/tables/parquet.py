@@ -193,6 +193,7 @@ def write_table(frame: pl.LazyFrame, path: Path) -> None:
 
 def write_tables(campaign: Campaign) -> dict[str, int]:
     """Write the tables of a campaign; return the number of rows of each."""
+    campaign.leave_out_unreadable()
     folder = campaign.path / "tables"
     folder.mkdir(exist_ok=True)
     rows = [row for launch in campaign.launches for row in result_rows(launch)]

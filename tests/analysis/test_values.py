@@ -13,6 +13,7 @@ from analysis.__main__ import app
 from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
 from analysis.history.index import rows_of
+from analysis.tables.parquet import write_tables
 from records import kept as kept_module
 from records import launch as launches
 from records import schedule, values
@@ -145,6 +146,30 @@ def test_damaged_values_cost_their_launch_alone(tmp_path: Path) -> None:
     packed = in_packs(Synthetic(tmp_path / "p", TWICE, rounds=1).write(), tmp_path / "packed")
     with pytest.raises(launches.RecordError, match=r"values\.json: "):
         read_launch(Damaged(kept_launches(packed)[0]))
+
+
+def test_an_output_that_a_later_version_refuses_costs_its_launch_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Synthetic(tmp_path / "plain", TWICE, rounds=2, pairs=["Send/Recv"]).write()
+    campaign = in_packs(source, tmp_path / "packed")
+    whole, known = write_tables(read_campaign(campaign)), launches.output_in
+    bad = next(one.name for one in kept_launches(campaign) if "range=short" in one.name)
+
+    def stricter(launch: Kept, record: launches.LaunchRecord) -> object:
+        if launch.name == bad:
+            raise launches.RecordError(f"{bad}/stdout:2: it is refused now")
+        return known(launch, record)
+
+    monkeypatch.setattr(launches, "output_in", stricter)
+    found = read_campaign(campaign)
+    assert write_tables(found)["launches"] == whole["launches"] - 1
+    assert [one.where for one in found.problems] == [bad]
+    for command in ("ingest", "report", "conclude", "models", "linpack", "spread", "export"):
+        more = ["--no-pager"] if command in ("models", "linpack", "spread") else []
+        done = CliRunner().invoke(app, [command, str(campaign), *more])
+        assert done.exit_code == 0, (command, done.output)
+    assert "it is refused now" in (campaign / "report.html").read_text()
 
 
 def test_a_launch_that_is_not_sound_has_no_values() -> None:
