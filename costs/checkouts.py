@@ -48,7 +48,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Course:
-    """A campaign of one round: what it took, in seconds, and the mean logarithms of its launches."""
+    """A campaign of one round: what it took, in seconds, and the mean logarithms of its values."""
 
     seconds: dict[str, float]
     measured: dict[Key, float]
