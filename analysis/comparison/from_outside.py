@@ -1,4 +1,4 @@
-"""What came from outside while launches ran: others' work, stops, lost carriers, cut blocks.
+"""What came from outside: others' work, stops, lost carriers, blocks that were cut or moved.
 
 Nothing of it leaves a launch out, and none of it is a library's doing. Pairs of a round bear what
 hits all of them alike; a launch that alone was hit has numbers of a machine that was not its own.
@@ -44,6 +44,15 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
                 "blocks that were cut",
                 f"{len(campaign.split)} block(s) were cut and finished by a later session: their "
                 "launches are further apart than others (column `split` of launches.parquet).",
+            )
+        )
+    if moved := campaign.moved():
+        found.append(
+            FromOutside(
+                "blocks that moved",
+                f"The launches of {len(moved)} block(s) began on different nodes: what differs "
+                "between these differs between the launches, too (column `moved` of "
+                "launches.parquet).",
             )
         )
     return [one for one in found if one is not None]
