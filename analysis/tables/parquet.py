@@ -203,7 +203,8 @@ def write_tables(campaign: Campaign) -> dict[str, int]:
     tables = {
         "launches": pl.LazyFrame(
             [
-                launch_row(one) | {
+                launch_row(one)
+                | {
                     "split": (one.record.round, one.record.cell) in campaign.split,
                     "moved": (one.record.round, one.record.cell) in moved,
                 }
