@@ -94,7 +94,7 @@ def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     [row] = rows(pairs(1.0))
     assert row.startswith("| time (s) | 1.000 | 2.000 | 0.500 | ")
     said = {rate: [one.words for _, one in verdicts(pairs(rate))] for rate in (1.0, 0.9)}
-    assert said == {1.0: ["equivalent within 1%"], 0.9: ["slower"]}
+    assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
 
 
 def test_a_folder_that_is_no_checkout_is_a_sentence(
