@@ -261,6 +261,7 @@ class Statement(Data):
     Of a quantity with `each`, `cells` is how many of its cells are said to be so: every, some, or a
     share of them at least. A cell with several numbers is so if all of them are. `families` are the
     implementations that it takes, by the report's names; without it all that the study has.
+    `reading` quotes the claim's words, such as “nearly”, for which the threshold is ours.
     """
 
     that: str | None = None
@@ -275,6 +276,7 @@ class Statement(Data):
     equals: str | None = None
     untold: str | None = None
     families: list[str] | None = None
+    reading: Expression | None = None
 
     @field_validator("cells", mode="before")
     @classmethod
@@ -290,6 +292,8 @@ class Statement(Data):
         """Refuse a statement that compares with nothing, or with two things."""
         exactly_one(self, ("that", "untold"))
         if self.untold is not None:
+            if self.reading is not None:
+                raise ValueError("reading goes with a threshold; untold has none")
             return self
         exactly_one(
             self, ("above", "below", "at_least", "at_most", "between", "about", "equals")
@@ -327,6 +331,14 @@ class Claim(Data):
         if not text.strip():
             raise ValueError("is empty")
         return text
+
+    @model_validator(mode="after")
+    def readings_quote_the_claim(self) -> Claim:
+        """Refuse a reading of words that the claim does not have."""
+        for one in [*self.report, *(self.here if isinstance(self.here, list) else [])]:
+            if one.reading is not None and one.reading not in self.claim:
+                raise ValueError(f"reading: the claim does not say “{one.reading}”")
+        return self
 
     @model_validator(mode="after")
     def quantities_are_declared(self) -> Claim:

@@ -144,15 +144,15 @@ def found_in_cells(
     reasons = (
         [f"not measured with every implementation it needs: {listed(lacking)}"] if lacking else []
     )
-    if verdict == HOLDS:
-        return StatementJudgement(label, None, asked, verdict, "; ".join(reasons), of, counted)
-    if not printed and len(by_round) == 1:
+    if verdict != HOLDS and not printed and len(by_round) == 1:
         reasons.append("one round has no interval")
-        return StatementJudgement(label, None, asked, verdict, "; ".join(reasons), of, counted)
-    names = failed if verdict == FAILS else [*failed, *open_]
-    numbers = [
-        f"{name}: {' and '.join(number_text(number) for number, _ in to_fail[name])}"
-        for name in names
-    ]
-    reasons += [listed(numbers)] if numbers else []
-    return StatementJudgement(label, None, asked, verdict, "; ".join(reasons), of, counted)
+    elif verdict != HOLDS:
+        names = failed if verdict == FAILS else [*failed, *open_]
+        numbers = [
+            f"{name}: {' and '.join(number_text(number) for number, _ in to_fail[name])}"
+            for name in names
+        ]
+        reasons += [listed(numbers)] if numbers else []
+    return StatementJudgement(
+        label, None, asked, verdict, "; ".join(reasons), of, counted, statement.reading
+    )

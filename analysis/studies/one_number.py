@@ -18,6 +18,8 @@ from analysis.studies.relations import Value
 from inference.intervals import CONFIDENCE, Interval, median_interval, paired_ratio
 
 HOLDS, FAILS, UNTOLD = "holds", "does not hold", "inconclusive"
+#: Of a claim with several statements, of which only some hold.
+IN_PART = "in part"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class StatementJudgement:
     """What was found of one statement, in words; `of` is an implementation, where it is of one.
 
     A statement about many cells has no number: `counted` says how many of them are as claimed.
+    `reading` quotes the claim's words for which `asked` is our threshold and not the author's.
     """
 
     label: str
@@ -43,6 +46,7 @@ class StatementJudgement:
     reason: str = ""
     of: str = ""
     counted: str = ""
+    reading: str | None = None
 
     @property
     def sentence(self) -> str:
@@ -54,7 +58,10 @@ class StatementJudgement:
         if not found:
             return f"{self.label}{of}: {self.verdict}: {self.reason}."
         end = f": {self.reason}" if self.reason else ""
-        return f"{self.label}{of}: {found}; claimed is {self.asked}: {self.verdict}{end}."
+        claimed = f"claimed is {self.asked}"
+        if self.reading:
+            claimed = f"Wyeast reads “{self.reading}” as {self.asked}"
+        return f"{self.label}{of}: {found}; {claimed}: {self.verdict}{end}."
 
 
 def digits(value: Value) -> str:
@@ -178,12 +185,12 @@ def found_of(
         )
     if isinstance(value, str) or math.isnan(least):
         verdict = HOLDS if digits(value) == statement.equals else FAILS
-        return StatementJudgement(label, number, asked, verdict, "", of)
-    if number.rounds is None:
-        return StatementJudgement(label, number, asked, judged(statement, value, value), "", of)
-    reason = untold_because(number, confidence)
-    if number.interval is None or reason:
-        return StatementJudgement(label, number, asked, UNTOLD, reason, of)
-    verdict = judged(statement, number.interval.low, number.interval.high)
-    reason = "the interval reaches both sides" if verdict == UNTOLD else ""
-    return StatementJudgement(label, number, asked, verdict, reason, of)
+        reason = ""
+    elif number.rounds is None:
+        verdict, reason = judged(statement, value, value), ""
+    elif number.interval is None or untold_because(number, confidence):
+        verdict, reason = UNTOLD, untold_because(number, confidence)
+    else:
+        verdict = judged(statement, number.interval.low, number.interval.high)
+        reason = "the interval reaches both sides" if verdict == UNTOLD else ""
+    return StatementJudgement(label, number, asked, verdict, reason, of, reading=statement.reading)

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from analysis.studies.exhibits import Shown, show
-from analysis.studies.one_number import FAILS, HOLDS, UNTOLD
+from analysis.studies.one_number import FAILS, HOLDS, IN_PART, UNTOLD
 from analysis.studies.origins import Origins, study_tables
 from analysis.studies.reading import Paper
 from analysis.studies.relations import Report, TodaysTables, families
@@ -42,7 +42,8 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
         if found:
             sentences.append(
                 f"{whose}: {len(found)} claims, of which {count[HOLDS]} hold, "
-                f"{count[FAILS]} do not hold, {count[UNTOLD]} are inconclusive."
+                f"{count[IN_PART]} hold in part, {count[FAILS]} do not hold, "
+                f"{count[UNTOLD]} are inconclusive."
             )
     return sentences
 

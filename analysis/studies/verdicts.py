@@ -14,6 +14,7 @@ from analysis.studies.needs import cells_wanted, families_lacking, needs_of
 from analysis.studies.one_number import (
     FAILS,
     HOLDS,
+    IN_PART,
     UNTOLD,
     Number,
     StatementJudgement,
@@ -68,15 +69,24 @@ class Evaluated:
     needed: Answer
 
 
-def together(findings: list[StatementJudgement]) -> Answer:
-    """Return the verdict over a claim's statements: it holds if all do, and fails if any does."""
+def together(findings: list[StatementJudgement], printed: bool = False) -> Answer:
+    """Return the verdict over a claim's statements.
+
+    It holds if all do. It holds in part if some do and others do not; of a report's own tables
+    (`printed`), also if what they print says nothing of the others, since no further round will.
+    Where none holds, it fails if any does.
+    """
     verdicts = [one.verdict for one in findings]
+    if not verdicts:
+        none = "The report prints nothing from which it could be computed."
+        return Answer(UNTOLD, findings, [none])
     count = verdicts.count(HOLDS)
-    part = [f"{count} of {len(verdicts)} statements hold."] if 0 < count < len(verdicts) else []
-    for verdict in (FAILS, UNTOLD, HOLDS):
-        if verdict in verdicts:
-            return Answer(verdict, findings, part)
-    return Answer(UNTOLD, findings, ["The report prints nothing from which it could be computed."])
+    if count == len(verdicts):
+        return Answer(HOLDS, findings)
+    part = [f"{count} of {len(verdicts)} statements hold."] if count else []
+    if count and (printed or FAILS in verdicts):
+        return Answer(IN_PART, findings, part)
+    return Answer(FAILS if FAILS in verdicts else UNTOLD, findings, part)
 
 
 def behind(claim: Claim, name: str) -> list[str]:
@@ -132,7 +142,7 @@ def by_report(
             value = values[str(one.that)]
             same_kind(paper, claim, one, value)
             findings.append(found_of(claim, one, Number(value)))
-    return together(findings)
+    return together(findings, printed=True)
 
 
 def complete_rounds(
@@ -174,8 +184,8 @@ def one_here(
 ) -> StatementJudgement:
     """Return what a campaign tells of one statement.
 
-    A claim fails with any of its statements, so of `among` statements one is said to fail only if
-    it does at a level that is stricter by as much (Bonferroni).
+    A claim does not hold, or in part only, with any of its statements, so of `among` statements one
+    is said to fail only if it does at a level that is stricter by as much (Bonferroni).
     """
     if statement.untold is not None:
         return StatementJudgement(

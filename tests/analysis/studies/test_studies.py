@@ -1,12 +1,15 @@
 """Every claim of the five reports is evaluated by its own tables, and could be by a campaign."""
 
+import math
+import re
 import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from analysis.studies.one_number import FAILS, HOLDS, UNTOLD
+from analysis.studies.declaration import Claim, Statement
+from analysis.studies.one_number import FAILS, HOLDS, IN_PART, UNTOLD
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import OneRound, Report, TodaysTables, table_of
 from analysis.studies.verdicts import UNTESTABLE, Evaluated, evaluate, one_here
@@ -51,14 +54,54 @@ def test_computed_values_are_those_of_the_transcription(one: Evaluated) -> None:
 @each_claim
 def test_verdicts_are_those_of_the_transcription(one: Evaluated) -> None:
     """A person judged then which claims the tables bear out, wholly, in part or not at all."""
-    verdicts = {finding.verdict for finding in one.report.findings}
-    status = {
-        frozenset({HOLDS}): "reproduced",
-        frozenset({UNTOLD}): "not-computable",
-        frozenset({FAILS}): "not-reproduced",
-    }.get(frozenset(verdicts), "partly-reproduced")
-    assert status == one.claim.status
-    assert (one.report.verdict == HOLDS) == (one.claim.status == "reproduced")
+    assert (
+        one.report.verdict
+        == {
+            "reproduced": HOLDS,
+            "partly-reproduced": IN_PART,
+            "not-reproduced": FAILS,
+            "not-computable": UNTOLD,
+        }[one.claim.status]
+    )
+
+
+def as_printed(claim: Claim, bound: float) -> bool:
+    """Return whether a number stands in a claim, or is one that only says which side is ahead."""
+    words = re.findall(r"\d*\.?\d+(?:e-?\d+)?", claim.claim.replace(",", ""))
+    numbers = {0.0, 1.0, *claim.claimed.values(), *map(float, words)}
+    return any(math.isclose(bound, number) for number in numbers)
+
+
+def last_digit(number: float) -> float:
+    """Return what one in the last digit of a number is worth: 0.1 of 2.6."""
+    text = f"{number:.12g}"
+    return 10.0 ** -len(text.partition(".")[2])
+
+
+def ours(claim: Claim, statement: Statement) -> bool:
+    """Return whether a statement has a threshold that the author did not give."""
+    one = statement
+    if isinstance(one.cells, float):
+        return True
+    if one.about is not None:
+        # Half of the last printed digit, and a tenth more since our numbers are rounded too.
+        rounding = 0.55 * last_digit(one.about) + 1e-12
+        return not as_printed(claim, one.about) or (one.within or 0.0) > rounding
+    bounds = [one.above, one.below, one.at_least, one.at_most, *(one.between or ())]
+    return not all(as_printed(claim, bound) for bound in bounds if bound is not None)
+
+
+@each_claim
+def test_a_threshold_of_ours_is_said_to_be_ours(one: Evaluated) -> None:
+    claim = one.claim
+    today = claim.here if isinstance(claim.here, list) else []
+    for statement in [*claim.report, *today]:
+        if statement.that is not None and ours(claim, statement):
+            assert statement.reading, f"{claim.id}: {statement.that}"
+    for finding in one.report.findings:
+        if finding.reading:
+            assert f"Wyeast reads “{finding.reading}” as {finding.asked}" in finding.sentence
+            assert finding.reading in claim.claim
 
 
 @each_claim
@@ -165,4 +208,4 @@ def test_altered_tables_alter_the_verdict(tmp_path: Path) -> None:
 
 def test_a_claim_that_holds_in_part_says_in_how_much() -> None:
     load = named(evaluated("nas2003"), "nas-load-1").report
-    assert load.verdict == FAILS and load.sentences[-1] == "3 of 4 statements hold."
+    assert load.verdict == IN_PART and load.sentences[-1] == "3 of 4 statements hold."
