@@ -160,15 +160,20 @@ def main() -> int:
     if not (checkouts[1] / "activate").is_file():
         raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
     pairs: list[tuple[Course, Course]] = []
-    for number in range(max(2, options.rounds)):
-        order = (0, 1) if number % 2 else (1, 0)
-        found = {
-            side: measure(checkouts[side], f"cost-{os.getpid()}", number, options.checks,
-                          options.images)
-            for side in order
-        }  # fmt: skip
-        pairs.append((found[0], found[1]))
-        print(f"{number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+    try:
+        for number in range(max(2, options.rounds)):
+            order = (0, 1) if number % 2 else (1, 0)
+            found = {
+                side: measure(checkouts[side], f"cost-{os.getpid()}", number, options.checks,
+                              options.images)
+                for side in order
+            }  # fmt: skip
+            pairs.append((found[0], found[1]))
+            print(f"{number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        # What was measured until then counts.
+        if len(pairs) < 2:
+            raise
     print("\n".join([HEADER, *rows(pairs)]))
     print("\n| cell | implementation | here / there | interval | result |\n|---|---|---|---|---|")
     for (cell, implementation), one in verdicts(pairs):
