@@ -135,6 +135,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
         if found and found[0] >= 4:
             break
         time.sleep(0.05)
+    assert process.poll() is None, process.communicate()[0]
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     [path] = campaigns(name)
