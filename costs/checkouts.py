@@ -112,7 +112,8 @@ def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> C
         return course_of(read_campaign(path), whole_s)
     finally:
         for path in folders(checkout, name):
-            shutil.rmtree(path)
+            # A campaign that was interrupted may still be ending.
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def folders(checkout: Path, name: str) -> list[Path]:
