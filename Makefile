@@ -151,7 +151,7 @@ performance: images ## measure what the platform costs: the same programs inside
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On made-up campaigns in a temporary folder.
-analysis-performance: .wyeast/venv/.for-test ## measure how what analysis costs grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
+analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
 	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
@@ -167,7 +167,7 @@ cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit
 cluster-status: .wyeast/venv/.for-run ## show the nodes of the cluster in a box, their state and memory
 	@$(CLUSTER) status
 
-cluster-down: .wyeast/venv/.for-run ## stop the cluster in a box and all that belongs to it
+cluster-down: .wyeast/venv/.for-run ## stop the cluster in a box and everything that belongs to it
 	@$(CLUSTER) down
 
 cluster-performance: SITE = virtual
@@ -183,12 +183,12 @@ report: .wyeast/venv/.for-run ## make the report of a campaign again (CAMPAIGN=<
 
 .PHONY: audit
 # SITE has a default, which would leave out the campaigns of other sites.
-audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what rests on others (CAMPAIGN, SITE; all of runs/)
+audit: .wyeast/venv/.for-run ## say which campaigns are proven, and what depends on the others (CAMPAIGN, SITE; all of runs/)
 	@$(PYTHON) -m analysis audit $(call option,--campaign,CAMPAIGN) \
 	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
 .PHONY: calibrate accept-references
-calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the fewest)
+calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (SITE, CAMPAIGNS=a,b, ROUNDS: the minimum)
 	@$(PYTHON) -m analysis calibrate $(call option,--rounds,ROUNDS) \
 	    $(call option,--campaigns,CAMPAIGNS) -- $(call quoted,SITE)
 
@@ -217,7 +217,7 @@ test-images:
 
 # In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
 TEST_NEEDS := lint test-images test-packages
-test: $(TEST_NEEDS) ## run all that decides whether a change lands: linters, unit and real tests (TESTS=a file)
+test: $(TEST_NEEDS) ## run everything that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
 
 test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a release (TESTS=a file)

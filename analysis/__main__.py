@@ -45,7 +45,7 @@ for family in (
 @app.command()
 def ingest(campaign: CampaignArgument) -> None:
     """Write the campaign's tables (Parquet) from its launches."""
-    from analysis.history.index import stamp_of
+    from analysis.history.campaign_rows import stamp_of
     from records.campaign import read_campaign
 
     folder = folder_of(campaign)
@@ -150,7 +150,7 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
 
 @app.command()
 def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
-    """Print Linpack 100 and 1000 and the latency in cycles, beside ORNL's table of 1996."""
+    """Print Linpack 100 and 1000 and the latency in cycles, next to ORNL's table of 1996."""
     from analysis.models.node_rates import cycles_table, rates_in
     from analysis.models.one_way_times import one_way_times
     from analysis.tables.terminal import show
@@ -200,8 +200,8 @@ def report(
     folder = folder_of(campaign)
     if output is None and not read_manifest(folder).finished_utc:
         fail(
-            f"{folder.name} is not finished, and nothing is written into a campaign that may be "
-            f"measuring: resume it (make run RESUME={folder.name}), or name another file for "
+            f"{folder.name} is not finished, and nothing is written into a campaign that may still "
+            f"be measuring: resume it (make run RESUME={folder.name}), or name another file for "
             "the report (python -m analysis report ... --output FILE)"
         )
     try:

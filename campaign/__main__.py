@@ -28,8 +28,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=request.budget, metavar="TIME",
-        help="a time, such as 15m, that is spent where answers are open; tier quick has one "
-        "without this, the others have rounds",
+        help="a time, such as 15m, to be spent where answers are open; tier quick has one by "
+        "default, the others have rounds",
     )  # fmt: skip
     parser.add_argument("--name", help="the campaign's name (the tier)")
     parser.add_argument(
@@ -38,7 +38,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--checks", help="only checks whose name matches this expression")
     parser.add_argument(
         "--study", metavar="PAPER",
-        help="repeat a report of literature/: its checks, implementations and a page of its claims",
+        help="repeat a report of literature/: its checks and implementations, and a page of claims",
     )  # fmt: skip
     parser.add_argument(
         "--time-limit", help="time limit of a launch, such as 30m (each check's own)"
@@ -56,11 +56,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", metavar="CAMPAIGN", help="resume a campaign of runs/")
     parser.add_argument(
         "--host-mpi", metavar="PREFIX",
-        help="bind the MPI that is installed there into the images, in place of their own",
+        help="bind the MPI that is installed there into the images, instead of their own",
     )  # fmt: skip
     parser.add_argument(
         "--driver", type=driver.kind, metavar="job",
-        help="have the campaign driven by jobs of its own, one after the other, and return",
+        help="have a chain of jobs drive the campaign, and return",
     )  # fmt: skip
     parser.add_argument(
         "--estimate", action="store_true",
@@ -72,7 +72,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
-    # With a budget a campaign has its first round, and others as it decides.
+    # With a budget a campaign has its first round, and further ones as it decides.
     options.rounds = options.rounds or (1 if options.budget else None)
     return options
 
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def site_of(options: argparse.Namespace) -> str:
-    """Return the site of a campaign that is begun or gone on with."""
+    """Return the site of a campaign that is begun or resumed."""
     if options.resume:
         return measuring.read_manifest(options.resume).site
     return str(options.site)

@@ -1,4 +1,4 @@
-"""What a campaign with a budget says of what it has decided."""
+"""What a campaign with a budget prints about its decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from records.manifest import Design
 def say_decision(
     decision: Wave | Ended, design: Design, progress: CampaignProgress, state: State, images: int
 ) -> None:
-    """Print what comes next, or why nothing does; and once, what the first round left out."""
+    """Print what comes next, or why nothing does; once, also what the first round left out."""
     used = f"{decision.spent_s:.0f} of {design.budget_s:.0f} s are used"
     if design.repeats:
         used = f"that took {decision.spent_s:.0f} s"
@@ -30,12 +30,13 @@ def say_decision(
         progress.say(
             f"{len(others)} of {len(cells) + len(others)} cells are left out, the least important "
             "ones: the budget has no room for them. Everything would take about "
-            f"{duration(design.begin * a_round)}, and {duration(design.fewest * a_round)} where "
-            "time is to be spent on what is still open"
+            f"{duration(design.begin * a_round)}, and {duration(design.fewest * a_round)} to "
+            "leave time for what is still open"
         )
     what = f"{len(cells)} cells" if others or decision.why == "chosen" else "everything"
     if decision.why == "uniform":
-        what += " once more: the budget is too small to choose, so all is tested once, at the end"
+        what += " once more: the budget is too small to choose, so everything is tested once, at "
+        what += "the end"
     took = "" if decision.predicted_s is None else f", about {decision.predicted_s:.0f} s"
     progress.say(f"wave {decision.number}: {what}{took}; {used}")
 
@@ -45,13 +46,13 @@ def why_ended(ended: Ended, state: State, images: int) -> str:
     open_series = ended.open_series
     if ended.why == "budget":
         more = "" if open_series is None else f"; {open_series} series are open"
-        return f"what would come next does not fit into the budget{more}"
+        return f"the next wave would not fit into the budget{more}"
     if ended.why == "repeated":
         return "the rounds of the campaign that this one repeats are measured"
     if ended.why == "hopeless":
-        return f"{open_series} series are open, and no time that is left would decide one"
+        return f"{open_series} series are open, and the time left would not decide any of them"
     if not begun_cells(state):
-        return "nothing that was measured is compared, and once is enough"
+        return "nothing that was measured is compared, so once is enough"
     if images == 1:
-        return "one implementation is compared with nothing, so more rounds decide nothing"
+        return "there is only one implementation to measure, so more rounds decide nothing"
     return "every series is decided"

@@ -1,10 +1,9 @@
-"""A campaign that is driven by jobs of its own: `make run DRIVER=job`.
+"""A campaign that is driven by its own jobs: `make run DRIVER=job`.
 
-Centres end long processes where jobs are submitted, and a campaign takes as long as its launches
-wait. So short jobs drive it, one after the other: each goes on with the campaign as RESUME does,
-begins launches for a part of its time, and the next one, which waits for it in the queue, goes on.
-The last one calls off the next. Here such jobs are asked for; campaign/driver_job.py is what each
-runs.
+Centres kill long processes on login nodes, and a campaign takes as long as its launches wait. So
+short jobs drive it, one after the other: each resumes the campaign as RESUME does, and begins
+launches for a part of its time; then the next one, which waits for it in the queue, takes over.
+The last one cancels the next. This module submits such jobs; each runs campaign/driver_job.py.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from records.environment import of_own_job
 from records.fold import State
 
 JOB = "job"
-#: How long a driver's job may take where the site does not say, in seconds.
+#: How long a driver's job may take unless the site says otherwise, in seconds.
 TIME_S = 4 * 3600.0
 #: A driver measures nothing itself.
 OPTIONS = ("--nodes=1", "--ntasks=1", "--cpus-per-task=1")
@@ -33,11 +32,11 @@ LOG = Path("reframe") / "driver.log"
 
 
 def kind(words: str) -> str:
-    """Return how a campaign is driven; raise CampaignError for what is no way to."""
+    """Return how a campaign is driven; raise CampaignError for an unknown way."""
     if words != JOB:
         raise CampaignError(
-            f"DRIVER={words} is unknown: a campaign is driven from here, without DRIVER, or by "
-            f"jobs: DRIVER={JOB}"
+            f"DRIVER={words} is unknown: without DRIVER the campaign is driven from here, with "
+            f"DRIVER={JOB} by jobs"
         )
     return words
 
@@ -48,18 +47,18 @@ def refuse(root: Path, site: str) -> None:
     if scheduler not in leftovers.SLURM:
         raise CampaignError(
             f"DRIVER={JOB} needs Slurm, and site {site} has `scheduler: {scheduler}`; measure "
-            "without it, and where a long process would be ended, go on by RESUME"
+            "without it, and if the process is killed for running too long, continue with RESUME"
         )
 
 
 def forget_own_job() -> None:
-    """Have what is asked for from within a job of Slurm's be jobs of their own."""
+    """Make what is submitted from within a Slurm job an independent job."""
     for name in of_own_job(os.environ):
         del os.environ[name]
 
 
 def name_of(campaign: Path) -> str:
-    """Return what the jobs that drive a campaign are called, all the same; of 15 letters."""
+    """Return the name that all jobs of a campaign's driver have, of 15 letters."""
     return f"wyd-{hashlib.sha256(os.fsencode(campaign)).hexdigest()[:11]}"
 
 
@@ -72,12 +71,12 @@ def time_limit(seconds: float) -> str:
 def command_of(
     root: Path, campaign: Path, data: dict[str, Any], site: str, words: list[str], after: str | None
 ) -> list[str]:
-    """Return the command that asks for a driver's job; `words` are for it, `after` is the last."""
+    """Return the command that submits a driver's job; `words` are for it, `after` is the last."""
     driver = shlex.join(["exec", "python", "-m", "campaign.driver_job", campaign.name, *words])
     return [
         "sbatch", "--parsable", f"--job-name={name_of(campaign)}", f"--chdir={root}",
         f"--output={campaign / LOG}", "--open-mode=append", "--no-requeue",
-        # The next one goes on, and not the same one anew.
+        # The next job continues; the same one is not requeued.
         *([f"--dependency=afterany:{after}"] if after else []),
         *data.get("access", []), *OPTIONS,
         f"--time={time_limit(data.get('driver_time_s', TIME_S))}", *data.get("driver_options", []),
@@ -88,12 +87,12 @@ def command_of(
 def submit(
     root: Path, campaign: Path, site: str, words: list[str], after: str | None = None
 ) -> str:
-    """Ask for a driver's job; return its number. Raises CampaignError where there is none."""
+    """Submit a driver's job; return its number. Raises CampaignError if that fails."""
     data = selection.site_data(root, site)
     done = leftovers.ask(command_of(root, campaign, data, site, words, after))
     if done is None:
         raise CampaignError(
-            f"sbatch did not answer, so nobody knows whether a job drives {campaign.name}; look: "
+            f"sbatch did not answer, so it is unknown whether a job drives {campaign.name}; see: "
             f"squeue --name={name_of(campaign)}"
         )
     if done.returncode:
@@ -104,7 +103,7 @@ def submit(
 
 
 def call_off(campaign: Path) -> None:
-    """Have no further job drive a campaign."""
+    """Cancel the further jobs of a campaign's driver."""
     leftovers.ask([
         "scancel", "--quiet", f"--user={os.geteuid()}", f"--name={name_of(campaign)}",
         "--state=PENDING",
@@ -112,7 +111,7 @@ def call_off(campaign: Path) -> None:
 
 
 def progress_of(state: State | None, vain: int) -> list[str]:
-    """Return what a driver tells the next one: how far the campaign was when it began."""
+    """Return what a driver passes to the next one: how far the campaign was when it began."""
     recorded, sessions = (state.recorded(), state.sessions) if state else (0, 0)
     return [f"--recorded={recorded}", f"--sessions={sessions}", f"--vain={vain}"]
 
@@ -127,8 +126,8 @@ def begin(options: argparse.Namespace) -> int:
         campaign, _ = measuring.unfinished(options)
         if jobs := leftovers.queued([name_of(campaign)]):
             raise CampaignError(
-                f"{campaign.name} is driven by job {', '.join(jobs)} already, or Slurm does not "
-                f"say; look: squeue --name={name_of(campaign)}"
+                f"{campaign.name} is already driven by job {', '.join(jobs)}, or Slurm does not "
+                f"say; see: squeue --name={name_of(campaign)}"
             )
     else:
         with only_campaign(root, site):
@@ -138,17 +137,16 @@ def begin(options: argparse.Namespace) -> int:
         (campaign / LOG).parent.mkdir(exist_ok=True)
         job = submit(root, campaign, site, progress_of(schedule.state_of(campaign), -1))
     except (CampaignError, OSError) as error:
-        raise CampaignError(f"{error}; nothing was measured; begin with: {again}") from None
-    print(f"campaign runs/{campaign.name}: job {job} drives it, and those after it that have its "
-          "name")  # fmt: skip
+        raise CampaignError(f"{error}; nothing was measured; start it with: {again}") from None
+    print(f"campaign runs/{campaign.name}: driven by job {job} and the later jobs of that name")
     print(f"follow it: tail -F runs/{campaign.name}/{LOG}")
     print(f"its jobs:  squeue --name={name_of(campaign)}")
     print(f"stop it:   scancel --name={name_of(campaign)}")
-    print(f"go on:     {again}")
+    print(f"resume it: {again}")
     if not selection.site_data(root, site).get("driver_options"):
         print(
-            f"its job has one core where the launches of site {site} run, and may stand beside "
-            "them or in the way of those that need all nodes; a partition for it: "
+            f"its job takes one core where the launches of site {site} run, so it may disturb "
+            "them, or block those that need all nodes; to give it another partition, set "
             "`driver_options` in site.yaml"
         )
     return 0

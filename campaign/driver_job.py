@@ -19,9 +19,9 @@ from records.acting_user import act_for
 from records.base import CampaignError
 from reframe_checks.bin.telling import UNTIL
 
-#: The part of its time in which launches are begun; the rest is for the last one's wait and run.
+#: The share of its time in which launches are begun; the rest is for the last one's wait and run.
 BEGINS = 0.75
-#: So many jobs in a row that began to measure and recorded no launch are enough.
+#: The chain ends after so many jobs in a row that began to measure and recorded no launch.
 MOST_IN_VAIN = 3
 #: How often a driver looks whether another campaign has left the site, in seconds.
 POLL_S = 10.0
@@ -31,8 +31,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(
         prog="python -m campaign.driver_job",
-        description="Go on with a campaign for the time of this job of Slurm's; the next job, "
-        "which this one asks for, does the same. `make run DRIVER=job` begins that.",
+        description="Continue a campaign for the duration of this Slurm job; the next job, "
+        "which this one submits, does the same. `make run DRIVER=job` starts the chain.",
     )
     parser.add_argument("campaign", help="a campaign of runs/")
     for name in ("recorded", "sessions", "vain"):
@@ -41,7 +41,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def drive(options: argparse.Namespace, own: str, began: float) -> int:
-    """Go on with a campaign; return the exit code. `own` is this job, `began` when it did.
+    """Resume a campaign; return the exit code. `own` is this job, `began` when it started.
 
     Raises what a campaign raises.
     """
@@ -57,14 +57,14 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
         vain = 0 if state.recorded() > options.recorded else vain + 1
     if vain >= MOST_IN_VAIN:
         raise CampaignError(
-            f"{vain} jobs in a row were over before a launch was recorded: one, with what it waits "
-            f"for, takes longer than a driver has, {limit:g} s; give it more (`driver_time_s` in "
-            "site.yaml), and go on: "
+            f"{vain} jobs in a row ended before a launch was recorded: a launch, with its wait, "
+            f"takes longer than a driver has, {limit:g} s; give it more (`driver_time_s` in "
+            "site.yaml), and resume: "
             f"make run SITE={site} RESUME={campaign.name} DRIVER={driver.JOB}"
         )
 
     def next_job() -> str:
-        # Not before this one is over, however that comes.
+        # Not before this one has ended, in whatever way.
         return driver.submit(root, campaign, site, driver.progress_of(state, max(vain, 0)), own)
 
     following: str | None = None
@@ -86,26 +86,26 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
 
 
 def go_on(campaign: str, site: str) -> int:
-    """Measure what is missing of a campaign, and report it; return the exit code."""
+    """Measure what is missing from a campaign, and report it; return the exit code."""
     return campaigns.work(campaigns.arguments([f"--resume={campaign}", f"--site={site}"]))
 
 
 def when_free(work: Callable[[], int], until: float) -> int:
-    """Do what needs the site once no other campaign has it.
+    """Do work that needs the site, once no other campaign has it.
 
-    Raises TimeIsOver where that takes too long, and what the work raises.
+    Raises TimeIsOver if that takes too long, and whatever the work raises.
     """
     while True:
         try:
             return work()
         except SiteIsBusy as error:
             if time.monotonic() + POLL_S >= until:
-                raise TimeIsOver(f"{error}; it is waited for in the next job") from None
+                raise TimeIsOver(f"{error}; the next job waits for it") from None
         time.sleep(POLL_S)
 
 
 def main() -> int:
-    """Drive a campaign for the time of a job; return the exit code."""
+    """Drive a campaign for the duration of a job; return the exit code."""
     began, own = time.monotonic(), os.environ.get("SLURM_JOB_ID", "")
     act_for(measuring.ROOT)
     os.environ.setdefault("WYEAST_ROOT", str(measuring.ROOT))
@@ -116,13 +116,13 @@ def main() -> int:
     def work() -> int:
         if not own:
             raise CampaignError(
-                "this is no job of Slurm's; campaigns are driven by jobs with: make run "
+                "this is not a Slurm job; to have jobs drive a campaign: make run "
                 f"RESUME={options.campaign} DRIVER={driver.JOB}"
             )
         return drive(options, own, began)
 
-    return exit_code("driver", work, measuring.ERRORS, f"go on: make run RESUME={options.campaign} "
-                     f"DRIVER={driver.JOB}")  # fmt: skip
+    return exit_code("driver", work, measuring.ERRORS, "resume: make run "
+                     f"RESUME={options.campaign} DRIVER={driver.JOB}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -105,8 +105,8 @@ def expected_share(root: Path, wanted: Work, budget_s: float) -> str:
     if share is None:
         return ""
     return (
-        f"; of the series that are compared it probably decides {share:.0%}, if they differ and "
-        "vary as they did then"
+        f"; it probably decides {share:.0%} of the compared series, if they differ and vary as "
+        "they did then"
     )
 
 
@@ -115,29 +115,29 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
     found = last_round_like(root, wanted, besides)
     if not found:
         return (
-            f"a budget of {duration(budget_s)}; what it is enough for is known after the first "
-            "round, since no campaign like it was measured here; that round takes the most "
+            f"a budget of {duration(budget_s)}; what it is enough for will be known after the "
+            "first round, since no similar campaign was measured here; that round takes the most "
             "important cells first"
         )
     seconds, name = found
     blocks = int(budget_s / seconds)
     if budget_s >= FEWEST * seconds:
         what = f"enough for {BEGIN} rounds of everything, and " + (
-            "one implementation is measured no further"
+            "with one implementation nothing more is measured"
             if len(wanted.images) == 1
             # A round alone does not tell how long the longest cell's next look takes.
             else "then, unless one cell takes most of a round, for what is still open"
         )
     elif blocks >= BEGIN:
         what = (
-            f"enough for {blocks} round(s) of everything with one test at the end, and for no "
-            f"choice: that takes {duration(FEWEST * seconds)}"
+            f"enough for {blocks} round(s) of everything with one test at the end, but not to "
+            f"choose cells: that takes {duration(FEWEST * seconds)}"
         )
     else:
         what = (
             f"too little for {BEGIN} rounds of everything: the most important cells are measured, "
             f"as many as fit; everything takes {duration(BEGIN * seconds)}, and "
-            f"{duration(FEWEST * seconds)} where time is to be spent on what is still open"
+            f"{duration(FEWEST * seconds)} to leave time for what is still open"
         )
     return (
         f"a budget of {duration(budget_s)} is {what}; a round took {duration(seconds)} in "

@@ -1,7 +1,7 @@
-"""What a launch leaves running here when ReFrame dies: nothing may be measured beside it.
+"""What a launch leaves running here when ReFrame dies: nothing may be measured meanwhile.
 
 Processes are recognised by a variable of ReFrame's environment, which a job and its children have
-and nobody else sets, and by the session of the job, which even ranks have that were started without
+and nobody else sets, and by the job's session, which even ranks have that were started without
 that environment.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from records.base import CampaignError
 from records.processes import end, processes, running_for
 
-#: How long a process that was killed may take to go.
+#: How long a process that was killed may take to end.
 LONGEST_S = 30.0
 #: How often Slurm is asked whether it still has a job.
 POLL_S = 1.0
@@ -26,7 +26,7 @@ SLURM = ("slurm", "squeue")
 
 
 class NotAsked(CampaignError):
-    """Jobs may still run on a scheduler that is not asked here; the text is a sentence."""
+    """Jobs may still run on a scheduler that is not queried here; the text is a sentence."""
 
     def __init__(self, campaign: Path, jobs: Collection[str]) -> None:
         super().__init__(may_still_run(campaign, jobs))
@@ -34,7 +34,7 @@ class NotAsked(CampaignError):
 
 
 def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
-    """Return which of these sessions, by the start of their first process, are still a launch's.
+    """Return which of these sessions still belong to a launch, by their first process' start.
 
     A number that another process has got since is not ours. Raises CampaignError if the
     first process has ended and others are there: it is unknown whose they are.
@@ -47,8 +47,8 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
                 ours.add(session)
         elif unknown := [pid for pid in members if here[pid].works_for != str(campaign)]:
             raise CampaignError(
-                f"process {unknown[0]} may be of a launch of {campaign.name}, whose first process "
-                "has ended, and nothing is measured beside it; end it and resume"
+                f"process {unknown[0]} may belong to a launch of {campaign.name}, whose first "
+                "process has ended, and nothing is measured while it runs; end it and resume"
             )
     return ours
 
@@ -57,7 +57,7 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
     """End what still works for a campaign whose ReFrame has ended; return how many processes.
 
     `sessions` are those of its jobs: when the first process of each started, by its number. Raises
-    CampaignError where something does not end.
+    CampaignError if something does not end.
     """
     ours = still_ours(campaign, sessions or {})
     all_of_them: set[int] = set()
@@ -67,7 +67,7 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
         if time.monotonic() > deadline:
             raise CampaignError(
                 f"process {min(left)} of a launch of {campaign.name} does not end, and nothing is "
-                "measured beside it; end it and resume"
+                "measured while it runs; end it and resume"
             )
         end(left)
         time.sleep(0.05)
@@ -81,7 +81,7 @@ def end_queued(
 
     `jobs` are the numbers that the scheduler gave, by the names that we gave, `names` those of jobs
     that may have been submitted without an answer; only Slurm is asked about these. Raises
-    CampaignError if one stays, and NotAsked if the scheduler is not one that is asked here.
+    CampaignError if one stays, and NotAsked if the scheduler is not one that is queried here.
     """
     if scheduler not in SLURM:
         if jobs:
@@ -101,10 +101,10 @@ def end_queued(
 
 
 def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
-    """Return why nothing is measured beside jobs of a campaign."""
+    """Return why nothing is measured while jobs of a campaign may run."""
     return (
         f"job {', '.join(jobs)} of a ReFrame that has died may still run, and nothing is "
-        f"measured beside it; end it and resume: make run RESUME={campaign.name}"
+        f"measured meanwhile; end it and resume: make run RESUME={campaign.name}"
     )
 
 

@@ -61,14 +61,14 @@ from site_configs.settings import load_site
 from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
-#: So many launches that are missing are named.
+#: How many missing launches are named.
 MOST_NAMED = 10
-#: What a campaign cannot be measured for; the texts are sentences.
+#: The errors that stop a campaign; their texts are sentences.
 ERRORS = (CampaignError, SiteError, images.ImageError, PrefixError, TableError, ProvisionError)
 
 
 def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
-    """Return the implementations to measure, and what of the manifest a bound MPI adds."""
+    """Return the implementations to measure, and what a bound MPI adds to the manifest."""
     names = selection.implementations(ROOT, options.site, options.images)
     request.refuse_unbound(names, options.host_mpi)
     if not options.host_mpi:
@@ -78,7 +78,7 @@ def chosen(options: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
 
 
 def alike(options: argparse.Namespace) -> estimate.Work:
-    """Return what of a new campaign decides how long it takes."""
+    """Return what decides how long a new campaign takes."""
     selection.site_file(ROOT, options.site)
     return estimate.Work(
         site=options.site,
@@ -93,7 +93,7 @@ def alike(options: argparse.Namespace) -> estimate.Work:
 def with_names(options: argparse.Namespace) -> argparse.Namespace:
     """Return a request that names its implementations.
 
-    Of others, as of a later default, its command would make another campaign.
+    With others, such as a later default, its command would make a different campaign.
     """
     names = selection.implementations(ROOT, options.site, options.images)
     return argparse.Namespace(**{**vars(options), "images": ",".join(names)})
@@ -103,7 +103,7 @@ def expected(options: argparse.Namespace) -> str:
     """Return a sentence on how long a new campaign will take, or what its budget is enough for."""
     wanted = alike(options)
     if options.like and (before := read_manifest(options.like)).design:
-        # Most of its rounds may have had a part of the cells.
+        # Most of its rounds may have had only some of the cells.
         took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
         return f"it will have the rounds and cells of {before.campaign}, which took {took}"
     if options.budget:
@@ -132,7 +132,7 @@ def new_campaign(
     name = str(options.name or options.study or options.tier)
     if not PLAIN.fullmatch(name):
         raise CampaignError(
-            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, points, _ and "
+            f"NAME={name!r} cannot be part of a folder's name: use letters, digits, dots, _ and "
             "-, and begin with a letter or digit"
         )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -176,7 +176,7 @@ def new_campaign(
     try:
         end_leftovers_of_the_dead(ROOT, options.site)
         campaign.mkdir(parents=True)
-        # Its name in runs/ too: all that is synced in it would be lost without that.
+        # Its name in runs/, too: without that, everything that is synced in it would be lost.
         files.flush_to_disk(campaign.parent)
         (campaign / packs.FOLDER).mkdir()
         schedule.begin(campaign, design=design, declared_sha256=manifest.declared_sha256())
@@ -184,7 +184,7 @@ def new_campaign(
             with schedule.held(campaign) as held:
                 for wave in waves:
                     held.add(wave, sync=wave is waves[-1])
-        # Last: without it the folder is no campaign, and none is without what it is to measure.
+        # Last: without it the folder is not a campaign, and no campaign lacks its declaration.
         write_manifest(campaign, manifest)
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
@@ -194,18 +194,18 @@ def new_campaign(
 def waves_to_repeat(name: str) -> tuple[Wave, ...]:
     """Return the waves of a campaign that had a budget, none where it had rounds.
 
-    Raises CampaignError where its journal, which alone has them, cannot be used.
+    Raises CampaignError if its journal, the only place that has them, cannot be used.
     """
     if read_manifest(name).design is None:
         return ()
     state = schedule.state_of(ROOT / "runs" / Path(name).name)
     if state is None or not state.waves:
         raise CampaignError(
-            f"{name} measured by a budget and has no journal of what it decided, so that it cannot "
-            "be repeated; measure one of your own: make run"
+            f"{name} was measured with a budget and has no journal of its decisions, so it cannot "
+            "be repeated; measure a new campaign: make run"
         )
     waves = schedule_of(state)
-    # Whoever was asked whether it may be so many was told the manifest's number.
+    # Whoever agreed to this many rounds was shown the manifest's number.
     if max(one.round for wave in waves for one in wave.rounds) > read_manifest(name).rounds:
         raise CampaignError(f"{name} has more rounds in its journal than in its manifest")
     return waves
@@ -214,7 +214,7 @@ def waves_to_repeat(name: str) -> tuple[Wave, ...]:
 def read_manifest(name: str) -> Manifest:
     """Return the manifest of a campaign that is named by its folder, to write it again.
 
-    Raises CampaignError for none, and for one that another version wrote.
+    Raises CampaignError if there is none, or if another version wrote it.
     """
     campaign = ROOT / "runs" / Path(name).name
     if not os.path.isfile(campaign / FILE):
@@ -232,7 +232,7 @@ def unfinished(options: argparse.Namespace) -> tuple[Path, Manifest]:
         raise CampaignError(f"{campaign.name} is another user's; measure a campaign of your own")
     if is_imported(campaign):
         raise CampaignError(
-            f"{campaign.name} came in a bundle and is another machine's; repeat it with: "
+            f"{campaign.name} came in a bundle from another machine; repeat it with: "
             f"python -m campaign --like {campaign.name}"
         )
     if manifest.finished_utc and not has_something_left(campaign, manifest):
@@ -241,7 +241,7 @@ def unfinished(options: argparse.Namespace) -> tuple[Path, Manifest]:
 
 
 def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
-    """Open a campaign to go on with; refuse if its images are no longer the same."""
+    """Open a campaign to resume it; refuse if its images are no longer the same."""
     campaign, manifest = unfinished(options)
     if manifest.host_mpi is not None:
         host_mpi.bind_again(ROOT, manifest.host_mpi, list(manifest.images), options.site)
@@ -254,17 +254,17 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
                 "campaign instead"
             )
     command = request.command_of(options)
-    # Jobs that drive it one after the other all go on with it.
+    # Jobs that drive it one after the other all resume it.
     if command != manifest.commands[-1]:
         manifest = manifest.changed(commands=[*manifest.commands, command])
     return campaign, opened_again(campaign, manifest)
 
 
 def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
-    """Have what is missing of a campaign measured again; return its manifest, open for that.
+    """Have what is missing from a campaign measured again; return its manifest, open for that.
 
-    One from before there were journals gets one: its rounds are planned anew from the checks, and
-    what of them is in its folder is taken in. Raises CampaignError where it cannot be written.
+    A campaign from before there were journals gets one: its rounds are planned again from the
+    checks, and take in what is in its folder. Raises CampaignError if it cannot be written.
     """
     try:
         # Who goes on with it has the site: a ReFrame that is still here has nobody to measure for.
@@ -274,7 +274,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
             if changed := schedule.changed_manifest(held.state, manifest):
                 raise CampaignError(f"{changed}; put it back, or measure a new campaign")
             if held.state.design:
-                # Before anything else is written: what passed until now is not of the budget.
+                # Before anything else is written: the time until now is not part of the budget.
                 held.add(Resumed())
             end_leftovers(scheduler_of(ROOT, manifest.site), held, goes_on=True)
             again = len(held.state.stopped_for)
@@ -283,7 +283,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     if again:
-        print(f"{again} launch(es) for which the campaign had stopped are measured again")
+        print(f"{again} launch(es) at which the campaign had stopped are measured again")
     if gone:
         print(
             f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
@@ -295,7 +295,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
 def measure(campaign: Path, manifest: Manifest) -> bool:
     """Measure the rounds that are missing; return whether every check passed.
 
-    Raises CampaignError where a round measures nothing or the campaign cannot be written.
+    Raises CampaignError if a round measures nothing or the campaign cannot be written.
     """
     try:
         if manifest.design:
@@ -339,10 +339,10 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
 
 
 def measure_waves(campaign: Path, manifest: Manifest, design: Design) -> bool:
-    """Measure what a campaign with a budget decides, wave by wave, until it measures nothing more.
+    """Measure what a campaign with a budget decides, wave by wave, until nothing more is measured.
 
-    Each decision is in the journal before its first launch. What a kill has cut is measured first.
-    Returns whether all was measured and every check passed.
+    Each decision is in the journal before its first launch. A wave cut by a kill is finished first.
+    Returns whether everything was measured and every check passed.
     """
     progress = CampaignProgress(manifest.rounds)
     progress.say(f"campaign runs/{campaign.name}: {', '.join(manifest.images)}")
@@ -386,7 +386,7 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
     session.progress.rounds = manifest.rounds
     entered = {one.round for one in manifest.rounds_done}
     for number in [one.round for wave in state.waves for one in wave.rounds]:
-        # One that a kill left without its entry has it made, so that what failed in it counts.
+        # A round that a kill left without its entry gets one, so that its failures count.
         if not state.is_settled(number) or number not in entered:
             entry = run_round(ROOT, campaign, manifest, number, session.progress, session)
             manifest = with_round(manifest, entry)
@@ -395,7 +395,7 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
 
 
 def as_decided(manifest: Manifest, state: State) -> Manifest:
-    """Return the manifest with as many rounds as the journal's waves have, and how it is tested."""
+    """Return the manifest with the rounds of the journal's waves, and how they are tested."""
     from analysis.precision import waves
 
     rounds = max((one.round for wave in state.waves for one in wave.rounds), default=1)
@@ -405,7 +405,7 @@ def as_decided(manifest: Manifest, state: State) -> Manifest:
 def decided(campaign: Path, design: Design, known: KnownLaunches) -> Wave | Ended:
     """Return what a campaign with a budget measures next; raises CampaignError.
 
-    Each launch is read once: what was read for an earlier wave is `known`.
+    Each launch is read once: those read for an earlier wave are in `known`.
     """
     from analysis.comparison.compare import Comparison, compare
     from analysis.precision import waves
@@ -425,15 +425,15 @@ def decided(campaign: Path, design: Design, known: KnownLaunches) -> Wave | Ende
 
 
 def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> bool:
-    """Say what is missing of a campaign that was measured; return whether nothing is, or failed.
+    """Say what is missing from a measured campaign; return whether nothing is missing or failed.
 
-    With launches missing it is not finished.
+    A campaign with missing launches is not finished.
     """
     missing = missing_of(campaign)
     for one in missing[:MOST_NAMED]:
         progress.say(f"missing: {one.name}: {one.cause}")
     if missing:
-        others = f" ({len(missing) - MOST_NAMED} more than these)" * (len(missing) > MOST_NAMED)
+        others = f" ({len(missing) - MOST_NAMED} more)" * (len(missing) > MOST_NAMED)
         progress.say(
             f"{len(missing)} launch(es) missing{others}; measure them: "
             f"{resume_command(campaign, manifest)}"
@@ -459,30 +459,30 @@ def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress)
 
 
 def report_command(campaign: Path) -> list[str]:
-    """Return what writes the report, also of a campaign with launches missing.
+    """Return what writes the report, even of a campaign with missing launches.
 
-    The analysis writes none into a campaign that is not finished unless it is told where: it may be
+    The analysis writes none into an unfinished campaign unless it is told where: it may be
     measuring. Whoever asks for this here holds the site, so that it is not.
     """
     return ["report", str(campaign), "--output", str(campaign / "report.html")]
 
 
 def conclusion(campaign: Path, study: str | None) -> list[str]:
-    """Return what `python -m analysis` is asked for after a campaign."""
+    """Return the arguments of `python -m analysis` after a campaign."""
     return ["conclude", str(campaign), *(["--study", study] if study else [])]
 
 
 def report(campaign: Path, study: str | None) -> bool:
-    """Make the tables and the report, print the answer; return whether that went well.
+    """Make the tables and the report, print the answer; return whether that succeeded.
 
-    Where it did, the journal has it, so that nothing is left to do. Raises CampaignError where that
+    If so, the journal records it, so that nothing is left to do. Raises CampaignError if that
     cannot be written.
     """
     command = [sys.executable, "-m", "analysis", *conclusion(campaign, study)]
     if subprocess.run(command, cwd=ROOT, check=False).returncode:
         print(
             f"campaign: what was measured of {campaign.name} is kept; the sentences above say what "
-            "could not be made of it, and why. Put that right and make it: "
+            "could not be made from it, and why. Put that right and make it: "
             f"make run RESUME={campaign.name}",
             file=sys.stderr,
         )
@@ -504,7 +504,7 @@ def as_study(options: argparse.Namespace) -> None:
 
 
 def as_before(options: argparse.Namespace) -> None:
-    """Fill in what decides a campaign from the manifest of the one that it is to be like."""
+    """Fill in what decides a campaign from the manifest of the one that it repeats."""
     if not options.like:
         return
     manifest = read_manifest(options.like)
@@ -513,11 +513,11 @@ def as_before(options: argparse.Namespace) -> None:
     if marked and not options.host_mpi:
         raise CampaignError(
             f"{options.like} measured {marked[0]}, with an MPI of its machine bound in; say which "
-            "one to use here in its place: --host-mpi /opt/some-mpi"
+            "one to use here instead: --host-mpi /opt/some-mpi"
         )
     options.like = manifest.campaign
     options.tier = manifest.tier
-    # It may be of a bundle, and so anybody's.
+    # It may come from a bundle, and so from anybody.
     options.rounds = request.number_of_rounds(str(manifest.rounds))
     options.seed, options.checks = manifest.order_seed, manifest.checks
     options.study, options.time_limit = manifest.study, manifest.time_limit
@@ -529,14 +529,14 @@ def as_before(options: argparse.Namespace) -> None:
 
 
 def look(options: argparse.Namespace) -> int:
-    """Refuse what needs no image to be refused; return 0 for all else."""
+    """Refuse what can be refused without an image; return 0 for everything else."""
     if options.resume:
-        # On the cluster in a box that is the job user, as whom it is gone on with in there.
+        # On the cluster in a box that is the job user, who resumes it there.
         become(owner_of(ROOT / "runs" / Path(options.resume).name), ROOT)
         campaign, manifest = unfinished(options)
         if request.CLUSTER in {options.site, manifest.site} != {manifest.site}:
             raise CampaignError(
-                f"{campaign.name} is of site {manifest.site}; resume it: "
+                f"{campaign.name} belongs to site {manifest.site}; resume it: "
                 f"make run SITE={manifest.site} RESUME={campaign.name}"
             )
         options.site, options.tier = manifest.site, manifest.tier

@@ -32,7 +32,7 @@ ROOT = measuring.ROOT
 AGAIN = 2
 NAME = "nightly"
 ANOTHER_AT_WORK = 5
-#: What `python -m analysis night` ends with when it has judged.
+#: The exit codes of `python -m analysis night` when it has judged.
 JUDGED = (0, 3, 4, 6, 7)
 MEASURE_AGAIN = "measure again"
 #: The kernel takes no longer argument; beyond this everything is measured again.
@@ -254,7 +254,7 @@ def say_plan(options: argparse.Namespace, wanted: Wanted) -> None:
 
 
 def clear_away(options: argparse.Namespace) -> None:
-    """Remove the raw output of old nights; what cannot be removed costs a sentence."""
+    """Remove the raw output of old nights; a sentence says what cannot be removed."""
     plan = retention.plan(ROOT, options.site, options.keep_nights)
     for sentence in retention.sentences(plan, options.dry_run):
         print(sentence)
@@ -270,7 +270,7 @@ def main() -> int:
     act_for(ROOT)
     os.environ.setdefault("WYEAST_ROOT", str(ROOT))
     only_owner_writes()
-    # A night that is itself a job of Slurm's asks for jobs of their own.
+    # A night that is itself a Slurm job submits independent jobs.
     forget_own_job()
     state = "resume it: make nightly RESUME=<folder>"
     return exit_code("nightly", lambda: work(arguments()), measuring.ERRORS, state)

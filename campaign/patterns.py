@@ -1,4 +1,4 @@
-"""A pattern of checks is tried before anything is held: some take longer than anybody waits."""
+"""A pattern of checks is tried before any lock is taken: some take forever to match."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from records.base import CampaignError
 from records.causes import harmless_strings
 from records.experiments import experiments
 
-#: Of a processor, in whole seconds; an honest pattern takes a thousandth of one.
+#: Processor time in whole seconds; an ordinary pattern takes a thousandth of one.
 MOST_S = 2
-#: How long a busy machine may take to give it those.
+#: How long a busy machine may take to grant that.
 PATIENCE_S = 120.0
 LONGEST = 10_000
 #: Matches the first word against each line that comes in, as ReFrame does with names of checks.
@@ -22,7 +22,7 @@ TRY = "import re, sys; p = re.compile(sys.argv[1]); [p.search(line) for line in 
 
 
 def names() -> list[str]:
-    """Return what names of checks look like, also without spaces, which ReFrame takes out."""
+    """Return what names of checks look like, with and without spaces, which ReFrame removes."""
     spaced = [
         f"{entry.name} " + " ".join(f"%{key}=Isend/Irecv_1x16_1048576" for key in entry.order)
         + " %image.implementation=openmpi-5.0.11-spack+host /0123abcd @virtual:compute+container"
@@ -40,9 +40,9 @@ def refuse_pattern(pattern: str | None) -> None:
         return
     shown = f"CHECKS={shlex.quote(pattern[:200])}"
     if harmless_strings(pattern) != pattern:
-        raise CampaignError("CHECKS has a control character in it, which no name of a check has")
+        raise CampaignError("CHECKS has a control character in it, which no check's name has")
     if len(pattern) > LONGEST:
-        raise CampaignError(f"{shown}… has {len(pattern)} characters; give {LONGEST} at most")
+        raise CampaignError(f"{shown}… has {len(pattern)} characters; give at most {LONGEST}")
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
@@ -60,6 +60,6 @@ def refuse_pattern(pattern: str | None) -> None:
         ) from None
     if done.returncode:
         raise CampaignError(
-            f"{shown} takes more than {MOST_S} s of a processor for the names of the checks, so it "
-            "may never end; write it without a repetition inside another"
+            f"{shown} takes more than {MOST_S} s of processor time for the names of the checks, so "
+            "it may never end; write it without a repetition inside another"
         )

@@ -14,7 +14,7 @@ from reframe_checks.bin.telling import INSTEAD, LEFT, WAITS
 FINISHED = re.compile(r"^\[\s*(OK|FAIL|SKIP)\s*\] \(\s*(\d+)/(\d+)\) (.+?)(?: /[0-9a-f]{8})? @")
 REASON = re.compile(r"^==> test failed during '(\w+)'")
 SECONDS_BETWEEN_LINES = 10.0
-#: How lines of ReFrame's begin that say what a job waits for, what one has left, or which image
+#: How ReFrame's lines begin that say what a job waits for, what one left running, or which image
 #: measures instead of another.
 TOLD = (WAITS, LEFT, INSTEAD)
 
@@ -27,7 +27,7 @@ class CampaignProgress:
         self.out = out or sys.stdout
         self.began = time.monotonic()
         self.last_line = 0.0
-        #: What ReFrame said last of each check of a round.
+        #: The last thing that ReFrame said about each check of a round.
         self.results: dict[tuple[int, str], str] = {}
 
     def has_failures(self, round_number: int) -> bool:

@@ -25,7 +25,7 @@ from records.references import PROPOSED
 from site_configs.machine import Machine, pmi_types
 
 #: Everything that decides what a campaign runs and how that is judged and kept, and that is not
-#: inside an image. What only tells of it, such as a report, is none of it.
+#: inside an image. What only describes it, such as a report, is not included.
 INPUTS = (
     "requirements.lock",
     # Images, what is in them, and how they are found, admitted and started.
@@ -53,7 +53,7 @@ INPUTS = (
     "records/**/*.py",
     "records/*.yaml",
 )
-#: What decides besides, where a campaign with a budget chooses what it measures next.
+#: What else decides, if a campaign with a budget chooses what it measures next.
 INPUTS_OF_CHOICES = (
     "analysis/comparison/cells.py",
     "analysis/comparison/compare.py",
@@ -66,16 +66,16 @@ INPUTS_OF_CHOICES = (
     "inference/families.py",
     "inference/looks.py",
 )
-#: Those that act through the images alone, whose digests are compared by themselves.
+#: Those that act through the images alone, whose digests are compared separately.
 OF_IMAGES = re.compile(r"containers/.*\.(?:def|yaml|lock)")
-#: What of a machine's software is asked again before each session.
+#: The software of a machine that is checked again before each session.
 INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
-#: What lies beside them and decides nothing: proposed references, which ask to be accepted, and
-#: what editors and half-written files leave behind.
+#: Files next to them that decide nothing: proposed references, which are not yet accepted, and
+#: leftovers of editors and half-written files.
 NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
-#: So many changes are named.
+#: How many changes are named.
 MOST_NAMED = 5
-#: Options by which a scheduler is told who pays and who asks, each with its value.
+#: Options that tell a scheduler who pays and who asks, each with its value.
 WHO = re.compile(r"(-A|-U|-M|-P|--(?:account|uid|gid|wckey|mail-user))(=|\s+|(?=\S))\S+")
 
 
@@ -87,7 +87,7 @@ def sha256_of(path: Path) -> str:
 
 def input_digests(root: Path, site: str, has_budget: bool) -> dict[str, str]:
     """Return the digests of the files that decide what a campaign measures."""
-    # A site with a cluster in a box is what that cluster is made by.
+    # A site with a cluster in a box also depends on the code that makes that cluster.
     boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
     patterns = (
         *INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()),
@@ -110,7 +110,7 @@ def machine() -> dict[str, Any]:
 
 
 def variables(site: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a manifest has of the variables of who starts a campaign.
+    """Return what a manifest records of the variables of whoever starts a campaign.
 
     `environment` has all of their names, and `variables_removed` the names of those that are not
     handed on, since the site does not name them.
@@ -181,9 +181,9 @@ def describe_images(
 
 
 def changes(root: Path, manifest: Manifest) -> list[str]:
-    """Return what no longer is as it was when a campaign began: files, images, what is installed.
+    """Return what has changed since a campaign began: files, images, installed software.
 
-    An image that is not here any more is none of it: its launches are missing until it is.
+    An image that is no longer here does not count: its launches are missing until it is back.
     """
     found = []
     before = manifest.inputs
@@ -192,7 +192,7 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if OF_IMAGES.fullmatch(name) or NO_INPUTS.fullmatch(Path(name).name):
             continue
         if now.get(name) != before.get(name):
-            how = "is gone" if name not in now else "is new" if name not in before else "changed"
+            how = "is missing" if name not in now else "is new" if name not in before else "changed"
             found.append(f"{name} {how}")
     locked = images.load_lock(root)["images"]
     for name, image in manifest.images.items():
@@ -200,24 +200,24 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if isinstance(entry, Mapping) and entry.get("sha256") != image.sha256:
             found.append(f"the image {name} was replaced")
     installed, known = software(root, manifest.site_data or {}), manifest.software
-    # Where launches run elsewhere, the Apptainer of whoever starts them is not theirs, and may be
-    # another one where a job drives the campaign: theirs is looked at by each image's preflight.
+    # If launches run elsewhere, they do not use the Apptainer of whoever starts them, which may
+    # differ when a job drives the campaign: each image's preflight checks the one they use.
     elsewhere = () if runs_here(root, manifest.site) else ("apptainer",)
     for name in INSTALLED:
         if name in elsewhere:
             continue
-        # What does not answer now, or did not then, is no other version.
+        # A program that does not answer now, or did not then, is not another version.
         if known.get(name) is not None and installed.get(name) not in (None, known[name]):
             found.append(f"{name} was {known[name]} and is {installed.get(name)}")
     return found
 
 
 def refuse_changes(root: Path, manifest: Manifest) -> None:
-    """Raise CampaignError where a campaign would go on with other inputs than it began with."""
+    """Raise CampaignError if a campaign would continue with other inputs than it began with."""
     if found := changes(root, manifest):
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise CampaignError(
-            f"{manifest.campaign} cannot go on with what it did not begin with: "
+            f"{manifest.campaign} cannot be resumed with anything but what it began with: "
             f"{'; '.join(found[:MOST_NAMED])}{more}; put that back and resume, or measure a new "
             "campaign: what was measured is kept"
         )

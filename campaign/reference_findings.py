@@ -29,7 +29,7 @@ def findings(campaign: Path, site: str) -> list[str]:
             continue
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             path = launch.where / METRICS_FILE
-            return [f"{path} cannot be read ({error!r}), so nothing can be said about references"]
+            return [f"{path} cannot be read ({error!r}), so references could not be checked"]
     again = f"make calibrate SITE={site}"
     sentences = [
         f"stale references were not applied in {many(count)} of {what}; calibrate again: {again}"

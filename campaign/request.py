@@ -1,4 +1,4 @@
-"""What may be asked of a campaign; all else is refused before anything is built or measured."""
+"""What a campaign accepts; everything else is refused before anything is built or measured."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from site_configs.site_file import seconds_of
 
 #: The site whose jobs are submitted from within the cluster in a box.
 CLUSTER = "virtual"
-#: So often everything is measured where rounds are fixed and nobody says how many.
+#: The default number of rounds where rounds are fixed.
 ROUNDS = 3
-#: The tier whose campaigns have a budget where nobody says otherwise: the site's, or this in s, by
-#: which a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
-#: are as large as a report or a site, whatever time that takes.
+#: The tier whose campaigns have a budget by default: the site's, or this one in seconds, with which
+#: a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
+#: are as large as a report or a site, however long that takes.
 BUDGET_TIER, BUDGET_S = "quick", 540.0
 FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 
 def number_of_rounds(words: str) -> int:
-    """Return a number of rounds; raise CampaignError for what is none."""
+    """Return a number of rounds; raise CampaignError for anything else."""
     if not re.fullmatch(r"[0-9]{1,6}", words) or int(words) < 1:
         raise CampaignError(f"ROUNDS={words}: a campaign has at least one round; give a number")
     return int(words)
 
 
 def budget(words: str) -> float:
-    """Return a time in seconds, given in s, m or h; raise CampaignError for what is none."""
+    """Return a time in seconds, given in s, m or h; raise CampaignError for anything else."""
     seconds = seconds_of(words)
     if seconds is None:
         raise CampaignError(
@@ -51,10 +51,10 @@ def budget(words: str) -> float:
 
 
 def with_design(root: Path, options: argparse.Namespace) -> None:
-    """Give a request that names neither rounds nor a budget what it is measured by.
+    """Give a request that names neither rounds nor a budget its default.
 
     A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
-    goes on with another campaign, has rounds, as the other tiers have. Raises CampaignError for an
+    continues another campaign, has rounds, as the other tiers have. Raises CampaignError for an
     unknown site, and for a tier that is none.
     """
     refuse_tier(options.tier)
@@ -67,7 +67,7 @@ def with_design(root: Path, options: argparse.Namespace) -> None:
 
 
 def refuse_with_budget(options: argparse.Namespace) -> None:
-    """Raise CampaignError for what has its own rounds and is given a budget as well."""
+    """Raise CampaignError if a campaign with its own rounds is given a budget as well."""
     if options.budget is None:
         return
     fixed = {
@@ -76,11 +76,7 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
     }  # fmt: skip
     for name, value in fixed.items():
         if value is not None:
-            why = (
-                "it goes on with the budget that it has"
-                if name == "RESUME"
-                else "its rounds are fixed"
-            )
+            why = "it continues with its own budget" if name == "RESUME" else "its rounds are fixed"
             raise CampaignError(
                 f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
             )
@@ -100,9 +96,9 @@ def refuse_tier(tier: str) -> None:
 
 
 def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
-    """Refuse what can be seen to be impossible while no image is built yet.
+    """Refuse what is known to be impossible before any image is built.
 
-    Raises CampaignError, TableError or ImageError for a name that is no image's, and PrefixError
+    Raises CampaignError, TableError or ImageError for an unknown image's name, and PrefixError
     for an MPI of this machine that is none.
     """
     if options.site == CLUSTER:
@@ -112,14 +108,14 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
             raise CampaignError(f"SITE={CLUSTER}: {error}") from None
     names = known(root, options.site, options.images)
     refuse_unbound(names, options.host_mpi)
-    # In the cluster in a box the nodes' folders are others than here.
+    # In the cluster in a box the nodes have other folders than this machine.
     if options.host_mpi and options.site != CLUSTER:
         installed.find(options.host_mpi, load_table(root), ("mpiexec",))
     refuse_checks(root, options, names)
 
 
 def refuse_unbound(names: Sequence[str], prefix: str | None) -> None:
-    """Raise CampaignError where an image is to have an MPI of this machine, and none is named."""
+    """Raise CampaignError if an image should have an MPI of this machine, but none is named."""
     unbound = [name for name in names if name.endswith(f"+{HOST}")]
     if unbound and not prefix:
         raise CampaignError(
@@ -128,7 +124,7 @@ def refuse_unbound(names: Sequence[str], prefix: str | None) -> None:
 
 
 def refuse_checks(root: Path, options: argparse.Namespace, names: Sequence[str]) -> None:
-    """Raise CampaignError where a pattern of checks fits none of these implementations."""
+    """Raise CampaignError if a pattern of checks matches none for these implementations."""
     if options.checks and not matching(root, options, names):
         raise CampaignError(
             f"CHECKS={shlex.quote(options.checks)} matches no check of {', '.join(names)} on site "
@@ -140,7 +136,7 @@ def refuse_checks(root: Path, options: argparse.Namespace, names: Sequence[str])
 def known(root: Path, site: str, words: str) -> list[str]:
     """Return the implementations that are meant.
 
-    Raises CampaignError where words name none, and TableError or ImageError for unknown ones.
+    Raises CampaignError if the words name none, and TableError or ImageError for unknown ones.
     """
     if words in ("all", "default"):
         return load_table(root).choose(words)
@@ -153,7 +149,7 @@ def known(root: Path, site: str, words: str) -> list[str]:
     built = images.available(root)
     for name in names:
         implementation, variant = table.split_variant(name)
-        # An MPI of this machine, which a campaign that began names in full.
+        # An MPI of this machine, which a campaign that has begun names in full.
         if variant == HOST or (variant or "").startswith(f"{HOST}-"):
             name = implementation
         if implementation in built:
@@ -164,9 +160,9 @@ def known(root: Path, site: str, words: str) -> list[str]:
 
 
 def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> int:
-    """Return how many checks a campaign's pattern fits, by ReFrame; needs no image.
+    """Return how many checks a campaign's pattern matches, according to ReFrame; needs no image.
 
-    Raises CampaignError where ReFrame cannot load the checks.
+    Raises CampaignError if ReFrame cannot load the checks.
     """
     plain = [
         table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
@@ -202,7 +198,7 @@ def time_in_words(seconds: float) -> str:
 
 def command_of(options: argparse.Namespace) -> str:
     """Return the command that repeats this campaign, as a person would type it in a shell."""
-    # What `make run` has no words for.
+    # Options that `make run` does not have.
     own = {"--name": options.name, "--time-limit": options.time_limit, "--seed": options.seed}
     given = {"SITE": options.site, "TIER": options.tier,
              "ROUNDS": None if options.budget else options.rounds,

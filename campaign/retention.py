@@ -22,7 +22,7 @@ from records.manifest import Manifest, read_manifest, write_manifest
 from records.proof import kept_doubts, proof_in
 
 RAW = (kept.FOLDERS, packs.FOLDER, "reframe")
-#: What a night leaves for the history (analysis.history_index).
+#: What a night leaves for the history (analysis/history/campaign_rows.py).
 KEPT_ROWS = "tables/history.parquet"
 KEEP_NIGHTS = 30
 #: Tonight's, and the one that it is compared with.
@@ -98,7 +98,7 @@ def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
     if told.get("verdict") in (None, "measure again"):
         return f"it is undecided; resume it: make nightly RESUME={night.name}"
     if not manifest.finished_utc:
-        return f"launches of it are missing; measure them: make nightly RESUME={night.name}"
+        return f"some of its launches are missing; measure them: make nightly RESUME={night.name}"
     if not (night / KEPT_ROWS).is_file():
         return f"it has no {KEPT_ROWS}, without which it would be lost to the history"
     return None
@@ -144,7 +144,7 @@ def plan(root: Path, site: str, keep: int) -> RemovalPlan:
 def remove(removal: Removal) -> None:
     """Remove a campaign's raw output; if interrupted, it is completed the next time.
 
-    Raises CampaignError where that cannot be done.
+    Raises CampaignError if that cannot be done.
     """
     with rights_of_owner(removal.campaign):
         _remove(removal.campaign)
@@ -152,7 +152,7 @@ def remove(removal: Removal) -> None:
 
 def _remove(campaign: Path) -> None:
     try:
-        # First what readers go by: from here on the history takes the rows that were kept.
+        # First what readers check: from here on the history takes the rows that were kept.
         manifest = read_manifest(campaign)
         if not manifest.raw_removed_utc:
             doubts = kept_doubts(proof_in(campaign))

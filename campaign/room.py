@@ -1,4 +1,4 @@
-"""Whether there is room for a campaign: bytes and files, by what the last one like it took."""
+"""Whether there is room for a campaign: bytes and files, judging by the last similar one."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from campaign.estimate import Work, last_round_like
 from records.base import CampaignError
 from records.manifest import BEGIN, Manifest, read_manifest
 
-#: What any campaign needs, and what a folder of stages does: a launch of many iterations or two.
+#: The least that a campaign needs, and a folder of stages: one or two launches of many iterations.
 LEAST_BYTES, LEAST_FILES = 50_000_000, 1000
 #: Rounds differ, and tables and report come on top.
 RESERVE = 1.5
-#: What of a campaign's folder is made of its launches, and made again.
+#: The parts of a campaign's folder that are made from its launches, and can be made again.
 MADE = ("tables",)
 
 
 @dataclass(frozen=True)
 class Room:
-    """So many bytes and files; `files` is infinite where a file system counts none."""
+    """A number of bytes and files; `files` is infinite if a file system does not count them."""
 
     bytes: float
     files: float
 
 
 def taken_by(campaign: Path) -> Room:
-    """Return what a campaign's folder has of what was measured."""
+    """Return the size of what was measured in a campaign's folder."""
     size = count = 0
     for folder, folders, names in os.walk(campaign):
         folders[:] = [name for name in folders if Path(folder, name).parent != campaign
@@ -43,7 +43,7 @@ def taken_by(campaign: Path) -> Room:
 
 
 def needed(root: Path, manifest: Manifest, rounds: int) -> Room:
-    """Return what so many rounds of a campaign will take."""
+    """Return the room that a number of rounds of a campaign will take."""
     found = last_round_like(root, Work.of(manifest), besides=manifest.campaign)
     if not found:
         return Room(LEAST_BYTES, LEAST_FILES)
@@ -62,7 +62,7 @@ def there_is(place: Path) -> Room:
 
 
 def refuse_too_little(root: Path, manifest: Manifest, rounds: int) -> None:
-    """Raise CampaignError where a campaign will not have the room for so many rounds."""
+    """Raise CampaignError if there is no room for this many rounds of a campaign."""
     rounds = max(rounds, BEGIN) if manifest.design else rounds
     stages = Room(LEAST_BYTES, LEAST_FILES)
     for place, wanted in (

@@ -64,7 +64,7 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
             if selection.runs_here(root, site) and not has_machine:
                 place = "this machine"
                 refuse_beside_the_box(root, site)
-                # The cluster in a box has folders of its own, in which nobody else looks.
+                # The cluster in a box has its own folders, which nobody else looks into.
                 if scheduler == LOCAL:
                     held.enter_context(on_machine(note))
         except LockHeld as holder:
@@ -88,9 +88,9 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
 
 
 def refuse_beside_the_box(root: Path, site: str) -> None:
-    """Raise LockHeld where this checkout builds, or measures on another site of this machine.
+    """Raise LockHeld if this checkout builds, or measures on another site of this machine.
 
-    One of them is the cluster in a box: others keep each other out by the machine's lock.
+    One of them is the cluster in a box: others exclude each other by the machine's lock.
     """
     locks = [selection.campaign_lock(root, other)
              for other in selection.sites_here(root) if other != site]  # fmt: skip
@@ -109,13 +109,13 @@ def run_round(
     root: Path, campaign: Path, manifest: Manifest, number: int, progress: CampaignProgress,
     session: ReframeSession | None = None,
 ) -> RoundDone:  # fmt: skip
-    """Measure what is left of a round with ReFrame; return what became of it.
+    """Measure what is left of a round with ReFrame; return the outcome.
 
-    By a session that measures more rounds, or by one for this round alone.
+    The given `session` may measure more rounds; without it, one is made for this round alone.
 
-    It is over when each of its launches is done or missing, as the journal has it, however often
-    ReFrame ends before that. Raises CampaignError where ReFrame gets nowhere, or has measured
-    nothing, TimeIsOver where it is to go on elsewhere, and OSError where the campaign cannot be
+    The round is over when the journal says that each of its launches is done or missing, however
+    often ReFrame ends before that. Raises CampaignError if ReFrame gets nowhere, or has measured
+    nothing, TimeIsOver if another job is to continue, and OSError if the campaign cannot be
     written.
     """
     session = session or ReframeSession(root, campaign, manifest, progress)
@@ -137,12 +137,12 @@ def run_round(
     has_been_measured = is_settled and not others
     while not is_settled or others:
         if is_over():
-            raise TimeIsOver(f"round {number} goes on in the next job")
+            raise TimeIsOver(f"round {number} continues in the next job")
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         asked = len(state.rounds[number]) if state and is_settled else None
         code = session.measure(number)
         with schedule.held(campaign) as held:
-            # One that waits for another round has ended its launches, and is not left over.
+            # A session that waits for another round has ended its launches, and is not a leftover.
             ended = (
                 0 if session.is_running else end_leftovers(scheduler_of(root, manifest.site), held)
             )
@@ -173,7 +173,7 @@ def run_round(
                 code = max(code, 0) if state.sessions > known else 0
                 break
             if is_over():
-                raise TimeIsOver(f"round {number} goes on in the next job")
+                raise TimeIsOver(f"round {number} continues in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
             if state.sessions == known and code >= 0:
                 raise CampaignError(
@@ -187,7 +187,7 @@ def run_round(
                 if of is not None
                 else f"before it had planned round {number}"
             )
-            # What was lost last says more than how the process that saw it ended.
+            # The last loss says more than how the process that saw it ended.
             causes = [one.cause for one in state.of(number) if one.cause and one.is_left]
             sentence += f" ({causes[-1]})" if causes else ""
             if vain == MOST_IN_VAIN:
@@ -215,7 +215,7 @@ def run_round(
         wall_s=wall_s,
         launches=state.recorded() - before,
         load_average=os.getloadavg()[0],
-        # Also of what failed before a RESUME, which this ReFrame did not measure.
+        # Including what failed before a RESUME, which this ReFrame did not measure.
         reframe_exit_code=code or int(progress.has_failures(number) or state.has_failures(number)),
     )
 
@@ -241,9 +241,9 @@ def others_may_measure(state: State | None, number: int, manifest: Manifest) -> 
 def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
     """End what a dead ReFrame left here and in the queue; return how many processes ended here.
 
-    If somebody `goes_on`, a job of a scheduler that is not asked here is only reported, and starts
-    nothing if it has not begun yet; else that raises NotAsked. Raises CampaignError where
-    something does not end, and OSError where the campaign cannot be written.
+    If somebody `goes_on`, a job of a scheduler that cannot be queried is only reported, and starts
+    nothing if it has not begun yet; otherwise that raises NotAsked. Raises CampaignError if
+    something does not end, and OSError if the campaign cannot be written.
     """
     jobs = held.jobs_in_flight()
     if scheduler == LOCAL:
@@ -255,9 +255,9 @@ def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
             raise
         held.give_up_in_flight()
         print(
-            f"job {left.jobs} of {held.campaign.name}, whose ReFrame has died, may still run beside"
-            f" what is measured now: the scheduler {scheduler} is not asked here; if it has begun, "
-            "stop this, end the job and resume; if not, it will start nothing",
+            f"job {left.jobs} of {held.campaign.name}, whose ReFrame has died, may still run and "
+            f"disturb what is measured now: the scheduler {scheduler} is not queried here; if it "
+            "has begun, stop this, end the job and resume; if not, it will start nothing",
             file=sys.stderr,
         )
     return leftovers.end_all(held.campaign)
@@ -282,14 +282,14 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
         with ExitStack() as stack:
             try:
                 if manifest.site != site:
-                    # Also where both are here: the lock of the machine may have been refused.
+                    # Even if both are here: the lock of the machine may have been refused.
                     has_machine = are_here(root, site, manifest.site)
                     stack.enter_context(only_campaign(root, manifest.site, has_machine))
             except CampaignError:
                 # It is being measured, or its site is no longer there.
                 continue
             if ended := leftovers.end_all(campaign) + end_in_flight(root, campaign, manifest.site):
-                print(f"ended {ended} process(es) that runs/{campaign.name} had left here")
+                print(f"ended {ended} process(es) that runs/{campaign.name} had left running")
 
 
 def are_here(root: Path, *sites: str) -> bool:

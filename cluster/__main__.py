@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
     up.add_argument("--nodes", default="", help="how many nodes (cluster.yaml)")
     up.add_argument("--link", default="", help="rate of the links, or none (cluster.yaml)")
     commands.add_parser("status", help="print the nodes, their state and memory")
-    commands.add_parser("down", help="stop the cluster and all that belongs to it")
+    commands.add_parser("down", help="stop the cluster and everything that belongs to it")
     execute = commands.add_parser("exec", help="run a command as a user of the cluster")
     execute.add_argument(
         "--user", default="", help=f"the job user, {accounts.GUEST_USER}, or root (the job user)"

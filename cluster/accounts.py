@@ -120,7 +120,7 @@ def job_user(project: Path) -> tuple[str, int]:
     if owner == 0:
         numbers = kept_numbers(project)
         if not numbers:
-            raise ClusterError("the cluster was never up; start it with: make cluster-up")
+            raise ClusterError("the cluster has never been up; start it with: make cluster-up")
         return JOB_USER, numbers[JOB_USER]
     try:
         return pwd.getpwuid(owner).pw_name, owner

@@ -12,7 +12,7 @@ NETWORK = "10.77.0"
 CONTROLLER_ADDRESS = f"{NETWORK}.254"
 CONTROLLER = "controller"
 MOST_NODES = 64
-#: What a frame of Ethernet takes of the wire beside itself: preamble 8, checksum 4, gap 12 bytes.
+#: What an Ethernet frame takes on the wire besides itself: preamble 8, checksum 4, gap 12 bytes.
 FRAME_OVERHEAD_BYTES = 24
 
 

@@ -37,7 +37,7 @@ def write_accounts(project: Path, homes: Path, folder: Path) -> None:
             *(f"{user}:x:{n}:{n}::/nonexistent:/usr/sbin/nologin" for user, n in daemons.items()),
         ],
         "group": [f"{user}:x:{n}:" for user, n in {**users, **daemons}.items()],
-        # Without a line here nobody becomes the user by `su`, as Slurm does for scrontab's jobs.
+        # Without a line here `su` to the user fails, which Slurm does for scrontab's jobs.
         "shadow": [f"{user}:*:::::::" for user in users],
         "subuid": [],
         "subgid": [],

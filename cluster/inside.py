@@ -40,7 +40,7 @@ def become_box() -> None:
 
 
 def cores_of_node(cluster: Cluster, number: int) -> set[int]:
-    """Return the machine's cores that a node has: as many as it should, and in turn.
+    """Return the machine's cores that a node has: as many as it should, assigned in turn.
 
     With this binding, every rank of every implementation has only the cores of its node.
     """

@@ -26,7 +26,7 @@ PROGRAMS = Path("/run/programs")
 NODES_END = "eth0"
 #: Ethernet, IP and TCP (with timestamps) around a segment's payload.
 HEADER_BYTES = 14 + 20 + 32
-#: How far a link's measured rate may be from the one asked for.
+#: How far a link's measured rate may be from the requested one.
 TOLERANCE = 0.05
 #: How often a link that seems too slow is measured: a busy machine only ever makes it slower, and
 #: it is often busy for a moment, so that there is a longer pause before each further try.

@@ -1,4 +1,4 @@
-"""The cluster's programs: Debian packages unpacked for it alone, beside what the machine has.
+"""The cluster's programs: Debian packages unpacked for it alone, apart from the machine's own.
 
 Nothing is installed. No script of a package runs, so the machine gets no account, no service and
 no configuration; in the box the unpacked files lie over /usr. A start that is killed leaves at most
@@ -93,14 +93,14 @@ def provide(state: Path) -> None:
         (aside / COMPLETE).write_text(json.dumps(unpacked, indent=1))
         aside.rename(folder)
     except apt.AptError as error:
-        raise ClusterError(f"the cluster's programs cannot be had: {error}") from None
+        raise ClusterError(f"the cluster's programs cannot be obtained: {error}") from None
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClusterError(f"the cluster's programs cannot be unpacked: {error}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     if names := lacking(state):
         raise ClusterError(
-            f"no package of this machine's distribution has brought {', '.join(names)}, which the "
+            f"no package of this machine's distribution provides {', '.join(names)}, which the "
             "cluster's programs need: update this machine's packages, and remove "
             f"{folder} to have the programs unpacked again"
         )
@@ -148,7 +148,7 @@ def without(packages: Iterable[str], status: str) -> str:
 
 
 def link_as_installed(folder: Path) -> None:
-    """Make the links of which Debian's packages make some only when they are installed."""
+    """Make the links that Debian's packages partly make only when they are installed."""
     for path in (folder / "usr" / "sbin").glob("*-wlm"):
         link = path.with_name(path.name.removesuffix("-wlm"))
         link.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""A command in a session of its own, with a terminal of its own if it has one at all.
+"""A command in its own session, with its own terminal if it has one at all.
 
 A process that shares a terminal with root's shell can put words into it as if root had typed them
 (TIOCSTI). So a user of the cluster gets a pseudo-terminal, between which and root's terminal this
@@ -43,7 +43,7 @@ def _end_with_parent() -> None:
 def run(
     command: Sequence[str], environment: Mapping[str, str], inner: Callable[[int], int | None]
 ) -> int:
-    """Run a command whose terminals are replaced by one of its own; return its exit code.
+    """Run a command whose terminals are replaced by its own one; return its exit code.
 
     `inner` returns the process to which signals are relayed, given the one that is started.
     """

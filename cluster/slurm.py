@@ -150,7 +150,7 @@ def _said(*command: str) -> str:
     except subprocess.TimeoutExpired:
         raise ClusterError(
             f"{command[0]} did not answer within {PATIENCE_S:g} s: slurmctld or munged hangs; see "
-            "slurmctld.log in the cluster's logs, or start the cluster anew (make cluster-down)"
+            "slurmctld.log in the cluster's logs, or restart the cluster (make cluster-down)"
         ) from None
     return done.stdout
 

@@ -120,7 +120,7 @@ class ImageError(Exception):
 
 
 class NotAdmitted(ImageError):
-    """Something that nobody has admitted would be run; the text is a sentence."""
+    """Something that was not admitted would be run; the text is a sentence."""
 
 
 def state_of(path: Path) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ def bill_of(manifest: dict[str, Any], software: list[dict[str, Any]]) -> str:
             properties=[Property(name=f"wyeast:{k}", value=str(v)) for k, v in facts.items()],
         )  # fmt: skip
         found = Bom(
-            # The same manifest has the same bill, so no number is drawn and no clock is asked.
+            # The same manifest gives the same bill, so no random number and no clock is used.
             serial_number=uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(manifest, sort_keys=True)),
             metadata=BomMetaData(
                 component=image, timestamp=datetime.fromisoformat(manifest["built_utc"])

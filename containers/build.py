@@ -263,7 +263,7 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
         built = ", ".join(recipe.implementation.name for recipe in recipes)
         print(f"images are up to date: {built}")
         return
-    # Where the lock was lost, what it named is not what nobody uses.
+    # If the lock was lost, the images that it named are not unused.
     had_lock = (root / images.LOCK).is_file()
     with only_build(root):
         if why:

@@ -27,7 +27,7 @@ BUILD_COMMAND = "make images"
 #: The variable that has, in JSON, the facts of the machine's own MPI that is bound into images;
 #: containers.host_mpi finds them.
 HOST_MPI = "WYEAST_HOST_MPI"
-#: The variable that names the images that are used beside a checkout's own: those that a bundle
+#: The variable that names the images used in addition to a checkout's own: those that a bundle
 #: brought, while its rerun measures.
 GUESTS = "WYEAST_GUESTS"
 
@@ -37,7 +37,7 @@ def take_over(root: Path) -> None:
     for entry in load_own_lock(root)["images"].values():
         named = store.path_of(root, entry)
         is_named = named.name == entry["file"] and named.is_file() and not named.is_symlink()
-        # A file of another digest is none of the lock's; whoever asks for the image is told.
+        # A file with another digest is not the lock's; whoever requests the image is told.
         if is_named and sha256_of(named) == entry["sha256"]:
             store.keep(root, named, entry["sha256"])
             store.name_in_folder(root, entry)
@@ -73,7 +73,7 @@ def guest_root(root: Path, name: str) -> Path:
 
 @contextmanager
 def with_guests(name: str) -> Iterator[None]:
-    """Use the images of a bundle beside the checkout's own, here and in child processes."""
+    """Use the images of a bundle in addition to the checkout's, here and in child processes."""
     before = os.environ.get(GUESTS)
     os.environ[GUESTS] = name
     try:

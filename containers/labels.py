@@ -57,7 +57,7 @@ _VARIABLES = LabelRule(
     f"{VARIABLE_NAME}={VARIABLE_VALUE}",
     words=True,
 )
-#: Every label, without its prefix; `variant.NAME` is beside it.
+#: Every label, without its prefix; in addition there is `variant.NAME`.
 RULES: dict[str, LabelRule] = {
     "implementation": LabelRule("it must contain only lower-case letters, digits and ._-", NAME),
     "family": LabelRule("it must contain only lower-case letters, digits and ._-", NAME),

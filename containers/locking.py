@@ -37,7 +37,7 @@ def only_build(root: Path) -> Iterator[None]:
                 "one again"
             ) from None
         held.enter_context(beside_no_campaign(root))
-        # What an interrupted build has left; nobody else is at work here.
+        # Leftovers of an interrupted build; nobody else is at work here.
         shutil.rmtree(remains, ignore_errors=True)
         held.callback(shutil.rmtree, remains, ignore_errors=True)
         yield
@@ -46,14 +46,15 @@ def only_build(root: Path) -> Iterator[None]:
 def prune(root: Path) -> None:
     """Remove the images that no lock names any more, unless a campaign of the checkout may run one.
 
-    No build may be under way. What cannot be told of a bundle's lock is kept, and that is said.
+    No build may be under way. If a bundle's lock cannot be read, nothing is removed, and that is
+    printed.
     """
     sites = sorted(path.parent.name for path in (root / "site_configs").glob("*/site.yaml"))
     if not any(holder_of(campaign_lock(root, site)) for site in sites):
         try:
             images.prune(root)
         except images.ImageError as error:
-            print(f"no image is removed that is out of use: {error}", file=sys.stderr)
+            print(f"unused images are not removed: {error}", file=sys.stderr)
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def beside_no_campaign(root: Path) -> Iterator[None]:
     """
     with ExitStack() as held:
         try:
-            # The cluster in a box has folders of its own, and does not see the machine's lock.
+            # The cluster in a box has its own folders, and does not see the machine's lock.
             locks = [campaign_lock(root, site) for site in sites_here(root)]
             if holder := next(filter(None, map(holder_of, locks)), None):
                 raise LockHeld(holder)

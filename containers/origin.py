@@ -19,7 +19,7 @@ BUILT = {"how": "built"}
 
 
 def word(how: str) -> dict[str, str]:
-    """Return what an entry records of a person's word: whose, when, and by which command."""
+    """Return what an entry records about who vouched for it: who, when, and with which command."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

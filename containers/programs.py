@@ -19,7 +19,7 @@ from containers import apt
 OF_BUILDS = {"mksquashfs": "squashfs-tools", "newuidmap": "uidmap"}
 OF_MMDEBSTRAP = {"mmdebstrap": "mmdebstrap"}
 OF_UNPACKED = {"squashfuse": "squashfuse", "patchelf": "patchelf"}
-#: Libraries that an unpacked Apptainer or tool needs beside the C library: file -> package.
+#: Libraries that an unpacked Apptainer or tool needs besides the C library: file -> package.
 LIBRARIES = {
     "libseccomp.so.2": "libseccomp2",
     "libsqlite3.so.0": "libsqlite3-0",

@@ -65,7 +65,7 @@ class Family(_StrictEntry):
     packages: Packages = Packages()
     #: Files of the wheels that no image needs, as patterns of paths under the MPI's prefix.
     left_out: list[str] = []
-    #: Scripts of containers/launchers/ that are installed beside the programs.
+    #: Scripts of containers/launchers/ that are installed next to the programs.
     launchers: list[str] = []
     #: Programs of others that speak the library's binary interface, each with the wheel of
     #: sources.lock that has it.
@@ -226,7 +226,7 @@ class ImplementationTable(_StrictEntry):
         return found
 
     def defaults(self) -> list[str]:
-        """Return the implementations that are built when nothing else is asked for."""
+        """Return the implementations that are built by default."""
         return [name for name, entry in self.implementations.items() if entry.default]
 
     def built_by(self, builder: str) -> list[str]:

@@ -33,13 +33,13 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
 POLICY_KEY = "image_policy"
 POLICIES = ("known", "signed")
-#: Whose members may write the images besides their owner.
+#: The group whose members may write the images besides their owner.
 GROUP_KEY = "image_group"
 SECRET = "pgp-secret"
 
 
 def signers(root: Path, path: Path) -> list[PublicKey]:
-    """Return the keys of the trust folder by which everything in a SIF file is signed.
+    """Return the keys of the trust folder that have signed everything in a SIF file.
 
     Raises TrustError for one that is unsigned, or whose keys are unknown, expired or revoked, or
     that was changed after it was signed.
@@ -159,7 +159,7 @@ def vouched(root: Path, name: str) -> bool:
 def _signers_of(root: Path, path: Path) -> list[PublicKey]:
     stamps = tuple((p.name, state_of(p)) for p in (root / FOLDER).glob("*.asc"))
     found = _signers_once(root, path, state_of(path), stamps)
-    # A campaign goes on for days, in which a key may expire: asked again, it says so.
+    # A campaign takes days, in which a key may expire: asked again, it says so.
     return signers(root, path) if any(key.fault() for key in found) else found
 
 

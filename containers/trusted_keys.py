@@ -47,7 +47,7 @@ class PublicKey:
 
 
 def gpg(home: str | Path, *arguments: str | Path) -> bytes:
-    """Run GnuPG in a home folder of its own and return its output; raises TrustError."""
+    """Run GnuPG in its own home folder and return its output; raises TrustError."""
     program = shutil.which("gpg")
     if not program:
         raise TrustError("gpg, which reads keys, is missing; install the package gnupg")

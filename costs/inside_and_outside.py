@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--images", help=HELP_OF_IMAGES)
     parser.add_argument(
         "--hpl-memory-share", type=memory_share, metavar="SHARE",
-        help="with --only linpack: run instead one HPL in each image whose matrix takes this share "
+        help="with --only linpack: instead run one HPL in each image whose matrix takes this share "
         "of the memory, between two DGEMMs; minutes each",
     )  # fmt: skip
     options = parser.parse_args()

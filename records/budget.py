@@ -20,7 +20,7 @@ BEYOND = "the budget has no room for it"
 
 
 def spent_s(entries: Sequence[Entry]) -> float:
-    """Return the seconds that a campaign has been measured for, by the clock that nobody sets.
+    """Return the seconds that a campaign has spent measuring, by the monotonic clock.
 
     What passed until somebody went on with it does not count, nor does a machine's restart.
     """
@@ -73,7 +73,7 @@ def begun_cells(state: State) -> tuple[str, ...]:
 
 
 def schedule_of(state: State) -> tuple[Wave, ...]:
-    """Return the waves by which a campaign's schedule is repeated, whatever time it takes.
+    """Return the waves that repeat a campaign's schedule, however long they take.
 
     The first round then names the cells that there was room for. Their predictions are left out.
     """

@@ -62,7 +62,7 @@ class Campaign:
     problems: list[LeftOut] = field(default_factory=list)
     #: The compared cells for which its budget had no room.
     no_room: list[str] = field(default_factory=list)
-    #: The cells, each with an implementation, of which something is still to be measured.
+    #: The cells, each with an implementation, that still have something to be measured.
     open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
@@ -261,7 +261,7 @@ def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
             campaign.problems.append(
                 LeftOut(
                     one.name,
-                    f"{one.where}: is of round {record.round}, but the campaign has only "
+                    f"{one.where}: belongs to round {record.round}, but the campaign has only "
                     f"{campaign.manifest.rounds}",
                 )
             )

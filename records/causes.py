@@ -29,7 +29,7 @@ def _by(number: int, cause: str, *words: str) -> Signal:
     return Signal(number, f"{cause} (signal {number})", re.compile(spoken) if words else None)
 
 
-#: The first that fits is the cause: the ranks that are left are ended by what stands further below.
+#: The first that fits is the cause: the remaining ranks are ended by those further below.
 SIGNALS = (
     _by(7, "a bus error", "Bus error", "SIGBUS"),
     _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
@@ -39,21 +39,21 @@ SIGNALS = (
     _by(9, "being killed"),
     _by(15, "being asked to end"),
 )
-#: What each comes from, as far as it has a usual cause.
+#: The usual cause of each, if it has one.
 USUAL = {
-    7: ", as a process gets it where memory that it shares has no room: look for a full /dev/shm "
-    "on the node (df /dev/shm)",
+    7: ", as happens when shared memory has no room: look for a full /dev/shm on the node "
+    "(df /dev/shm)",
     4: ": the image may have been built for another processor",
-    9: ", as the kernel does where memory runs out: look for it in the node's log (dmesg)",
-    15: ", as whoever cancels a job does",
+    9: ", as the kernel does when memory runs out: look for it in the node's log (dmesg)",
+    15: ", as happens when a job is cancelled",
 }
-#: How Slurm says that memory ran out, and that it ended a job or somebody did.
+#: How Slurm says that memory ran out, and that it or somebody else ended a job.
 OUT_OF_MEMORY = re.compile(
     r"\boom[_-]kill|\bOOM Killed|^srun: error: .*: Out Of Memory$", re.MULTILINE
 )
 ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
 CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
-BY_SOMEBODY = "it was cancelled by somebody"
+BY_SOMEBODY = "somebody cancelled it"
 #: What changes how the text around it is shown, or is no character: controls but tab and newline,
 #: C1's too, what turns the direction of letters, what has no width, and halves of characters.
 CONTROLS = re.compile(
@@ -125,16 +125,16 @@ def of_signal(code: int | None, said: str) -> str | None:
 def of_scheduler(said: str) -> str | None:
     """Return why Slurm says in a job's standard error that it ended the job, if it did.
 
-    That somebody cancelled it is BY_SOMEBODY: whom, only Slurm's accounting knows.
+    BY_SOMEBODY means that somebody cancelled it: only Slurm's accounting knows who.
     """
     if reasons := ENDED_FOR.findall(said):
         return one_line(reasons[-1].lower())
     if OUT_OF_MEMORY.search(said):
-        return "memory ran out on the node, and the kernel ended a process of it"
+        return "memory ran out on the node, and the kernel killed one of its processes"
     return BY_SOMEBODY if CANCELLED.search(said) else None
 
 
 def of_command(said: str, stderr: str) -> str:
-    """Return what a command of a scheduler failed of: that it did, and all that it said of it."""
+    """Return why a scheduler's command failed: what it was, and all that it said about it."""
     first = said.strip().partition("\n")[0].rstrip(":")
     return one_line(f"{one_line(first, LONGEST // 2)}: {stderr}" if stderr.strip() else first)

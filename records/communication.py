@@ -24,7 +24,7 @@ from records.experiments import operations
 OPERATIONS = operations()
 
 
-#: A non-blocking call by itself; beside a computation that takes as long as the call did; and that
+#: A non-blocking call by itself; with a computation that takes as long as the call did; and that
 #: computation. The slower a library's call, the longer the latter two are, so their times are not
 #: compared.
 ALONE, BESIDE, COMPUTING = "non-blocking", "non-blocking overlapped", "non-blocking computing"

@@ -33,7 +33,7 @@ PASSING = ("lo", "veth", "docker", "br-", "virbr", "cni", "tap", "ifb")
 MARKED_SHARE = 0.1
 #: Less than this is not told apart from the kernel's counting in hundredths, in seconds.
 LEAST_S = 0.05
-#: So many of those who used processors are named, the greatest first.
+#: How many of those who used processors are named, the greatest first.
 MOST_NAMED = 5
 #: What the kernel's own threads have among their flags (PF_KTHREAD): they work for everybody.
 KERNEL_THREAD = 0x00200000
@@ -74,7 +74,7 @@ class Disturbance(BaseModel):
         return self.others_s >= LEAST_S and self.share > MARKED_SHARE
 
     def from_outside(self) -> dict[Outside, int]:
-        """Return how often happened what a block may be measured again for, if it did."""
+        """Return how often each thing happened for which a block may be measured again."""
         counts: dict[Outside, int] = {"stopped": self.stopped or 0, "carriers": self.carriers}
         return {name: count for name, count in counts.items() if count}
 
@@ -82,7 +82,7 @@ class Disturbance(BaseModel):
 def why_again(counts: Mapping[Outside, int], beyond: Mapping[Outside, int]) -> str | None:
     """Return why a launch's block is measured again, None if it is not."""
     said = {
-        "stopped": "a process of it was stopped and went on again",
+        "stopped": "one of its processes was stopped and continued",
         "carriers": "a link lost or got its carrier",
     }
     reasons = [

@@ -13,7 +13,7 @@ RUNS_OF_AN_ITERATION = 3
 
 
 class EmulationResult(Record):
-    """Runs of an emulated application, alone and beside the others of the launch."""
+    """Runs of an emulated application, alone and together with the others of the launch."""
 
     record: Literal["result"]
     operation: Literal["emulation"]

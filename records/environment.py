@@ -57,10 +57,10 @@ TABLE = (
     VariablesRow(
         ("APPTAINERENV_*", "SINGULARITYENV_*", "APPTAINER_*", "SINGULARITY_*"), Fate.GOES
     ),
-    # A parameter of PMIx is a user's; all else of it says to a rank who it is.
+    # A parameter of PMIx is set by a user; its other variables tell a rank who it is.
     VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
     VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
-    # A token, by which whoever has it is its user: no rank needs it.
+    # A token with which anybody could act as its user: no rank needs it.
     VariablesRow(("SLURM_JWT",), Fate.STAYS),
     VariablesRow(("SLURM_*",), Fate.PASSES),
     # MPI, its launchers and PVM; fabrics; OpenMP and BLAS.
@@ -77,11 +77,11 @@ TABLE = (
     # The loader's: a centre's programs may need them to start at all.
     VariablesRow(("LD_*", "MALLOC_*", "GLIBC_TUNABLES"), Fate.STAYS, measures=True),
 )  # fmt: skip
-#: By which Apptainer is told what a variable is to be inside of a container.
+#: The prefix that tells Apptainer what a variable should be inside a container.
 SET_INSIDE = re.compile("^(?:APPTAINER|SINGULARITY)ENV_")
 #: What Apptainer sets in every container, where an image may add to it.
 OF_APPTAINER = ("LD_LIBRARY_PATH",)
-#: What a job of Slurm's is told of itself, and what asks for it: nothing for a job asked for there.
+#: What a Slurm job is told about itself, and options to submit one: not for a job submitted within.
 OF_OWN_JOB = ("SLURM_*", "SBATCH_*", "SRUN_*")
 #: Where Slurm is, which is no job's.
 SLURM_CONF = "SLURM_CONF"

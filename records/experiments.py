@@ -89,7 +89,7 @@ class ExperimentEntry(BaseModel):
         if not self.not_compared and lacking:
             raise ValueError(f"lacks {', '.join(lacking)}; or say why it is not_compared")
         if self.once and not self.not_compared:
-            raise ValueError("once: what is compared is measured in every round")
+            raise ValueError("once: an experiment that is compared is measured in every round")
         if self.values and self.unit not in UNITS[self.values]:
             raise ValueError(
                 f"values: {self.values} is in {' or '.join(UNITS[self.values])}, not in {self.unit}"

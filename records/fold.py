@@ -60,7 +60,7 @@ class LaunchState:
     unanswered: tuple[int, ...] = ()
     position: int | None = None
     outcome: Literal["sound", "suspect", "failed"] | None = None
-    #: Where it is, of what is recorded; None of what is a folder of its own.
+    #: Where a recorded launch is; None if it has its own folder.
     place: PackPlace | None = None
     #: Why the last attempt was lost, or none was made.
     cause: str | None = None
@@ -142,11 +142,11 @@ class State:
         }
 
     def left(self, number: int | None = None) -> list[LaunchState]:
-        """Return what a RESUME would measure, of all rounds or one, in the drawn order."""
+        """Return what a RESUME would measure, of all rounds or one, in the random order."""
         return [one for one in self.of(number) if one.is_left]
 
     def open(self, number: int | None = None) -> list[LaunchState]:
-        """Return what a session still has to settle, of all rounds or one, in the drawn order."""
+        """Return what a session still has to settle, of all rounds or one, in the random order."""
         return [one for one in self.of(number) if one.is_open]
 
     def of(self, number: int | None) -> Iterator[LaunchState]:
@@ -174,7 +174,7 @@ class State:
         return max((one.position or 0 for one in self.of(number)), default=0) + 1
 
     def circuit(self) -> str | None:
-        """Return why launches fail, if so many in a row fail alike; else None.
+        """Return why launches fail, if enough in a row fail alike; else None.
 
         A failure of only one of several implementations is a result, and stops nothing.
         """
@@ -218,7 +218,7 @@ class State:
             self._begin_wave(event)
         elif isinstance(event, Ended):
             if self.design is None:
-                raise JournalError("the journal ends a budget that the campaign does not have")
+                raise JournalError("the journal ends a budget, but the campaign has none")
             self.ended = event
         elif isinstance(event, Resumed):
             self._resume()

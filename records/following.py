@@ -1,4 +1,4 @@
-"""A campaign's journal as one process reads it: each line once, however often it is asked for.
+"""A campaign's journal as one process reads it: each line once, however often it is needed.
 
 Whoever measures asks many times in each round what is left. What a journal had is kept with what it
 amounts to, and only what was added is read. That nothing else was changed is looked at each time
@@ -73,7 +73,7 @@ class Following:
             raise
 
     def fold_anew(self) -> None:
-        """Have the state made again, of what was read alone."""
+        """Have the state made again, from the entries already read."""
         self._state, self._folded = State(), 0
 
 

@@ -128,7 +128,7 @@ class Recorded(Fact):
     outcome: Literal["sound", "suspect", "failed"]
     #: Why it is not sound.
     cause: str | None = None
-    #: None of what is a folder of its own, from before there were packs.
+    #: None for a launch with its own folder, from before there were packs.
     place: PackPlace | None = None
     #: How often came from outside what a block may be measured again for.
     outside: dict[Outside, Often] = {}
@@ -227,7 +227,7 @@ class Ended(Fact):
 
     `decided`: no series is open; `hopeless`: what is left would decide none; `budget`: no look
     that may decide one is over in time; `repeated`: all waves of another campaign are measured;
-    `interrupted`: until somebody goes on with it.
+    `interrupted`: until somebody resumes it.
     """
 
     kind: Literal["ended"] = "ended"
@@ -336,7 +336,7 @@ def content_of(data: bytes, where: object) -> Content:
 def _read(descriptor: int, known: Content | None, where: object) -> Content:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-        raise JournalError(f"the {FILE} of this campaign is not a file of its own")
+        raise JournalError(f"the {FILE} of this campaign is not an ordinary file with one name")
     content = known if known and known.goes_on(descriptor, found) else Content()
     parts, at = [], content.size
     while part := os.pread(descriptor, 2**24, at):

@@ -26,7 +26,7 @@ FOLDERS = "launches"
 
 
 class FolderLaunch:
-    """A launch that is a folder of its own."""
+    """A launch that has its own folder."""
 
     #: Nobody has said what it was as a whole.
     sha256 = None
@@ -172,7 +172,7 @@ def kept_by(campaign: Path, state: State | None, shelf: Shelf | None = None) -> 
         try:
             found += packed_in(path, places.get(path.name, []), state, shelf)
         except OSError:
-            # Whoever reads the journal beside it says what is missing.
+            # Whoever reads the journal as well says what is missing.
             continue
     # One in flight when an older campaign was killed is hidden: never whole, never counted.
     folders = (campaign / FOLDERS).glob("*")
@@ -181,7 +181,7 @@ def kept_by(campaign: Path, state: State | None, shelf: Shelf | None = None) -> 
 
 
 def placed(launches: Iterable[LaunchState]) -> dict[str, list[LaunchState]]:
-    """Return what of these is in packs, by pack."""
+    """Return those of these that are in packs, by pack."""
     found: dict[str, list[LaunchState]] = defaultdict(list)
     for one in launches:
         if one.place:
@@ -284,9 +284,9 @@ def read_records(campaign: Path) -> Iterator[LaunchRecord]:
 
 
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
-    """Return the names of the launches, of a round or of all, that are recorded and are there.
+    """Return the names of the recorded launches, of a round or of all, that are there.
 
-    Raises CampaignError where that cannot be told: not as if all of them were gone.
+    Raises CampaignError if that cannot be determined, rather than calling all of them gone.
     """
     recorded = [one for one in state.of(number) if one.status == "recorded"]
     names: set[str] = set()
@@ -309,7 +309,7 @@ def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
 
 
 def refuse_unreadable(folder: Path) -> None:
-    """Raise CampaignError where nobody can say what is in a folder."""
+    """Raise CampaignError if it cannot be determined what is in a folder."""
     try:
         next(folder.iterdir(), None)
     except OSError as error:
@@ -317,7 +317,7 @@ def refuse_unreadable(folder: Path) -> None:
 
 
 def unreadable(path: Path, error: OSError) -> CampaignError:
-    """Return what is said where it cannot be told what a campaign has."""
+    """Return the sentence for a campaign whose launches cannot be determined."""
     return CampaignError(
         f"{path} cannot be read: {error.strerror}; put it back and resume, or measure a new "
         "campaign"

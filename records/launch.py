@@ -63,13 +63,13 @@ LONGEST_NAME, MOST_VARIABLES = 200, 2000
 #: The name of a variable of the environment, and some of them.
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=LONGEST_NAME)]
 Variables = Annotated[list[VariableName], Field(max_length=MOST_VARIABLES)]
-#: Between points in time of which one clock may have been set meanwhile.
+#: Between points in time, between which a clock may have been set.
 Apart = Annotated[float, Field(ge=-1e9, le=1e9)]
 #: Of a node's processors together.
 ProcessorTime = Annotated[float, Field(ge=0, le=1e15)]
 #: Of a check: sizes, counts and the like.
 Parameter = Annotated[int, Field(ge=0, le=2**53)] | Annotated[float, Field(ge=0, le=1e18)]
-#: What a sweep over sizes is divided into, each part measured by launches of its own.
+#: The parts of a sweep over sizes, each measured by its own launches.
 RANGE = "message_range"
 
 
@@ -111,7 +111,7 @@ class AskedLaunch(BaseModel):
 
     @model_validator(mode="after")
     def parameters_of_the_experiment(self) -> Self:
-        """Refuse parameters by which no table could be ordered."""
+        """Refuse parameters that could not order a table."""
         entry = experiments().get(self.experiment)
         if entry and (wrong := entry.wrong_parameter(self.parameters)):
             raise ValueError(f"parameters: {wrong}")
@@ -135,7 +135,7 @@ class LaunchRecord(AskedLaunch):
 
     position: Number | None
     ended_utc: Utc
-    #: By a clock that nobody sets, to the wall clock's precision where that was not set either.
+    #: By the monotonic clock, to the wall clock's precision if that was not set either.
     wall_s: Duration | None
     times_s: dict[str, Apart] = {}
     #: Of the first node's processors together: busy, idle, stolen (given to a hypervisor's others).
@@ -143,7 +143,7 @@ class LaunchRecord(AskedLaunch):
     #: The first node just before the launch: where its `facts` are, `load_average`, `running`
     #: processes, `memory_available_bytes`, `clock_hz`.
     node: Annotated[dict[str, str | int | float | None], AfterValidator(amounts)] = {}
-    #: What came from outside while it ran; None where nobody looked.
+    #: Disturbances from outside while it ran; None if that was not checked.
     disturbance: Disturbance | None = None
     #: Which file its image was, as the first node saw it before and after; None where it did not.
     image_file: ImageFile | None = None
@@ -153,7 +153,7 @@ class LaunchRecord(AskedLaunch):
     #: measured; and which of these nobody here has set.
     environment: dict[VariableName, str | None] = {}
     from_elsewhere: Variables = []
-    #: The version of the Apptainer that started it, of launches that look: each image's preflight.
+    #: The version of the Apptainer that started it, if it was checked: by each image's preflight.
     apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
@@ -162,7 +162,7 @@ class LaunchRecord(AskedLaunch):
     sentence: Annotated[str, AfterValidator(one_line)] | None
     #: Of each other file of the launch; none of campaigns from before they were taken.
     sha256: dict[FileName, Sha256] = {}
-    #: What the scheduler was told to call it, by which this attempt is told from all others.
+    #: The name given to the scheduler, which distinguishes this attempt from all others.
     job: Annotated[str, Field(pattern=r"^wy-[0-9a-f]{12}$")] | None = None
 
     @model_validator(mode="after")
@@ -173,7 +173,7 @@ class LaunchRecord(AskedLaunch):
             for at in map(datetime.fromisoformat, (self.started_utc, self.ended_utc))
         )
         if ended < began:
-            raise ValueError(f"started {self.started_utc} and ended {self.ended_utc}, before that")
+            raise ValueError(f"ended {self.ended_utc}, before it started, {self.started_utc}")
         return self
 
     def stolen_share(self) -> float | None:
@@ -247,7 +247,7 @@ def record_of(kind: type[Kind], data: object, where: object) -> Kind:
 
 
 def asked_launch(**facts: Any) -> AskedLaunch:
-    """Return what is asked of a launch; raises CampaignError for what no launch can have."""
+    """Return the request for a launch; raises CampaignError for what no launch can have."""
     try:
         return record_of(AskedLaunch, {"schema": LAUNCH_SCHEMA, **facts}, facts.get("launch"))
     except RecordError as error:

@@ -46,9 +46,9 @@ def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
             raise _not_a_file(path, "a link") from None
         if error.errno not in OF_THE_PROGRAM:
             raise
-        # The launch may have left it so.
+        # The launch may have left it like this.
         raise RecordError(
-            f"{path.name}, which the launch has left, cannot be read: {error.strerror}"
+            f"{path.name}, which the launch left behind, cannot be read: {error.strerror}"
         ) from None
     status = os.fstat(descriptor)
     try:
@@ -56,8 +56,8 @@ def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
             raise _not_a_file(path, KINDS.get(stat.S_IFMT(status.st_mode), "something else"))
         if status.st_size > most:
             raise RecordError(
-                f"{path.name}, which the launch has left, has {status.st_size / 1e6:.0f} MB; more "
-                f"than {most / 1e6:.0f} MB are not read"
+                f"{path.name}, which the launch left behind, has {status.st_size / 1e6:.0f} MB; "
+                f"at most {most / 1e6:.0f} MB are read"
             )
     except RecordError:
         os.close(descriptor)
@@ -67,7 +67,7 @@ def open_left(path: Path, most: int = MOST_LEFT_BYTES) -> IO[bytes]:
 
 def _not_a_file(path: Path, what: str) -> RecordError:
     return RecordError(
-        f"{path.name}, which the launch has left, is {what} and not a file: it is not read"
+        f"{path.name}, which the launch left behind, is {what} and not a file: it is not read"
     )
 
 

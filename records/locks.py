@@ -51,7 +51,7 @@ def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
 
 
 def holder_of(path: Path) -> str | None:
-    """Return what is written in a lock file that a process holds; None where nobody does.
+    """Return the content of a lock file that a process holds; None if nobody does.
 
     Whoever asks and holds a lock of his own first, as the other one does, misses no one.
     """
@@ -134,7 +134,7 @@ def _open_own(path: Path) -> int:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a file of its own", str(path))
+        raise OSError(errno.EINVAL, "it is not an ordinary file with one name", str(path))
     return descriptor
 
 
@@ -195,7 +195,7 @@ def on_machine(note: str, shared: bool = False) -> Iterator[None]:
     # Through a second name the note would be written into another file of somebody's.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
-        raise NotShared(f"{path} is not a file of its own")
+        raise NotShared(f"{path} is not an ordinary file with one name")
     with open(descriptor, "a+", errors="replace") as file:
         _hold(file, note, shared=shared)
         yield

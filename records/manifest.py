@@ -103,7 +103,7 @@ class RoundDone(Part):
 #: With so many blocks every cell begins; and of so many of all a budget has to have room for looks
 #: to be worth their price (simulated in docs/method/designs.md).
 BEGIN, FEWEST = 3, 3.3
-#: The rules by which what is measured next is decided (`analysis.precision.waves.decide`).
+#: The rules that decide what is measured next (`analysis.precision.waves.decide`).
 DECIDED_BY: Literal[3] = 3
 
 
@@ -138,7 +138,7 @@ class Design(BaseModel):
     #: Looks are worth their price from so many blocks of all on; below is one test at the end.
     fewest: Annotated[float, Field(ge=2, le=1000)]
     wave_s: Annotated[float, Field(gt=0, le=1e9)]
-    #: The campaign whose waves are measured again, as it decided them; nothing is decided anew.
+    #: The campaign whose waves are measured again as it decided them, without new decisions.
     repeats: PlainName | None = None
 
 
@@ -176,7 +176,7 @@ class Manifest(Part):
     site_data: dict[str, Any] | None = None
     inputs: dict[str, Sha256]
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
-    #: The variables of who started it; None for those whose values are nobody's business.
+    #: The variables of whoever started it; None for those whose values are private.
     environment: dict[str, str | None] = {}
     #: Those of them that were not handed on; None of campaigns from before that was so.
     variables_removed: list[str] | None = None
@@ -239,7 +239,7 @@ class Manifest(Part):
         return manifest_of({**self.facts, **facts}, self.campaign)
 
     def declared_sha256(self) -> str:
-        """Return the SHA-256 of what was declared before the first launch, by which it is known."""
+        """Return the SHA-256 of what was declared before the first launch, which identifies it."""
         declared = {key: self.facts[key] for key in DECLARED if key in self.facts}
         text = json.dumps(declared, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -101,7 +101,7 @@ def read_netpipe_hosts(path: Path) -> list[str]:
             found[int(match[1])] = match[2]
     if not found or sorted(found) != list(range(len(found))):
         raise RecordError(
-            f"{path}:{max(len(lines), 1)}: the hosts of ranks {sorted(found)} are there, not those "
-            "of one world"
+            f"{path}:{max(len(lines), 1)}: there are hosts of ranks {sorted(found)}, which are not "
+            "those of one world"
         )
     return [found[rank] for rank in sorted(found)]

@@ -14,7 +14,7 @@ EachWay = Annotated[list[Lasting], Field(min_length=2)]
 
 
 class NodePairsRound(Record):
-    """A round of disjoint pairs of ranks; times in seconds, of the rank that begins.
+    """A round of disjoint pairs of ranks; times in seconds, by the rank that begins.
 
     Of `latency` an iteration is a round trip, of `bandwidth` it is `messages` one way and an empty
     answer. Each pair is there twice, once for each way.

@@ -30,7 +30,7 @@ COMMAND = f"head -v -n 80 {' '.join(FILES)} 2>/dev/null"
 #: Interfaces that come and go with containers, and the machine's own.
 PASSING_INTERFACES = ("lo", "veth")
 FOLDER = "nodes"
-#: The least and the most of each number that is told of a node: more is damage, not a machine.
+#: The least and the most of each number about a node: beyond that it is damage, not a machine.
 BOUNDS: dict[str, tuple[float, float]] = {
     "cores": (1, 10**6), "numa_nodes": (1, 10**6), "memory_bytes": (1, 2**60),
     "load_average": (0, 10**7), "running": (0, 10**7), "memory_available_bytes": (0, 2**60),

@@ -25,7 +25,7 @@ LINE = re.compile(
     r"^ (Class|Size|Iterations|Time in seconds|Total processes|Active processes|Compiled procs"
     r"|Mop/s total|Mop/s/process|Operation type|Verification|Version) *= *(.*?)\s*$"
 )
-#: Where our programs repeat what they time: the seconds of each time, of which the median counts.
+#: Where our programs repeat what they time: the seconds of each repetition; their median counts.
 EACH_TIME = re.compile(r"^ Each time +=((?: \S+)+)$")
 HOSTS = re.compile(r"^ Hosts +=((?: \S+)+)$")
 NEEDED = ("Class", "Size", "Iterations", "Time in seconds", "Total processes", "Mop/s total",

@@ -61,7 +61,7 @@ class PackPlace(BaseModel):
 
     @property
     def end(self) -> int:
-        """Return where the pack goes on."""
+        """Return where the pack continues."""
         return self.offset + self.length
 
 
@@ -115,7 +115,7 @@ def filled(size: int) -> int:
 
 
 def end_mark(end: int) -> bytes:
-    """Return the zeros by which a tar ends whose last file ends at a place."""
+    """Return the zeros that end a tar whose last file ends at a place."""
     return bytes(-(-(end + END_BYTES) // TAR_RECORD) * TAR_RECORD - end)
 
 
@@ -286,7 +286,7 @@ def reachable(pack: IO[bytes], places: Iterable[PackPlace]) -> list[PackSegment]
 
 
 def end_of(pack: IO[bytes], places: Collection[PackPlace]) -> int:
-    """Return where a pack goes on: after its last launch, unless a kill has cut that one."""
+    """Return where a pack continues: after its last launch, unless a kill has cut that one."""
     size = pack.seek(0, os.SEEK_END)
     if not size:
         return 0

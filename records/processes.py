@@ -13,10 +13,10 @@ from pathlib import Path
 #: Of a machine's boot: process numbers and start times begin again with it.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 PROC = Path("/proc")
-#: The variable by which a campaign's processes are known: ReFrame's has it, and what it starts. Not
+#: The variable that marks a campaign's processes: ReFrame has it, and what it starts. Not
 #: the one by which somebody may name a campaign to a ReFrame of his own.
 MARK = "WYEAST_MEASURED_BY"
-#: How long what a job leaves may take to end by itself, and how often one looks, in seconds.
+#: How long a job's leftovers may take to end by themselves, and how often that is checked, in s.
 END_S, POLL_S = 2.0, 0.02
 
 
@@ -75,7 +75,7 @@ def name_of(pid: int) -> str:
 
 
 def end(ours: Collection[int]) -> None:
-    """Kill processes, each held first: a job whose rank ends would go on with its script."""
+    """Kill processes, each held first: a job whose rank ends would continue its script."""
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for process in ours:
             with suppress(OSError):

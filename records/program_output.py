@@ -269,7 +269,7 @@ def refuse_other_ranks(output: ProgramOutput) -> None:
         )
     whole = [one for one in output.iterations if isinstance(one, CommunicationIterations)]
     if len(whole) != len(results):
-        raise ValueError("single ranks' times are without those of the iterations")
+        raise ValueError("there are times of single ranks but none of the iterations")
     for place, (result, series) in enumerate(zip(results, whole, strict=True)):
         own = [one.time_s for one in output.rank_iterations[place * ranks : (place + 1) * ranks]]
         longest = own[0] if result.operation == "echo" else [max(t) for t in zip(*own, strict=True)]
@@ -282,5 +282,5 @@ def refuse_other_ranks(output: ProgramOutput) -> None:
         if wrong:
             raise ValueError(
                 f"{result.series}, {result.message_bytes} bytes, iteration {wrong[0]}: took "
-                f"{series.time_s[wrong[0]]} s, and by the ranks' own times {longest[wrong[0]]} s"
+                f"{series.time_s[wrong[0]]} s, but {longest[wrong[0]]} s by the ranks' own times"
             )

@@ -29,7 +29,7 @@ Verdict = Literal["proven", "unproven", "damaged"]
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
 DAMAGES = ("manifest damaged", "journal damaged", "launches gone", "launches damaged",
            "launches unknown")  # fmt: skip
-#: By so much, in seconds, two readings of clocks differ that nobody has set.
+#: How much, in seconds, two readings of clocks may differ that were not set.
 CLOCK_S = 1.0
 #: By so much clocks of different nodes may differ, in seconds.
 NODES_S = 2.0
@@ -76,7 +76,7 @@ class Proof:
 
     @property
     def caveat(self) -> str:
-        """Return in a short sentence what is found, beside something that rests on it."""
+        """Return the finding in a short sentence, for something that depends on the campaign."""
         return f"{self.campaign} is {self.words or 'proven'}; what that means: make audit"
 
     @property
@@ -100,7 +100,7 @@ def proof_in(folder: Path) -> Proof:
 
 
 def proof_of(campaign: Campaign) -> Proof:
-    """Return what speaks against a campaign that was read."""
+    """Return what casts doubt on a campaign that was read."""
     with rights_of_owner(campaign.path):
         doubts = tuple(_doubts(campaign))
     return Proof(campaign.path.name, campaign.manifest.site, len(campaign.launches), doubts)
@@ -109,7 +109,7 @@ def proof_of(campaign: Campaign) -> Proof:
 def _doubts(campaign: Campaign) -> Iterator[Doubt]:
     manifest = campaign.manifest
     if is_imported(campaign.path):
-        yield Doubt("imported", "it came in a bundle, and is as proven as who made that says")
+        yield Doubt("imported", "it came in a bundle: only its sender can say how proven it is")
     content: Content | None = None
     state: State | None = None
     try:
@@ -137,20 +137,20 @@ def _doubts(campaign: Campaign) -> Iterator[Doubt]:
 def _of_journal(
     manifest: Manifest, content: Content | None, state: State | None
 ) -> Iterator[Doubt]:
-    """Yield what the journal says against a campaign, or that there is none."""
+    """Yield the doubts that the journal raises, or that there is no journal."""
     if content is None or state is None:
         gone_on = len(manifest.commands) > 1
         yield Doubt(
             "no journal",
-            "it was measured without a journal, so launches may be lost that nobody misses"
-            + (", and when it was gone on with, jobs of the first part may still have run beside it"
+            "it was measured without a journal, so launches may be lost without anybody noticing"
+            + (", and when it was resumed, jobs of the first part may still have been running"
                if gone_on else ""),
         )  # fmt: skip
     elif state.is_converted:
         yield Doubt(
             "begun without a journal",
-            "its first launches were measured without a journal, so some may be lost that nobody "
-            "misses",
+            "its first launches were measured without a journal, so some may be lost without "
+            "anybody noticing",
         )
     if not manifest.finished_utc:
         left = len(state.left()) if state else 0
@@ -167,20 +167,20 @@ def _of_journal(
         yield Doubt(
             "jobs beside",
             f"{lost} attempt(s) at launches were lost, and the scheduler {scheduler} was not asked "
-            "whether their jobs still ran beside what came next",
+            "whether their jobs were still running during the next ones",
         )
     if steps := list(clock_steps(content.entries)):
         yield Doubt(
             "clock set",
-            f"the clock of the machine that drove it was set {len(steps)} time(s), by "
-            f"{max(steps, key=abs):+.0f} s at most",
+            f"the clock of the machine that drove it was set {len(steps)} time(s), by at most "
+            f"{max(steps, key=abs):+.0f} s",
         )
 
 
 def clock_steps(entries: Iterable[Entry]) -> Iterator[float]:
     """Yield by how many seconds the wall clock was set between entries of a journal.
 
-    A machine that slept is not told from one whose clock was set forward.
+    A machine that slept cannot be distinguished from one whose clock was set forward.
     """
     before: Entry | None = None
     for entry in entries:
@@ -193,9 +193,9 @@ def clock_steps(entries: Iterable[Entry]) -> Iterator[float]:
 
 
 def _of_removed(manifest: Manifest) -> Iterator[Doubt]:
-    """Yield what spoke against a campaign when its raw output was removed."""
+    """Yield the doubts about a campaign when its raw output was removed."""
     if manifest.doubts is None:
-        sentence = "its raw output was removed before anybody had looked whether it is proven"
+        sentence = "its raw output was removed before it was checked whether it is proven"
         yield Doubt("raw output removed", sentence)
     for text in manifest.doubts or ():
         word, _, sentence = text.partition(": ")
@@ -209,7 +209,7 @@ def kept_doubts(proof: Proof) -> list[str]:
 
 
 def _of_places(campaign: Campaign, state: State) -> Iterator[Doubt]:
-    """Yield what the journal has and the folder has not, and the other way round."""
+    """Yield what is in the journal but not in the folder, and the other way round."""
     read = {launch.record.launch for launch in campaign.launches}
     said = {one.where: one.sentence for one in campaign.problems}
     recorded = {one.name for one in state.of(None) if one.status == "recorded"}
@@ -222,13 +222,13 @@ def _of_places(campaign: Campaign, state: State) -> Iterator[Doubt]:
     if damaged:
         of = [f"{name} ({said[name]})" for name in damaged]
         yield Doubt("launches damaged", _named(of, "cannot be read as it was recorded"))
-    # Of a converted one what was there is taken in when its rounds are planned anew.
+    # A converted journal takes in what was there when its rounds are planned again.
     if not state.is_converted and (unknown := sorted(read - recorded - in_flight)):
-        yield Doubt("launches unknown", _named(unknown, "is there and the journal has it not"))
+        yield Doubt("launches unknown", _named(unknown, "is there but not in the journal"))
 
 
 def _damaged(campaign: Campaign) -> Iterator[str]:
-    """Yield the launches that cannot be read, of a campaign without a journal that can be."""
+    """Yield the launches that cannot be read, for a campaign without a readable journal."""
     read = {launch.record.launch for launch in campaign.launches}
     for one in campaign.problems:
         if LAUNCH.match(one.where) and one.where not in read:
@@ -240,13 +240,13 @@ def _of_records(records: list[LaunchRecord]) -> Iterator[Doubt]:
     if beside := list(overlaps(records)):
         yield Doubt(
             "overlapping",
-            _named(beside, "as the clocks have it: they were set, or the two ran side by side"),
+            _named(beside, "by the clocks: they were set, or the two ran side by side"),
         )
     of = f"of its {len(records)} launches"
     if bare := sum(not one.sha256 for one in records):
         yield Doubt(
             "no digests",
-            f"{bare} {of} have no digests, so a changed file of theirs would not be noticed",
+            f"{bare} {of} have no digests, so a change of their files would not be noticed",
         )
     if unnoted := sum(one.outcome == "sound" and one.image_file is None for one in records):
         yield Doubt(

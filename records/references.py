@@ -19,7 +19,7 @@ from records.files import write_whole
 from records.program_output import explain
 
 ACCEPTED, PROPOSED = "references.calibrated.yaml", "references.proposed.yaml"
-#: What a check reported of a launch and what that was held against, kept beside its output.
+#: What a check reported on a launch and its references, kept next to its output.
 METRICS_FILE, METRICS_SCHEMA = "metrics.json", "wyeast-metrics-1"
 HEAD = """\
 # By `make calibrate` and `make accept-references`, from campaigns of this site; hand-written ones
@@ -63,7 +63,7 @@ class MetricReference(Strict):
         return value * (1 + (upper or 0.0) if lower is None else 1 + lower)
 
     def better_by(self, value: float) -> float | None:
-        """Return by which fraction a value is better than the reference, if beyond the spread."""
+        """Return by which fraction a value beats the reference, if beyond the spread."""
         expected, lower, _, _ = self.reference
         beyond = value > self.better_beyond if lower is not None else value < self.better_beyond
         if not beyond:

@@ -35,9 +35,9 @@ def keep_last(campaign: Path) -> None:
     added = f"\n{line}\n"
     with (campaign / FOLDER / FILE).open("a+b") as reports:
         reports.seek(max(0, reports.seek(0, os.SEEK_END) - len(added)))
-        # Should a kill have come before the file of it alone was removed.
+        # In case a kill came before its own file was removed.
         if reports.read() != added.encode():
-            # On a line of its own, should a kill have cut the one before.
+            # On its own line, in case a kill cut the one before.
             reports.write(added.encode())
     last.unlink()
 

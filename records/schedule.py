@@ -45,9 +45,9 @@ from records.manifest import Design, Manifest
 from records.packs import PackPlace
 from records.values import FILE as VALUES
 
-#: Hidden, so that it is no part of what is bundled.
+#: Hidden, so that it is not bundled.
 GIVEN_UP = ".given_up"
-#: Of an attempt whose end nobody saw.
+#: The cause of an attempt whose end nobody saw.
 UNSEEN = "what measured it ended before it was recorded"
 
 
@@ -100,12 +100,12 @@ class Schedule:
         gone = self.find_gone()
         for name in self.state.stopped_for:
             self._put_aside(self.state.launches[name])
-            self.add(Gone(launch=name, cause="the campaign was stopped for it, and gone on with"))
+            self.add(Gone(launch=name, cause="the campaign was stopped because of it, and resumed"))
         self.add(Resumed())
         return gone
 
     def find_gone(self, number: int | None = None) -> list[str]:
-        """Have measured again what is recorded, of a round or of all, and is no longer there.
+        """Have recorded launches, of a round or of all, measured again if they are no longer there.
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
@@ -113,7 +113,7 @@ class Schedule:
         for one in list(self.state.of(number)):
             if one.status == "recorded" and one.name not in there:
                 self._put_aside(one)
-                cause = "what was kept of it, or its record, is no longer in the campaign"
+                cause = "its files, or its record, are no longer in the campaign"
                 self.add(Gone(launch=one.name, cause=cause))
                 gone.append(one.name)
         return gone
@@ -148,8 +148,8 @@ class Schedule:
         names = {one.launch for one in planned}
         if lost := [one.name for one in self.state.left(number) if one.name not in names]:
             raise CampaignError(
-                f"round {number} is to have {lost[0]} (and {len(lost) - 1} more), which the checks "
-                "no longer have; take back what was changed in them, or measure a new campaign"
+                f"round {number} should have {lost[0]} (and {len(lost) - 1} more), which the "
+                "checks no longer have; undo the changes to them, or measure a new campaign"
             )
         new = tuple(one for one in planned if one.launch not in self.state.launches)
         for wanted in new if not self.state.is_converted else ():
@@ -229,11 +229,11 @@ class Schedule:
         return f"wy-{digest[:12]}"
 
     def mark_of(self, name: str, attempt: int) -> Path:
-        """Return the file by which a job learns, before it starts anything, that it is too late."""
+        """Return the file that tells a job, before it starts anything, that it is too late."""
         return self.campaign / GIVEN_UP / self.job_name(name, attempt)
 
     def give_up_unanswered(self) -> list[str]:
-        """Have no job start any more of which the scheduler never said whether it has it.
+        """Keep jobs from starting that the scheduler never confirmed or denied.
 
         Returns the names of all such jobs: one may have started before. Raises OSError where that
         cannot be written.
@@ -255,7 +255,7 @@ class Schedule:
         }
 
     def give_up_in_flight(self) -> None:
-        """Have no job start any more of an attempt whose end nobody knows.
+        """Keep jobs from starting that belong to an attempt whose end nobody knows.
 
         Raises OSError where that cannot be written.
         """
@@ -322,7 +322,7 @@ class Schedule:
 
 
 def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict[str, Path | bytes]:
-    """Return the files of a launch with its values beside what it printed; raises OSError.
+    """Return the files of a launch with its values next to its output; raises OSError.
 
     What cannot be read has none: who reads the campaign says so, and why.
     """
@@ -337,7 +337,7 @@ def with_values(record: LaunchRecord, files: Mapping[str, Path | bytes]) -> dict
 
 
 def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Recorded:
-    """Return what the journal says of a launch that is in the campaign."""
+    """Return the journal's entry for a launch that is in the campaign."""
     return Recorded(
         launch=record.launch, attempt=attempt, position=record.position, outcome=record.outcome,
         cause=record.sentence if record.outcome != "sound" else None, place=place,
@@ -346,27 +346,27 @@ def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Rec
 
 
 def refuse_another(campaign: Path, state: State, name: str) -> None:
-    """Raise JournalError where the journal in a campaign's folder is of another than `name`."""
+    """Raise JournalError if the journal in a campaign's folder is not that of `name`."""
     if state.campaign in (None, name):
         return
     file = campaign / FILE
     raise JournalError(
-        f"{file} is the journal of {state.campaign}, and not of {name}; put its own back, or, if "
+        f"{file} is the journal of {state.campaign}, not of {name}; put its own back, or, if "
         f"the folder was renamed: mv {campaign.parent.name}/{campaign.name} "
         f"{campaign.parent.name}/{state.campaign}"
     )
 
 
 def changed_manifest(state: State, manifest: Manifest) -> str | None:
-    """Return a sentence where a manifest no longer declares what it did before the first launch.
+    """Return a sentence if a manifest no longer declares what it did before the first launch.
 
-    Of a part of a campaign, and of one that was redacted, nobody can tell.
+    This cannot be checked for a part of a campaign, or for one that was redacted.
     """
     is_whole = not (manifest.redacted or manifest.sample)
     if not is_whole or state.declared_sha256 in (None, manifest.declared_sha256()):
         return None
     return (
-        f"the manifest of {manifest.campaign} was changed: it no longer declares what it did "
+        f"the manifest of {manifest.campaign} was changed: it no longer declares what it declared "
         "before the first launch (its design, images, inputs or machine)"
     )
 

@@ -1,4 +1,4 @@
-"""How much of a launch's time its programs timed: all else is start, warm-up and verification."""
+"""How much of a launch's time its programs timed: the rest is start, warm-up and verification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from records.values import Output
 
 
 def timed_s(output: Output) -> float:
-    """Return the seconds of a launch that its program timed, of the slowest rank where it says so.
+    """Return the seconds of a launch that its program timed, by the slowest rank if it says so.
 
     That is the iterations without warm-ups, the sections that HPL, NPB and su3 time, and of a
     start-up all of it.
@@ -30,13 +30,13 @@ def timed_s(output: Output) -> float:
     if not isinstance(output, ProgramOutput):
         return math.fsum(run.time_s for run in output)
     applications = [one for one in output.results if isinstance(one, EmulationResult)]
-    # Each is alone in turn, but all of them are beside each other at once.
+    # Each runs alone in turn, but all of them run together at once.
     side_by_side = [one.iterations * one.together_s.mean for one in applications]
     return math.fsum(map(of_result, output.results)) + max(side_by_side, default=0.0)
 
 
 def of_result(result: Result) -> float:
-    """Return the seconds that a result is of; of an emulation without those beside others."""
+    """Return the seconds of a result; for an emulation without those together with others."""
     if isinstance(result, LinpackSolve):
         return result.iterations * result.repetitions * result.time_s.mean
     if isinstance(result, PingPong | Communication | Rate | Latency):

@@ -54,7 +54,7 @@ class LaunchValues(BaseModel):
     clock: str | None = None
     resolution_s: Seconds | None = None
     step_s: Seconds | None = None
-    #: The times of a program that prints one beside its rate.
+    #: The times of a program that prints one in addition to its rate.
     seconds: tuple[Seconds, ...] = ()
 
     @property

@@ -386,7 +386,7 @@ class CrossValidation(Experiment):
                 missing = sorted(size for size in asked if found.get(size) != asked[size])
                 raise SanityError(
                     f"{name}, turn {turn}: {len(found)} message sizes were measured, not the "
-                    f"{len(asked)} asked for {times} time(s) each (missing or incomplete: "
+                    f"{len(asked)} requested {times} time(s) each (missing or incomplete: "
                     f"{missing or 'none, but there are others'})"
                 )
 

@@ -104,7 +104,7 @@ class Emulation(Experiment):
         return {"suite": self.suite, "ranks": self.num_tasks}
 
     def examine(self) -> None:
-        """Refuse applications other than those asked for, lost bytes and impossible times."""
+        """Refuse applications other than those requested, lost bytes and impossible times."""
         output = self.read_records()
         results = [r for r in output.results if isinstance(r, EmulatedApplication)]
         if len(results) != len(output.results):
@@ -116,7 +116,7 @@ class Emulation(Experiment):
             for number, (graph, ranks) in enumerate(self.applications())
         ]
         if found != asked:
-            raise SanityError(f"the applications are {found}, not those asked for: {asked}")
+            raise SanityError(f"the applications are {found}, not those requested: {asked}")
         if sorted(rank for r in results for rank in r.world_ranks) != list(range(self.num_tasks)):
             raise SanityError("the applications do not have every rank of the world exactly once")
         kept = [(series.application, series.situation) for series in output.iterations]

@@ -120,7 +120,7 @@ class Linpack(Experiment):
         self.skip_if(
             (self.grid, self.n, self.nb) not in PROBLEMS,
             f"N={self.n} with NB={self.nb} on a {self.grid} grid is not in tier {TIER}; the "
-            "reports lack what did not fit in memory",
+            "reports lack what did not fit into memory",
         )
         self.time_limit = TIME_LIMITS.get(TIER, self.time_limit)
 

@@ -126,7 +126,7 @@ class Nas(Experiment):
         self.rate_ops = run.rate_ops
 
     def check_hosts(self, hosts: tuple[str, ...] | None) -> None:
-        """Refuse ranks on other nodes than asked for; NPB's own programs do not name hosts."""
+        """Refuse ranks on other nodes than requested; NPB's own programs do not name hosts."""
         if hosts is None and self.is_official():
             return
         nodes = sorted(set(hosts or ()))

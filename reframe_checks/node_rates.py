@@ -42,7 +42,7 @@ class OnOneNode(Experiment):
         return {"ranks": self.num_tasks}
 
     def measured(self, asked: list[tuple[object, ...]], *keys: str) -> list[records.Rate]:
-        """Return the launch's results; refuse others than those asked for, by some of their keys.
+        """Return the launch's results; refuse others than those requested, by some of their keys.
 
         What is wrong in a result itself, such as its residual, is refused by the reader.
         """
@@ -152,7 +152,7 @@ class NodeRates(OnOneNode):
         """Leave out a site of one node."""
         self.skip_if(
             self.site()["nodes"] == 1,
-            "the site has one node, and there is none to compare it with: measure Dgemm and Stream",
+            "the site has one node, and none to compare it with: measure Dgemm and Stream",
         )
 
     def arguments(self) -> list[str]:

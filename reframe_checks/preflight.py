@@ -153,17 +153,17 @@ class Preflight(Experiment):
         return one_line(" ".join(self.noted(APPTAINER)), 200) or None
 
     def refuse_another_apptainer(self) -> None:
-        """Raise NotKept where launches start by another Apptainer than when the campaign began.
+        """Raise NotKept if launches would use another Apptainer than when the campaign began.
 
-        Nothing has failed then: it is measured when the one of before is back.
+        Nothing has failed then: the launch is measured when the previous one is back.
         """
         now = self.apptainer()
         for schedule in SCHEDULES:
             before = first_apptainer(schedule)
             if before and now and before != now:
                 raise NotKept(
-                    f"launches would start by {now}, and those of {schedule.campaign.name} have "
-                    f"started by {before}; put that back and resume, or measure a new campaign"
+                    f"launches would use {now}, but those of {schedule.campaign.name} have used "
+                    f"{before}; put that back and resume, or measure a new campaign"
                 )
 
     def cell_parameters(self) -> dict[str, int]:
@@ -176,9 +176,7 @@ class Preflight(Experiment):
         output = self.read_records()
         for kind in (OF_RANK, OF_CONTAINER):
             if not self.variables_of(kind):
-                raise SanityError(
-                    f"the launch has left no {kind}: which variables it had is unknown"
-                )
+                raise SanityError(f"the launch left no {kind}: which variables it had is unknown")
         labels, bound = self.image.labels, self.image.labels.bound
         family, version = labels.family, labels.version
         if not is_version(family, version, output.header.library):

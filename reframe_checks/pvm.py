@@ -88,7 +88,7 @@ class PvmEcho(Experiment):
         }  # fmt: skip
 
     def examine(self) -> None:
-        """Refuse another PVM, results other than those asked for, impossible bandwidths."""
+        """Refuse another PVM, results other than those requested, impossible bandwidths."""
         output = self.read_records()
         version = self.image.labels.version
         if output.header.library != f"PVM {version}":

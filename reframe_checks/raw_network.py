@@ -102,7 +102,7 @@ class RawNetwork(Experiment):
         return {"via": self.via}
 
     def examine(self) -> None:
-        """Refuse results other than those asked for, and impossible bandwidths."""
+        """Refuse results other than those requested, and impossible bandwidths."""
         output = self.read_records()
         echoes = self.echoes()
         results = output.communications()
@@ -114,7 +114,7 @@ class RawNetwork(Experiment):
         if found != asked or len(results) != len(output.results):
             missing = [size for size in echoes.sizes if size not in {f[3] for f in found}]
             raise SanityError(
-                f"the output has {len(output.results)} results, not the {len(asked)} asked for "
+                f"the output has {len(output.results)} results, not the {len(asked)} requested "
                 f"(message sizes missing: {missing or 'none, but other parameters differ'})"
             )
         if [len(series.time_s) for series in output.iterations] != [echoes.iterations] * len(asked):

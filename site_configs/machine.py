@@ -231,7 +231,7 @@ def fastest_link(machine: Machine) -> tuple[int, str] | None:
             device = rate.parents[2].name
             found.append((round(float(match[1]) * 1e9 / 8), f"{device}, {said}"))
     for interface in machine.root.glob("sys/class/net/*"):
-        # What is no device of its own, such as a bridge, is virtual; so is what says no speed.
+        # An interface without a device, such as a bridge, is virtual; so is one without a speed.
         if not (interface / "device").exists() or machine.reads(interface / "operstate") != "up":
             continue
         speed = machine.reads(interface / "speed") or ""

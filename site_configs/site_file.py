@@ -108,7 +108,7 @@ def _detected(words: str, fits: Callable[[Any], bool], needed: bool = True) -> K
 
 
 def seconds_of(words: str) -> float | None:
-    """Return a time of at most MOST_S that is given in s, m or h, in seconds; None for all else."""
+    """Return a time of at most MOST_S given in s, m or h, in seconds; None for anything else."""
     found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])", words)
     seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found else 0.0
     return seconds if 0 < seconds <= MOST_S else None
@@ -159,7 +159,7 @@ KEYS: dict[str, KeyRule] = {
     "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
     "image_group": KeyRule("a group's name", _text),
-    # How the job of a campaign's driver is asked for (campaign/driver.py).
+    # How the job of a campaign's driver is submitted (campaign/driver.py).
     "driver_time_s": KeyRule("a number of seconds above 0", _positive),
     "driver_options": KeyRule("a list of options", _texts),
     "overrides": KeyRule("a path relative to the checkout", _text),

@@ -1,4 +1,4 @@
-"""The faults that were provoked, when, what is promised of each, and its tests: faults.yaml.
+"""The faults that were provoked, when, what is promised for each, and its tests: faults.yaml.
 
 docs/method/faults.md has the same rows for people; `python -m tests.faults` renews them.
 """
@@ -17,7 +17,7 @@ HEAD = ["| fault | promise | test |", "|---|---|---|"]
 
 
 class Fault(BaseModel):
-    """A fault at some moment, what comes of it, and the tests that provoke it."""
+    """A fault at some moment, its outcome, and the tests that provoke it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -10,7 +10,7 @@ PROJECT = Path(__file__).parents[1]
 def rows() -> list[list[str]]:
     """Return the cells of each row of the table of whom we trust."""
     text = (PROJECT / "SECURITY.md").read_text()
-    table = text.split("## Whom we trust for what")[1].split("\n## ")[0]
+    table = text.split("## Whom we trust with what")[1].split("\n## ")[0]
     lines = [line for line in table.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 

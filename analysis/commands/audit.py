@@ -1,4 +1,4 @@
-"""The command that says which campaigns are proven, and what rests on those that are not."""
+"""The command that says which campaigns are proven, and what depends on those that are not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def audit(
     sites: Annotated[Path, typer.Option(help="the folder of sites")] = ROOT / "site_configs",
     pager: PagerOption = True,
 ) -> None:
-    """Say of each campaign whether it could have lost or mixed launches, and what rests on it.
+    """Say whether each campaign could have lost or mixed up launches, and what depends on it.
 
     All its files are read. Exit with 0 if all that was asked for is proven, 1 if something is
     unproven or damaged, 2 for a bad request.
@@ -75,7 +75,7 @@ def audit(
 
 
 def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
-    """Return the folders of the campaigns that are asked for, or end with a sentence."""
+    """Return the folders of the requested campaigns, or end with a sentence."""
     from analysis.history.audit import folders_of_site
     from analysis.history.index import campaign_folders
     from records.base import CampaignError
@@ -89,7 +89,7 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
             plain = "/" not in campaign and not campaign.startswith(".") and named.is_dir()
             folders = [named if plain else find_campaign(runs.parent, campaign)]
         else:
-            # The sample came with the checkout, and nothing of this machine rests on it.
+            # The sample came with the checkout, and nothing of this machine depends on it.
             folders = [folder for folder in campaign_folders(runs) if folder.name != NAME]
     except CampaignError as error:
         fail(str(error), BAD_REQUEST)
@@ -106,7 +106,7 @@ def asked(runs: Path, sites: Path, campaign: str, site: str) -> list[Path]:
 def references_of(
     sites: Path, proofs: dict[str, Proof], runs: Path, site: str, with_absent: bool
 ) -> list[Resting]:
-    """Return the references that rest on what is not proven, or end with a sentence."""
+    """Return the references that depend on unproven campaigns, or end with a sentence."""
     from analysis.history.audit import resting_references
     from records.references import ReferencesError
 

@@ -89,7 +89,7 @@ def compared(campaign: Campaign, base: str | None) -> Comparison:
 
 
 def end_with_nothing(comparison: Comparison) -> None:
-    """End with a sentence where a campaign has nothing that could be compared."""
+    """End with a sentence if a campaign has nothing that could be compared."""
     campaign = comparison.campaign
     if not campaign.sound():
         fail(f"{campaign.path.name} has no sound launch; the sentences above say why")

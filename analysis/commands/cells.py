@@ -57,9 +57,7 @@ def show(
     cell: Annotated[
         str, typer.Argument(help="a cell's name, or a pattern of names, such as '*range=long*'")
     ] = "*",
-    most: Annotated[
-        int, typer.Option(help="list names instead where more cells than this match")
-    ] = 4,
+    most: Annotated[int, typer.Option(help="list names instead if more cells than this match")] = 4,
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:

@@ -31,13 +31,13 @@ def conclude(
         str | None, typer.Option(help="also the page of this study, of literature/")
     ] = None,
 ) -> None:
-    """Make a campaign's tables and its report, and print its answer, all of one reading.
+    """Make a campaign's tables and its report, and print its answer, all from one reading.
 
     What cannot be made is named at the end, and the rest is made all the same; also of a campaign
     that is not finished, so nobody may be measuring it meanwhile.
     """
     from analysis.comparison.compare import compare
-    from analysis.history.index import stamp_of
+    from analysis.history.campaign_rows import stamp_of
     from analysis.report.ending import ending
     from analysis.report.report import report_on
     from records.campaign import read_campaign
@@ -70,11 +70,11 @@ def conclude(
         parts["study"] = lambda: print_study(study, found, page=True, tables=False)
     bad = [name for name, make in {**parts, "answer": answer}.items() if not is_made(make)]
     if bad:
-        fail(f"of {folder.name} could not be made: {', '.join(bad)}; the sentences above say why")
+        fail(f"{folder.name}: could not make {', '.join(bad)}; the sentences above say why")
 
 
 def is_made(make: Callable[[], None]) -> bool:
-    """Make a part; return whether that went well. What went wrong is printed."""
+    """Make a part; return whether that succeeded. What went wrong is printed."""
     try:
         make()
     except typer.Exit as end:
@@ -90,8 +90,8 @@ def is_made(make: Callable[[], None]) -> bool:
 
 
 def make_tables(found: Campaign, stamp: str) -> None:
-    """Write a campaign's tables, or end with a sentence; `stamp` is of before it was read."""
-    from analysis.history.index import keep_rows
+    """Write a campaign's tables, or end with a sentence; `stamp` is from before it was read."""
+    from analysis.history.campaign_rows import keep_rows
     from analysis.tables.parquet import write_tables
     from records.base import CampaignError
 

@@ -46,13 +46,11 @@ def night(
     campaign: CampaignArgument,
     again: Annotated[
         list[str] | None,
-        typer.Option(
-            help="a campaign that measured again what tripped; repeat the option for each"
-        ),
+        typer.Option(help="a campaign that repeated what tripped; give the option once for each"),
     ] = None,
     decide: Annotated[
         bool,
-        typer.Option(help="decide from what there is, although nothing could be measured again"),
+        typer.Option(help="decide with what there is, although nothing could be measured again"),
     ] = False,
     runs: RunsOption = ROOT / "runs",
 ) -> None:
@@ -64,7 +62,7 @@ def night(
     """  # noqa: D205
     import json
 
-    from analysis.history.index import keep_rows, stamp_of
+    from analysis.history.campaign_rows import keep_rows, stamp_of
     from analysis.history.limits import without_refused
     from analysis.history.two_campaigns import refused_sentences
     from analysis.nights.judging import judge, power

@@ -16,7 +16,7 @@ app = typer.Typer()
 @app.command()
 def raw(
     campaign: CampaignArgument,
-    launch: Annotated[str, typer.Argument(help="the name of a launch, as `show` has it")],
+    launch: Annotated[str, typer.Argument(help="the name of a launch, as `show` prints it")],
     file: Annotated[str, typer.Argument(help="which of its files, such as launch.json")] = "stdout",
 ) -> None:
     """Print a file that a launch left behind: what its program printed, its record, its script."""
@@ -38,5 +38,5 @@ def raw(
 
 
 def for_terminal(content: bytes) -> bytes:
-    """Return what a file has without what would change a terminal; other outputs have it whole."""
+    """Return a file's text without what would change a terminal; other outputs get all of it."""
     return harmless(content.decode(errors="replace")).encode()

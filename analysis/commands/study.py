@@ -28,7 +28,7 @@ def study(
     tables: Annotated[bool, typer.Option(help="print the tables too, not only the claims")] = True,
     pager: PagerOption = False,
 ) -> None:
-    """Print a report's tables beside today's, and three verdicts on each of its claims.
+    """Print a report's tables next to today's, and three verdicts on each of its claims.
 
     Whether a claim follows from the report's own tables; whether it holds in the campaign; what a
     test would need.
@@ -43,7 +43,7 @@ def print_study(
     paper: str, campaign: Campaign | None, html: Path | None = None, page: bool = False,
     tables: bool = True, pager: bool = False,
 ) -> None:  # fmt: skip
-    """Do what `study` does, of a campaign that was read; end with a sentence where it cannot."""
+    """Do what `study` does for a campaign that was read; end with a sentence if it cannot."""
     from analysis.studies.declaration import StudyError
     from analysis.studies.page import exhibit_tables, tally, write_pages
     from analysis.studies.reading import read_paper

@@ -62,7 +62,7 @@ class Difference:
             one = "first" if self.before is None else "second"
             has = self.after if self.before is None else self.before
             return (
-                f"{self.rule.name}{of}: not known of the {one}, {shown(has)} in the other: "
+                f"{self.rule.name}{of}: unknown for the {one}, {shown(has)} in the other: "
                 f"{self.rule.reason}"
             )
         return f"{self.rule.name}{of}: {in_words(self.before, self.after)}: {self.rule.reason}"

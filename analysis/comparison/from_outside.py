@@ -1,7 +1,7 @@
 """What came from outside: others' work, stops, lost carriers, blocks that were cut or moved.
 
-Nothing of it leaves a launch out, and none of it is a library's doing. Pairs of a round bear what
-hits all of them alike; a launch that alone was hit has numbers of a machine that was not its own.
+No launch is left out because of it, and no library causes it. Pairs of a round share what
+affects all of them alike; a launch that was disturbed alone did not have the machine to itself.
 """
 
 from collections import Counter
@@ -34,16 +34,17 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
             FromOutside(
                 "blocks measured again",
                 f"{len(campaign.repeated)} block(s) were measured again, once, since a process was "
-                "stopped or a link lost its carrier: what they gave before is kept aside in "
+                "stopped or a link lost its carrier: their first results are kept separately in "
                 "the campaign.",
             )
         )
     if campaign.split:
         found.append(
             FromOutside(
-                "blocks that were cut",
-                f"{len(campaign.split)} block(s) were cut and finished by a later session: their "
-                "launches are further apart than others (column `split` of launches.parquet).",
+                "interrupted blocks",
+                f"{len(campaign.split)} block(s) were interrupted and finished by a later session: "
+                "their launches are further apart than others (column `split` of "
+                "launches.parquet).",
             )
         )
     if moved := campaign.moved():
@@ -67,7 +68,7 @@ def variables(records: list[LaunchRecord]) -> FromOutside | None:
     return FromOutside(
         "variables from elsewhere",
         "Some variables that may change times were set in containers by the machine's "
-        "apptainer.conf or by a script of the image, and neither by Wyeast nor by the site "
+        "apptainer.conf or by a script of the image, not by Wyeast or by the site "
         f"({said}): the preflights' launch.json have their values.",
     )
 
@@ -90,9 +91,9 @@ def others(records: list[LaunchRecord]) -> FromOutside | None:
     )
     return FromOutside(
         "others used the processors",
-        f"Beside {len(shares)} of {len(records)} launches others used more than "
-        f"{MARKED_SHARE:.0%} of a processor on the first node, most beside {worst} "
-        f"({shares[worst]:.2g} processors); in all {names}: these launches' rates are those of a "
+        f"During {len(shares)} of {len(records)} launches other processes used more than "
+        f"{MARKED_SHARE:.0%} of a processor on the first node, most during {worst} "
+        f"({shares[worst]:.2g} processors); in total {names}: these launches' rates are those of a "
         "machine that was partly busy with something else.",
     )
 
@@ -104,8 +105,8 @@ def stops(records: list[LaunchRecord]) -> FromOutside | None:
         return None
     return FromOutside(
         "stopped processes",
-        f"In {len(found)} launch(es) a process was stopped and went on again, as in {found[0]}: "
-        "their times have what passed meanwhile.",
+        f"In {len(found)} launch(es) a process was stopped and continued, as in {found[0]}: "
+        "their times include the pause.",
     )
 
 

@@ -2,7 +2,7 @@
 
 An implementation's verdict is on its whole image. If a rule of comparability.yaml applies `within`
 a campaign, too, and the images that an experiment compares are not alike in it, the experiment's
-verdicts are not the MPI's alone: a sentence says so beside them.
+verdicts are not the MPI's alone: a sentence next to them says so.
 """
 
 from __future__ import annotations

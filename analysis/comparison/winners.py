@@ -109,7 +109,8 @@ def winners_table(campaigns: Sequence[Campaign]) -> Table:
     ]
     if len(campaigns) > 1:
         notes.append(
-            f"Over {len(campaigns)} campaigns: slower is what any of them shows to be slower. Each "
-            "may be wrong in 5% of experiments, so together they are wrong more often."
+            f"Over {len(campaigns)} campaigns: an implementation counts as slower if any of them "
+            "shows it. Each may be wrong in 5% of experiments, so together they are wrong more "
+            "often."
         )
     return Table("winners", "Which implementation to use", columns, rows, notes)

@@ -1,4 +1,4 @@
-"""Which campaigns are proven, and what of a site's references and histories rests on others."""
+"""Which campaigns are proven, and which references and histories of a site depend on others."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from records.manifest import read_manifest
 from records.proof import Doubt, Proof
 from records.references import ACCEPTED, PROPOSED, load
 
-#: The name of a campaign's folder where it stands in a text.
+#: The name of a campaign's folder within a text.
 CAMPAIGN = re.compile(r"\b[0-9]{8}T[0-9]{6}Z-[A-Za-z0-9._-]*[A-Za-z0-9]")
 
 
 @dataclass(frozen=True)
 class Resting:
-    """References of one file, and those of the campaigns that it names which are not proven."""
+    """References of one file, and the campaigns it names that are not proven."""
 
     site: str
     file: str
-    #: How many cells rest on them, and of how many; None of a file that people write.
+    #: How many cells depend on them, and of how many; None for a file that people write.
     cells: tuple[int, int] | None
     campaigns: tuple[str, ...]
 
 
 def folders_of_site(folders: Iterable[Path], site: str) -> list[Path]:
-    """Return the campaigns of a site: where a manifest cannot be read, by the folder's name."""
+    """Return the campaigns of a site: by the folder's name if a manifest cannot be read."""
     found = []
     for folder in folders:
         try:
@@ -45,14 +45,14 @@ def folders_of_site(folders: Iterable[Path], site: str) -> list[Path]:
 
 
 def absent(name: str) -> Proof:
-    """Return what is known of a campaign that something names and nobody has any more."""
-    return Proof(name, None, 0, (Doubt("not here", "it is not in runs/, so nobody can look"),))
+    """Return what is known about a campaign that is named somewhere but no longer exists."""
+    return Proof(name, None, 0, (Doubt("not here", "it is not in runs/, so nobody can check"),))
 
 
 def resting_references(
     sites: Path, proofs: Mapping[str, Proof], runs: Path, site: str | None, with_absent: bool
 ) -> list[Resting]:
-    """Return the references that rest on campaigns that are not proven, file by file.
+    """Return the references that depend on campaigns that are not proven, file by file.
 
     With `with_absent` also on those that are not in runs/ any more. Raises ReferencesError for a
     file that is not one of references, and OSError.
@@ -81,7 +81,7 @@ def resting_references(
 
 
 def resting_series(frame: pl.DataFrame, doubted: Collection[str]) -> pl.DataFrame:
-    """Return by site, tier and experiment how many series rest on campaigns that are not proven.
+    """Return by site, tier and experiment how many series depend on unproven campaigns.
 
     Of those that rest on any: `resting` of `series`, and how many of these `campaigns`.
     """
@@ -107,7 +107,7 @@ def resting_series(frame: pl.DataFrame, doubted: Collection[str]) -> pl.DataFram
 
 
 def audit_table(proofs: Sequence[Proof]) -> Table:
-    """Return a row for each campaign: its verdict, and what speaks against it in few words."""
+    """Return a row for each campaign: its verdict, and the doubts about it in a few words."""
     columns = (
         Column("campaign", "campaign"), Column("site", "site"),
         Column("launches", "launches", COUNT, "1"), Column("verdict", "verdict"),
@@ -126,10 +126,10 @@ def audit_table(proofs: Sequence[Proof]) -> Table:
 
 
 def references_table(resting: Sequence[Resting]) -> Table:
-    """Return a row for each file of references that rests on campaigns that are not proven."""
+    """Return a row for each file of references that depends on unproven campaigns."""
     columns = (
         Column("file", "references", JOINED, fields=("site", "file")),
-        Column("cells", "cells that rest on them"), Column("campaigns", "campaigns"),
+        Column("cells", "cells that depend on them"), Column("campaigns", "campaigns"),
     )  # fmt: skip
     rows = [
         Row(((one.site, one.file),
@@ -137,14 +137,14 @@ def references_table(resting: Sequence[Resting]) -> Table:
              ", ".join(one.campaigns)))
         for one in resting
     ]  # fmt: skip
-    return Table("audited-references", "References that rest on what is not proven", columns, rows)
+    return Table("audited-references", "References based on unproven campaigns", columns, rows)
 
 
 def series_table(found: pl.DataFrame) -> Table:
-    """Return a row for each experiment whose history rests on campaigns that are not proven."""
+    """Return a row for each experiment whose history depends on unproven campaigns."""
     columns = (
         Column("site", "site", JOINED, fields=("site", "tier")),
-        Column("experiment", "experiment"), Column("resting", "series that rest on them", COUNT),
+        Column("experiment", "experiment"), Column("resting", "series that depend on them", COUNT),
         Column("series", "of", COUNT), Column("campaigns", "campaigns", COUNT),
     )  # fmt: skip
     names = ("experiment", "resting", "series", "campaigns")
@@ -152,4 +152,4 @@ def series_table(found: pl.DataFrame) -> Table:
         Row(((row["site"], row["tier"]), *(row[name] for name in names)))
         for row in found.iter_rows(named=True)
     ]
-    return Table("audited-histories", "Histories that rest on what is not proven", columns, rows)
+    return Table("audited-histories", "Histories based on unproven campaigns", columns, rows)

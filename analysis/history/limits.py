@@ -16,7 +16,7 @@ import polars as pl
 
 from analysis.comparison.comparability import Difference, differences, refuses, rules
 from analysis.comparison.stolen_time import stolen_time
-from analysis.history.index import categories, of_folders, rows_of
+from analysis.history.campaign_rows import categories, of_folders, rows_of
 from analysis.history.lost_cells import UntoldCell, counted
 from analysis.history.series import earlier_of_each, key_of
 from analysis.history.two_campaigns import IncomparableError, known_differences
@@ -116,7 +116,7 @@ def caveats_of(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[str]
 def unproven_sentences(
     campaign: Campaign, own: Sequence[Mapping[str, Any]], frame: pl.DataFrame
 ) -> list[str]:
-    """Return in words whether a campaign, and what it is held against, is not proven."""
+    """Return in words whether a campaign, or one that it is compared with, is not proven."""
     found = [proof_of(campaign).caveat] if own and own[0]["doubts"] else []
     folders = {name for rows in earlier_of_each(own, frame).values() for name in rows["folder"]}
     earlier = of_folders(frame, "folder", "doubts").cast(pl.String)
@@ -153,7 +153,7 @@ def sentences_since(
                 before = measured_on(folder, read_manifest(folder)).facts
                 every = differences(before, now, pairs)
         except (CampaignError, IncomparableError) as error:
-            found["", folder.name] = f"what differs from {folder.name} is not known: {error}"
+            found["", folder.name] = f"what differs from {folder.name} is unknown: {error}"
             continue
         for one in every:
             if not one.rule.experiments or experiments & set(one.rule.experiments):

@@ -15,7 +15,7 @@ from typing import Literal
 
 import polars as pl
 
-from analysis.history.index import of_folders, rows_of
+from analysis.history.campaign_rows import of_folders, rows_of
 from records.base import CampaignError
 from records.campaign import Campaign
 from records.manifest import Manifest, read_manifest
@@ -52,7 +52,7 @@ def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
 
 
 def asked_for_other(before: Manifest, after: Manifest) -> str | None:
-    """Return why a campaign did not have to measure all that another did; None if it did."""
+    """Return why a campaign did not have to measure everything that another did; None if it did."""
     if before.site != after.site:
         return f"they are of different sites ({before.site} and {after.site})"
     if before.tier != after.tier:
@@ -99,7 +99,7 @@ def lost_cells(
                 name == implementation and f"{cell} ".startswith(f"{of} ")
                 for of, name in after.open
             ):
-                kind, reason = "not reached", "it is still to be measured; RESUME does it"
+                kind, reason = "not reached", "it is still to be measured; use RESUME"
             sentence += f" ({reason})" if reason else ""
             found.append(UntoldCell(cell, experiment, implementation, sentence, kind))
     return found

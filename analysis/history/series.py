@@ -17,7 +17,7 @@ from analysis.comparison.comparability import differences
 from analysis.comparison.compare import OVERSUBSCRIBED
 from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.verdict import ALPHA, Verdict, correct
-from analysis.history.index import rows_of
+from analysis.history.campaign_rows import rows_of
 from analysis.history.two_campaigns import ComparedCell
 from inference.change_points import change_points, least_chance, level_of_each
 from inference.intervals import FEWEST_PAIRS, PRINTED_STEP, Ratio, ratio_of_mean

@@ -47,7 +47,7 @@ def comparison_table(found: CampaignComparison) -> Table:
     ]  # fmt: skip
     title = f"{found.after.path.name} over {found.before.path.name}"
     notes = ["Above 1: the campaign named last is better. Verdicts and their intervals are "
-             "of all cells and groups of an experiment together. These ratios include "
+             "for all cells and groups of an experiment together. These ratios include "
              "variation from day to day; to see it: python -m analysis history."]  # fmt: skip
     return Table("two-campaigns", title, columns, rows, notes)
 
@@ -108,8 +108,8 @@ def history_table(series: Sequence[Series], most: int) -> Table:
     ]
     if any(one.unproven for one in series):
         notes.append(
-            "Of an unproven campaign it is not certain that nothing was lost or mixed; which these "
-            "are, and why: make audit"
+            "An unproven campaign may have lost or mixed up launches; which these are, and why: "
+            "make audit"
         )
     if short:
         notes.append(

@@ -37,7 +37,7 @@ class Models:
 
     @cached_property
     def node_pairs(self) -> list[JudgedPairs]:
-        """Return what is said of nodes and the links between them."""
+        """Return the findings on nodes and the links between them."""
         return node_pairs_in(self.campaign)
 
     @cached_property

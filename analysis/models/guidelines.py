@@ -356,7 +356,7 @@ def summary_table(every: dict[Setting, Times], cells_of: CellsOf, tests: list[Tr
     ]
     if pairs and max(pairs) < 6:
         notes.append(
-            f"At most {max(pairs)} rounds are paired: so few can show only violations far above "
+            f"At most {max(pairs)} rounds are paired: that few can show only violations far above "
             "the noise; measure more with: make run ROUNDS=10 "
             "CHECKS='Collectives.*suite=guidelines'"
         )

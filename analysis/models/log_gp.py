@@ -158,12 +158,10 @@ def what_would_do(long: SizeSweep, shorts: list[SizeSweep], size: int) -> str:
     }
     if others and own and not own & others:
         return (
-            f"a window of fewer was measured in another world ({', '.join(sorted(others))}; this "
-            f"one: {', '.join(sorted(own))}), so their difference would not be of messages"
+            f"a smaller window was measured in another world ({', '.join(sorted(others))}; this "
+            f"one: {', '.join(sorted(own))}), so the difference would not be due to messages"
         )
-    return (
-        "a window of 1 message of as many bytes, in the same world and round, would take them out"
-    )
+    return "a window of 1 message of as many bytes, in the same world and round, would remove them"
 
 
 def refused(one: Parameter) -> Parameter:

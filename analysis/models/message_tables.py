@@ -159,7 +159,7 @@ def segment_table(models: list[SweepModel]) -> Table:
             )  # fmt: skip
             rows.append(Row(values, model.sweep.implementation, model.sweep.cells))
         left_out += [
-            f"all of {line_words(model, line)}, which is no row" for line in model.unfitted
+            f"all of {line_words(model, line)}, which has no row" for line in model.unfitted
         ]
     notes = [
         "Each line t(n) = alpha + beta n is by least squares of relative errors, between the "

@@ -26,18 +26,19 @@ from records.program_output import ProgramOutput
 Measure = Literal["latency", "bandwidth"]
 MEASURES: tuple[Measure, Measure] = ("latency", "bandwidth")
 Verdict = Literal["slow", "unstable", "fine", "not determined"]
-#: By which more time a node or link has to take to be named: less is not worth a technician.
+#: How much longer a node or link must take to be named: less is not worth a technician's time.
 LEAST_SLOWER = 0.05
-#: So much of its sweeps have to be disturbed for it to be unstable, and so many times the others'.
+#: The share of its sweeps that must be disturbed for it to be unstable, and how many times as often
+#: as the others' that must be.
 LEAST_DISTURBED, TIMES_OTHERS = 0.2, 2.0
-#: The chance that anything is named where nothing is wrong: of all nodes, links and looks together.
+#: The chance that anything is named if nothing is wrong: of all nodes, links and looks together.
 LEVEL = 0.05
 #: Slow and unstable, by latency and by bandwidth.
 LOOKS = 4
 #: A pair's time is that of the quarter of its sweeps in which it was quickest: what disturbs some
 #: sweeps is no slow link, and with thousands of pairs chance disturbs some of them often.
 QUARTILE = 0.25
-#: Of fewer sweeps it is not told which were disturbed.
+#: With fewer sweeps it cannot be said which were disturbed.
 FEWEST_SWEEPS = 4
 #: A pair of nodes by their places in the order of names, the lower one first.
 Pair = tuple[int, int]
@@ -60,7 +61,7 @@ class PairTimes:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is said of a node or a link: by how much it is slower, and where it is disturbed."""
+    """The finding on a node or a link: by how much it is slower, and where it is disturbed."""
 
     names: tuple[str, ...]
     verdict: Verdict
@@ -104,7 +105,7 @@ class JudgedPairs:
 
 
 def switch_of(node: str, topology: Mapping[str, Sequence[str]]) -> str:
-    """Return the switch whose patterns fit a node's name; empty where none does."""
+    """Return the switch whose patterns match a node's name; empty if none does."""
     fitting = (switch for switch, patterns in topology.items()
                if any(re.search(pattern, node) for pattern in patterns))  # fmt: skip
     return next(fitting, "")
@@ -190,7 +191,7 @@ def judge(
 ) -> tuple[list[Judged], list[Judged]]:
     """Return the verdicts of all nodes and of all links between them that were measured."""
     culprits_by = {measure: unstable(one, len(nodes)) for measure, one in times.items()}
-    # What is unstable by one measure is no yardstick of the other either.
+    # A node or link that is unstable by one measure is no reference for the other either.
     without = {members for found in culprits_by.values() for members in found}
     effects_by = {measure: slower(one, switches, without) for measure, one in times.items()}
     links = sorted({way for one in times.values() for way in one.seconds if way[0] < way[1]})
@@ -214,7 +215,7 @@ def rounds_in(campaign: Campaign) -> Iterator[tuple[str, bool, list[str], list[N
 
 
 def node_pairs_in(campaign: Campaign) -> list[JudgedPairs]:
-    """Return what is said of a campaign's nodes: by pairs together, and by pairs alone.
+    """Return the findings on a campaign's nodes: by pairs together, and by pairs alone.
 
     Sweeps of all launches count alike, whatever implementation sent the messages.
     """
@@ -236,7 +237,7 @@ def judged_launches(
     topology: Mapping[str, Sequence[str]],
     together: bool,
 ) -> JudgedPairs:
-    """Return what launches of one kind say of their nodes together."""
+    """Return what launches of one kind show together about their nodes."""
     nodes = in_order(sorted({host for _, _, hosts, _ in launches for host in hosts}), topology)
     place = {name: number for number, name in enumerate(nodes)}
     sweeps: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Nodes side by side: which is slow between others, and what each does by itself; and links."""
+"""Nodes side by side: which is slow with others, and what each does by itself; and links."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from records.program_output import ProgramOutput
 GIGA, MEGA = scaled(1e9, ".4g"), scaled(1e6, ".0f")
 SIGNED = formatted("+.1%")
 BETWEEN = Kind(lambda ends, _: f"{ends[0]:+.1%} – {ends[1]:+.1%}")
-#: An interval of a logarithm that goes farther says nothing.
+#: An interval of a logarithm that is wider than this is not informative.
 MOST_SAID = math.log(100)
 #: The order of verdicts in tables.
 WORST_FIRST = ("slow", "unstable", "not determined", "fine")
 
 
 def slower(effect: Effect | None) -> tuple[float | None, tuple[float, float] | None]:
-    """Return by which share of the time it is slower, with the interval; None where not told."""
+    """Return by which share of the time it is slower, with the interval; None if unknown."""
     if effect is None or math.isnan(effect.value):
         return None, None
     if effect.high > MOST_SAID:
@@ -41,12 +41,12 @@ def slower(effect: Effect | None) -> tuple[float | None, tuple[float, float] | N
 
 
 def verdict_words(one: Judged) -> str:
-    """Return a verdict, and what it rests on."""
+    """Return a verdict, and what it is based on."""
     return f"{one.verdict} ({', '.join(one.because)})" if one.because else one.verdict
 
 
 def pair_values(one: Judged) -> list[object]:
-    """Return what a row says of a node or link: verdict, slower by measure, disturbed sweeps."""
+    """Return a row's cells on a node or link: verdict, slower by measure, disturbed sweeps."""
     values: list[object] = [verdict_words(one)]
     for measure in MEASURES:
         values += slower(one.slower.get(measure))
@@ -122,16 +122,16 @@ def node_side_by_side(campaign: Campaign, of: JudgedPairs | None) -> Table | Non
 
 
 def notes_of(of: JudgedPairs) -> list[str]:
-    """Return what has to be known to read verdicts."""
+    """Return what a reader of the verdicts has to know."""
     found = [
-        f"Each time is compared with those of this campaign's other nodes: where all are slow, "
-        f"none is named. “Slow” is shown to take longer than the others, by {LEAST_SLOWER:.0%} at "
-        "least; “unstable” is shown to do so in more of its sweeps; “fine” is shown to be less "
-        f"than {LEAST_SLOWER:.0%} slower by latency and bandwidth. With nothing wrong, the "
-        f"chance that anything is named is at most {LEVEL:.0%}, of all nodes and links together.",
+        f"Each time is compared with those of this campaign's other nodes: if all are slow, "
+        f"none is named. “Slow”: shown to take longer than the others, by at least "
+        f"{LEAST_SLOWER:.0%}; “unstable”: shown to do so in more of its sweeps; “fine”: shown to "
+        f"be less than {LEAST_SLOWER:.0%} slower by latency and bandwidth. If nothing is wrong, "
+        f"the chance that anything is named is at most {LEVEL:.0%}, for all nodes and links.",
         f"{of.sweeps} sweep{'' if of.sweeps == 1 else 's'} over {of.rounds} of {of.all_rounds} "
         "rounds of pairs. " + (
-            "All pairs of a round had messages under way at once: where a switch carries less than "
+            "All pairs of a round had messages under way at once: if a switch carries less than "
             "its links together, all pairs through it are slower than alone."
             if of.together else "Each pair had the switches for itself."
         ),
@@ -170,8 +170,8 @@ def link_table(of: JudgedPairs) -> Table:
     )  # fmt: skip
     how = "together" if of.together else "alone"
     note = (
-        "What a link takes beyond what its nodes explain. Links of an unstable node are not "
-        "determined. Latency is half a round trip, begun by the one node and by the other."
+        "How much longer a link takes than its nodes explain. Links of an unstable node are not "
+        "judged. Latency is half a round trip, begun by the one node and by the other."
     )
     return Table(f"links-between-nodes-{how}", f"Links between nodes, pairs {how}", columns, rows,
                  [note])  # fmt: skip

@@ -1,4 +1,4 @@
-"""How much of a non-blocking collective operation passes beside a computation.
+"""How much of a non-blocking collective operation passes during a computation.
 
 As IMB-NBC and the OSU benchmarks have it: the computation lasts as long as the call does by itself,
 and overlap = 1 - (t_total - t_cpu) / t_coll, below 0 as 0 and above 1 as 1. Each of the three is
@@ -48,7 +48,7 @@ class Overlapped:
 
 
 def overlapped_in(results: Iterable[Communication]) -> dict[tuple[str, str, int, int], Overlapped]:
-    """Return what of a launch's calls was measured by itself, beside a computation and without."""
+    """Return a launch's calls by themselves, with a computation, and the computation alone."""
     times: dict[tuple[str, str, int, int], dict[str, float]] = defaultdict(dict)
     for one in results:
         key = (one.operation, one.group, one.ranks, one.message_bytes)
@@ -105,10 +105,10 @@ def overlap_table(campaign: Campaign) -> Table | None:
     )  # fmt: skip
     formula = "1 - (together - computation) / the call, from 0 to 1, the median over launches"
     notes = [
-        "What a non-blocking operation leaves to a computation that is started after it and lasts "
-        "as long as the operation does by itself (as IMB-NBC and the OSU benchmarks have it). The "
-        "computation calls no MPI meanwhile. Times are medians; the slower the call, the longer "
-        "the computation, so the times together are not compared between implementations."
+        "How much of a non-blocking operation passes during a computation that is started after "
+        "it and lasts as long as the operation alone (as in IMB-NBC and the OSU benchmarks). The "
+        "computation does not call MPI. Times are medians; the slower the call, the longer the "
+        "computation, so the times together are not compared between implementations."
     ]
     return Table("overlap", "Overlap of non-blocking operations", columns, rows, notes,
                  formula=formula)  # fmt: skip

@@ -17,7 +17,7 @@ import polars as pl
 
 from analysis.comparison.metrics import direction
 from analysis.comparison.verdict import ALPHA
-from analysis.history.index import rows_of
+from analysis.history.campaign_rows import rows_of
 from analysis.history.regressions import Tested, power_sentences, tested
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell
@@ -38,7 +38,7 @@ Outcome = Literal["tripped", "regression", "noise", "undecided"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A cell of an implementation that tripped, and what became of it.
+    """A cell of an implementation that tripped, and the outcome.
 
     `check` is ReFrame's name of it; `ratios` are those of the night and of its repetitions
     to what it is compared with, above 1 if they are better.
@@ -59,7 +59,7 @@ class NightJudgement:
     """The judgement on a night, with sentences on broken implementations and failed launches."""
 
     findings: list[Finding]
-    #: All cells and implementations, held against their history.
+    #: All cells and implementations, compared with their history.
     rows: list[ComparedCell]
     broken: dict[str, str]
     failed: dict[str, str]
@@ -113,7 +113,7 @@ def power(rows: Sequence[ComparedCell]) -> list[str]:
 
 
 def decided(again: int | None, worse: bool) -> Outcome:
-    """Return what became of what tripped; `again` counts its measurements, None before them."""
+    """Return the outcome of what tripped; `again` counts its measurements, None before them."""
     if again is None:
         return "tripped"
     if again < AGAIN:
@@ -178,7 +178,7 @@ def said(now: Tested, result: Outcome, ratios: Sequence[float]) -> str:
 
 
 def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Finding]:
-    """Return the references that a night missed in any round, and what became of them."""
+    """Return the references that a night missed in any round, and the outcomes."""
     launches = {launch.record.reframe["name"]: launch.record for launch in night.launches}
     measured_again = [held_references(one.path) for one in again or ()]
     findings = []
@@ -209,7 +209,7 @@ def said_of(held: MetricWithReference, medians: Sequence[float]) -> str:
               if value is not None]  # fmt: skip
     return (
         f"{held.metric} {values}, where the reference is {prefixed(held.reference, held.unit)} and "
-        f"{' and '.join(limits)} is asked for; missed in {sum(map(held.is_worse, held.values))} "
+        f"{' and '.join(limits)} is required; missed in {sum(map(held.is_worse, held.values))} "
         f"of {len(held.values)} rounds"
     )
 

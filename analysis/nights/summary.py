@@ -33,7 +33,7 @@ VERDICTS = {
     "measure again": "Something tripped and has not been measured again yet.",
     "incomplete": "No regression is shown, but not everything could be measured.",
     "noise": "No regression: what tripped was not confirmed when it was measured again.",
-    "not judged": "Nothing was judged: no cell has enough earlier nights of its kind.",
+    "not judged": "Nothing was judged: no cell has enough comparable earlier nights.",
     "nothing": "No regression is shown.",
 }
 
@@ -119,8 +119,8 @@ def changes_table(rows: Sequence[ComparedCell]) -> list[str]:
     ]
     if told < len(rows):
         lines.append(
-            f"{len(rows) - told} more are inconclusive: a night of one round shows no spread of "
-            "its own. Use ROUNDS=2 or more."
+            f"{len(rows) - told} more are inconclusive: a night of one round does not show its "
+            "own spread. Use ROUNDS=2 or more."
         )
     ordered = sorted(different, key=lambda row: -abs(1 - row.verdict.ratio.value))[:MOST_ROWS]
     if not ordered:

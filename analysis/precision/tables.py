@@ -59,14 +59,14 @@ def plan_table(
         f"Against {comparison.base}. Deviation: of one round's ratio; `at most`: its upper 95% "
         "limit, and the rounds that suffice even then; the last column gives their time.",
         f"`to show`: rounds that show a true difference of {precision:.1%} with a probability of "
-        f"{power:.0%}, over all true deviations that the one seen may stand for, corrected for "
+        f"{power:.0%}, over all true deviations consistent with the observed one, corrected for "
         f"{families} comparisons, as the verdicts are.",
     ]
     fewest = min(row.seen for row in rows)
     if fewest < ENOUGH_ROUNDS:
         notes.append(
             f"The deviation comes from {fewest} rounds and is itself uncertain: use the numbers "
-            "under `at most`, or measure some more rounds and ask again."
+            "under `at most`, or measure more rounds and run this again."
         )
     needed = [row.rounds_at_most for row in rows]
     wall = sum(launch.record.wall_s or 0.0 for launch in comparison.campaign.launches)

@@ -17,7 +17,7 @@ from records.timed import timed_s
 def between_s(records: Iterable[LaunchRecord]) -> list[float]:
     """Return the seconds from each launch's end to the beginning of the next one of its round.
 
-    By the launches' own stamps, which leave out what their jobs do before and after: that is part
+    By the launches' own stamps, which exclude what their jobs do before and after: that is part
     of what measuring costs. Of a launch that another one followed which is not there, or of which
     nobody knows the place, there is none.
     """
@@ -76,7 +76,7 @@ def timed_table(campaign: Campaign) -> Table | None:
     notes = [
         "Timed: iterations without warm-ups, the sections that HPL, NPB and su3 time, and all of a "
         "start-up. The rest of a launch is its container, MPI's start, warm-ups, verification.",
-        f"In all {timed:.0f} s of {wall:.0f} s of sound launches"
+        f"In total {timed:.0f} s of {wall:.0f} s of sound launches"
         + (f" ({timed / wall:.0%})" if wall else "")
         + (f", and {timed / whole:.0%} of {whole:.0f} s of rounds" if whole else "")
         + ".",

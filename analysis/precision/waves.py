@@ -44,15 +44,15 @@ from records.journal import (
 )
 from records.manifest import BEGIN, DECIDED_BY, FEWEST, Design
 
-#: By so much a number may differ when it is replayed, as a share: its last digits alone.
+#: How much a number may differ when it is replayed, as a share: only in its last digits.
 SAME = 1e-6
 Decision = Wave | Ended
-#: So long is a wave, unless its only check takes longer.
+#: The length of a wave, unless its only check takes longer.
 WAVE_S = 60.0
 
 
 def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
-    """Return how long a block of each cell takes: the mean over its blocks that are recorded.
+    """Return how long a block of each cell takes: the mean over its recorded blocks.
 
     A launch takes as long as it is in flight, and what comes between it and the next one in the
     mean. One in flight while somebody went on with the campaign has no duration, and a cell without
@@ -91,7 +91,7 @@ def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
 
 
 def without_blocks(state: State, base: str) -> set[tuple[str, str]]:
-    """Return the cells and implementations to which the last wave that had them brought nothing.
+    """Return the cells and implementations for which their last wave brought nothing.
 
     No round of it has sound launches of the base and of the implementation: what fails time and
     again would take all that is left of a budget.
@@ -149,7 +149,7 @@ def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
 def decide(
     design: Design, entries: Sequence[Entry], state: State, compared: Callable[[], Comparison]
 ) -> Decision:
-    """Return the wave that comes next, or why none does.
+    """Return the next wave, or why there is none.
 
     `state` is what the entries amount to; `compared` gives the comparison of the launches that are
     recorded by then; it is asked for where something is to be chosen.
@@ -190,7 +190,7 @@ def decide(
 
 
 def has_room(design: Design, left: float, round_s: float, longest_s: float) -> bool:
-    """Return whether looks are worth their price, by times alone: no value was looked at by then.
+    """Return whether looks are worth their price, by times alone: no value has been looked at yet.
 
     What every cell begins with is measured, and so many seconds are left: enough for the share of a
     round that pays by simulation, and to bring any one cell to its next look, which with few cells
@@ -202,7 +202,7 @@ def has_room(design: Design, left: float, round_s: float, longest_s: float) -> b
 
 
 def is_uniform(state: State) -> bool:
-    """Return whether all was measured equally often and is tested once, with the whole level.
+    """Return whether everything was measured equally often and is tested once, at the whole level.
 
     So it is where a budget had no room for looks; and while it goes on, that is not known before
     something was chosen.
@@ -264,7 +264,7 @@ def why_none(
 
 
 def part_of(campaign: Campaign, state: State) -> Campaign:
-    """Return a campaign with the launches alone that a state has recorded."""
+    """Return a campaign with only the launches that a state has recorded."""
     launches = [
         launch for launch in campaign.launches
         if (one := state.launches.get(launch.record.launch)) and one.status == "recorded"
@@ -274,7 +274,7 @@ def part_of(campaign: Campaign, state: State) -> Campaign:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A decision of a journal, and what the same journal and launches give before it.
+    """A decision of a journal, and what the journal and launches before it give.
 
     `replaced` is a launch that it was decided by and that is no longer there, since it was measured
     again: what it gave is not known any more.
@@ -286,12 +286,12 @@ class Replayed:
 
     @property
     def agrees(self) -> bool:
-        """Return whether they are the same, but for the last digits of numbers."""
+        """Return whether they are the same, except for the last digits of numbers."""
         return same(self.recorded.model_dump(), self.again.model_dump())
 
 
 def sentence_of(decision: Decision) -> str:
-    """Return a decision for people."""
+    """Return a decision in words."""
     if isinstance(decision, Ended):
         return f"end after {decision.spent_s:.0f} s: {decision.why}"
     first, last = decision.rounds[0].round, decision.rounds[-1].round
@@ -302,7 +302,7 @@ def sentence_of(decision: Decision) -> str:
 
 
 def same(one: object, two: object) -> bool:
-    """Return whether two decisions are the same, but for the last digits of numbers."""
+    """Return whether two decisions are the same, except for the last digits of numbers."""
     if isinstance(one, float) and isinstance(two, float):
         return math.isclose(one, two, rel_tol=SAME, abs_tol=SAME)
     if isinstance(one, dict) and isinstance(two, dict):
@@ -313,7 +313,7 @@ def same(one: object, two: object) -> bool:
 
 
 def replaced_by(event: Event) -> tuple[str, ...]:
-    """Return the launches that were recorded and are measured again by what happened."""
+    """Return the recorded launches that these events have measured again."""
     if isinstance(event, Repeated):
         return event.launches
     return (event.launch,) if isinstance(event, Gone) else ()
@@ -322,25 +322,25 @@ def replaced_by(event: Event) -> tuple[str, ...]:
 def replayed(campaign: Campaign, entries: Sequence[Entry]) -> Iterator[Replayed]:
     """Yield each decision of a campaign with a budget, and what replay gives.
 
-    Raises CampaignError where the campaign has none, or its manifest says otherwise than its
+    Raises CampaignError if the campaign has none, or its manifest differs from its
     journal what was declared.
     """
     state = fold(entry.event for entry in entries)
     design = state.design
     if design is None or not state.waves:
-        raise CampaignError(f"{campaign.path.name} has no budget, so it decided nothing")
+        raise CampaignError(f"{campaign.path.name} has no budget, so it made no decisions")
     if design.repeats:
         raise CampaignError(
-            f"{campaign.path.name} repeats what {design.repeats} decided, and decided nothing"
+            f"{campaign.path.name} repeats the decisions of {design.repeats}, and made none itself"
         )
     if design.version < DECIDED_BY:
         raise CampaignError(
-            f"{campaign.path.name} decided by rules of version {design.version}, and this version "
-            f"of Wyeast has those of {DECIDED_BY}; replay it with the version that measured it"
+            f"{campaign.path.name} decided by rules of version {design.version}, and this Wyeast "
+            f"has those of version {DECIDED_BY}; replay it with the Wyeast that measured it"
         )
     if campaign.manifest.design != design or campaign.manifest.tested_once != is_uniform(state):
         raise CampaignError(
-            f"the manifest of {campaign.path.name} declares another design than its journal"
+            f"the manifest of {campaign.path.name} declares a different design than its journal"
         )
     for place, entry in enumerate(entries):
         event = entry.event

@@ -202,7 +202,7 @@ def add_cell(proposal: Proposal, launches: list[CellLevels], fewest: int) -> Non
         count = sum(map(len, by_campaign.values()))
         of = f"{first.cell}, {first.implementation}, {name}"
         if count < max(2, fewest):
-            proposal.left_out.append(f"{of}: {count} of {max(2, fewest)} launches at least")
+            proposal.left_out.append(f"{of}: {count} of at least {max(2, fewest)} launches")
             continue
         proposal.looked_at += 1
         reference = metric_reference(list(by_campaign.values()), unit, margin_of(first.experiment))
@@ -240,7 +240,7 @@ def propose(campaigns: Iterable[Path], site: str, fewest: int = FEWEST_LAUNCHES)
     for path in campaigns:
         manifest = read_manifest(path)
         if manifest.site != site:
-            raise CampaignError(f"{path.name} is of site {manifest.site}, not of {site}")
+            raise CampaignError(f"{path.name} belongs to site {manifest.site}, not to {site}")
         if not manifest.finished_utc:
             raise CampaignError(
                 f"{path.name} is not finished; resume it: make run RESUME={path.name}"

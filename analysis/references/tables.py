@@ -160,6 +160,6 @@ def difference_table(
     if loose:
         notes.append(
             f"{loose} of {count} are wide because there are few launches for their spread: none "
-            "of them would notice a launch twice as slow. More campaigns and rounds narrow them."
+            "of them would catch a launch twice as slow. More campaigns and rounds narrow them."
         )
     return Table("references", f"References of site {site}", columns, rows, notes)

@@ -128,7 +128,7 @@ def open_lines(comparison: Comparison, found: OpenCells) -> list[str]:
         many = f"  probably not even {FARTHEST} times as many rounds: "
         last += wrapped(many + ", ".join(unlikely))
     if untold:
-        last += wrapped(f"  rounds show too little to say: {', '.join(untold)}")
+        last += wrapped(f"  too little is known to say: {', '.join(untold)}")
     first = [line for _, line in sorted(lines, key=lambda of: -of[0])]
     first = shortened(first, max(2, MOST_OPEN - len(last)), "experiments")
     if first:

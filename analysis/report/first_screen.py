@@ -97,7 +97,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     if not campaign.manifest.finished_utc:
         sentence = "This campaign is not finished: what follows covers the rounds so far."
         found.append(Beware("not finished", sentence))
-    found += [Beware("a part of the cells", one) for one in without_room(campaign)]
+    found += [Beware("only some of the cells", one) for one in without_room(campaign)]
     found += [Beware("a hypervisor took time", one) for one in stolen_time(campaign)]
     found += [Beware(one.few, one.sentence) for one in from_outside(campaign)]
     over = [cell for cell in comparison.cells if cell.oversubscribed]
@@ -106,7 +106,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         sentence = (
             f"Oversubscribed: {len(over)} of {len(comparison.cells)} cells ({names}) had more "
             "ranks than the machine has processors. Their ranks waited for processors, not only "
-            "for messages: they are marked, and left out of all answers."
+            "for messages: they are marked, and excluded from all answers."
         )
         cells = "1 cell" if len(over) == 1 else f"{len(over)} cells"
         found.append(Beware(f"{cells} oversubscribed", sentence))
@@ -119,10 +119,10 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     if pairs and min(pairs) < fewest_launches():
         rounds = "1 round" if min(pairs) == 1 else f"{min(pairs)} rounds"
         sentence = (
-            f"Few rounds: some answers rest on {rounds}. Below {fewest_launches()} no interval of "
-            "a median reaches 95%, and a difference must be large to be shown."
+            f"Few rounds: some answers are based on {rounds}. Below {fewest_launches()} no "
+            "interval of a median reaches 95%, and a difference must be large to be shown."
         )
-        found.append(Beware(f"answers of {rounds}", sentence))
+        found.append(Beware(f"answers from {rounds}", sentence))
     return found + [
         Beware(f"images differ for {', '.join(one.experiments)}", one.sentence) for one in caveats
     ]

@@ -45,7 +45,7 @@ class Headline:
             if count
         )
         if not self.series:
-            return f"Nothing is known of {self.implementation} against {self.base}{left_out}."
+            return f"Nothing is known about {self.implementation} against {self.base}{left_out}."
         said = (
             f"{self.implementation} is faster than {self.base} in {self.faster} of {self.series} "
             f"series, slower in {self.slower}"
@@ -60,13 +60,13 @@ class Headline:
 
 
 def without_room(campaign: Campaign) -> list[str]:
-    """Return in a sentence how many cells no answer is about, since the budget had no room."""
+    """Return in a sentence how many cells no answer covers, since the budget had no room."""
     cells = len(campaign.no_room)
     if not cells:
         return []
     return [
         f"The budget had no room for {cells} cell{'' if cells == 1 else 's'}, the least important "
-        "ones: nothing here is about them."
+        "ones: nothing here covers them."
     ]
 
 

@@ -25,7 +25,7 @@ def medians_of(comparison: Comparison, cell: Cell) -> Table:
     about = metrics()[cell.experiment]
     notes = [f"Median over launches of: {about['formula']}. Better is {about['better']}."]
     if cell.oversubscribed:
-        notes.append("More ranks than processors: this cell is left out of all answers.")
+        notes.append("More ranks than processors: this cell is excluded from all answers.")
     table = median_table(comparison, cell.experiment, [cell])
     return replace(table, title=f"{cell.name}: medians", notes=notes)
 
@@ -34,7 +34,7 @@ def ratios_of(comparison: Comparison, cell: Cell) -> Table:
     """Return the ratio of every implementation to the base, with its p values and verdict."""
     notes = [
         f"{FORMULA}; above 1 is better. The verdict and the simultaneous interval are corrected "
-        f"for all cells and groups of {cell.experiment}; the own one is not."
+        f"for all cells and groups of {cell.experiment}; the ratio's own is not."
     ]
     table = ratio_table(comparison, cell.experiment, [cell]).view(
         "implementations", "verdict", "ratio", "ratio_interval", "own_interval", "p",

@@ -83,7 +83,7 @@ def drift(random: np.random.Generator, series: int, rounds: int) -> tuple[np.nda
 def autocorrelated(
     random: np.random.Generator, series: int, count: int, correlation: float
 ) -> np.ndarray:
-    """Return normal noise of unit variance in which each value leans on the one before it."""
+    """Return normal noise of unit variance in which each value depends on the one before it."""
     values = random.standard_normal((series, count))
     fresh = math.sqrt(1 - correlation**2)
     for place in range(1, count):
@@ -92,7 +92,7 @@ def autocorrelated(
 
 
 def lasting(random: np.random.Generator, series: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return noise of each side's own that lasts from round to round."""
+    """Return noise, separate for each side, that lasts from round to round."""
     of, base = (autocorrelated(random, series, rounds, LASTING) for _ in range(2))
     return of, base
 
@@ -303,7 +303,7 @@ def references_table(trials: int) -> Iterator[str]:
 
 
 def table(trials: int) -> Iterator[tuple[str, str, str, float]]:
-    """Yield what is asked, the noise, how many, and the share of trials in which it is so."""
+    """Yield the question, the noise, the number, and the share of trials in which it holds."""
     for noise in NOISES:
         for launches in (6, 7, 8, 9, 10, 11, 12, 17, 20):
             share = median_coverage(noise, launches, trials)

@@ -25,14 +25,14 @@ from inference.intervals import holm, paired_ratio
 from inference.looks import AnytimeP, Looks, anytime_interval, anytime_p
 
 COMPONENTS = Path(__file__).with_name("components.csv")
-#: Of an experiment's family: what false differences and false equivalences may have together.
+#: The level of an experiment's family, for false differences and false equivalences together.
 DIFFERENCE_LEVEL, EQUIVALENCE_LEVEL = 0.04, 0.01
-#: Of the campaign that was measured: what its launches took that were compared.
+#: The time that the compared launches of the measured campaign took.
 BUDGET_S = 644.0
 WAVE_S = 30.0
-#: By how much noise is smaller where equivalence is looked at.
+#: How much smaller the noise is where equivalence is examined.
 QUIETER = 40.0
-#: Blocks with which every check begins.
+#: The number of blocks that every check begins with.
 BEGIN = 3
 
 
@@ -46,9 +46,9 @@ class Component:
     margin: float
     effect: float
     deviation: float
-    #: The part of its variance that it shares with the other series of its launch.
+    #: The share of its variance that it has in common with the other series of its launch.
     common: float
-    #: Of both implementations' launches together, without what one library waits for nothing.
+    #: Of both implementations' launches together, without one library's needless wait.
     seconds_a_block: float
     seconds_with_wait: float
 
@@ -69,7 +69,7 @@ def components() -> list[Component]:
 
 @dataclass(frozen=True)
 class SimulatedCampaign:
-    """A campaign as it might have been: of each series, the log ratios of as many blocks."""
+    """A possible campaign: for each series, the log ratios of a number of blocks."""
 
     parts: Sequence[Component]
     #: (series, blocks).
@@ -78,7 +78,7 @@ class SimulatedCampaign:
 
 @dataclass(frozen=True)
 class DesignClaims:
-    """What a design says of each series: how its ratio differs, or that it is equivalent."""
+    """What a design says about each series: how its ratio differs, or that it is equivalent."""
 
     differs: np.ndarray
     equals: np.ndarray
@@ -97,7 +97,7 @@ def drawn(
     parts: Sequence[Component], truth: np.ndarray, noise: str, random: np.random.Generator,
     looks: Looks,
 ) -> SimulatedCampaign:  # fmt: skip
-    """Return a campaign with a truth of log ratios, as long as the last look is far."""
+    """Return a campaign with true log ratios, long enough for the last look."""
     blocks = looks.blocks[-1]
     draw = NOISES[noise]
 
@@ -125,7 +125,7 @@ def families(parts: Sequence[Component]) -> dict[str, list[int]]:
 def claims_of(
     parts: Sequence[Component], p_values: Sequence[AnytimeP], blocks: np.ndarray
 ) -> DesignClaims:
-    """Return what Holm's procedure claims in each experiment, of either kind at its own level."""
+    """Return what Holm's procedure claims in each experiment, each kind at its own level."""
     differs, equals = np.zeros(len(parts), bool), np.zeros(len(parts), bool)
     for members in families(parts).values():
         of_difference = holm([p_values[i].difference for i in members])
@@ -207,7 +207,7 @@ def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the blocks of a series say so far: of the logarithms of their ratios."""
+    """What the blocks of a series show so far about the logarithms of their ratios."""
 
     blocks: int
     mean: float
@@ -239,7 +239,7 @@ def standings(
 def shares_decided(
     design: Design, noise: str, trials: int, looks: Looks, seed: int = 1
 ) -> tuple[float, float, float]:
-    """Return how many series a design decides, of all and of those that differ by a tenth or more.
+    """Return the number of series a design decides, of all and of those that differ by 10% or more.
 
     The third is how many blocks a series has in the mean.
     """

@@ -20,7 +20,7 @@ from analysis.tables.launch_names import cell_name
 from inference.looks import Looks
 from inference.outlook import Belief
 
-#: So many campaigns are simulated: the share is then known to a few hundredths.
+#: How many campaigns are simulated: the share is then known to a few hundredths.
 TRIALS = 20
 
 
@@ -39,7 +39,7 @@ def seconds_of_blocks(comparison: Comparison, round_s: float) -> dict[str, float
 def believed(
     comparison: Comparison, seconds: Mapping[str, float]
 ) -> tuple[list[Component], list[Belief]]:
-    """Return the series that are judged and whose rounds show a spread, and what is believed."""
+    """Return the judged series whose rounds show a spread, and what is assumed about them."""
     parts: list[Component] = []
     found: list[Belief] = []
     for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):

@@ -31,7 +31,7 @@ IMPLEMENTATIONS = ("alpha-1.0", "beta-2.0")
 ROUNDS = 3
 TIMED = OPERATIONS[:13]
 NOISE = 0.03
-#: Of the second half of the campaigns: the first operation of one implementation takes longer.
+#: In the second half of the campaigns the first operation of one implementation takes longer.
 STEP = 1.1
 
 
@@ -106,7 +106,7 @@ def write_campaign(
 
 
 def processors_s() -> float:
-    """Return the processors' time of all commands that have ended, in seconds."""
+    """Return the processor time of all commands that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

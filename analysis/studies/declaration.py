@@ -117,7 +117,7 @@ class Relation(Data):
         if self.today is None or self.file or self.of:
             exactly_one(self, ("file", "of"))
         if self.of and (self.columns or self.today):
-            raise ValueError("columns and today do not go with of")
+            raise ValueError("columns and today cannot be combined with of")
         return self
 
 
@@ -211,14 +211,14 @@ class Study(Data):
         return [one.image for one in self.stands_for.values() if one.image]
 
     def known(self, table: str | None, where: str) -> None:
-        """Raise ValueError for the name of a table that there is none of."""
+        """Raise ValueError for the name of an unknown table."""
         if table is not None and table not in self.tables:
             raise ValueError(
                 f"{where}: {table} is not a table; the tables are {', '.join(self.tables)}"
             )
 
     def steps_known(self, steps: list[Step], where: str) -> None:
-        """Raise ValueError for a join with a table that there is none of."""
+        """Raise ValueError for a join with an unknown table."""
         for step in steps:
             if step.join:
                 self.known(step.join.table, f"{where}, join")
@@ -242,12 +242,12 @@ class Quantity(Data):
 
     @model_validator(mode="after")
     def one_origin(self) -> Quantity:
-        """Refuse a quantity of nothing, or of two things, and many numbers of no cells."""
+        """Refuse a quantity of nothing, or of two things, and many numbers without cells."""
         exactly_one(self, ("of", "from_"))
         if self.each and self.from_:
-            raise ValueError("each goes with of; other quantities have no cells")
+            raise ValueError("each needs of; other quantities have no cells")
         if isinstance(self.value, list) and not self.each:
-            raise ValueError("several expressions in value go with each")
+            raise ValueError("several expressions in value need each")
         return self
 
     def expressions(self) -> list[str]:
@@ -256,7 +256,7 @@ class Quantity(Data):
 
 
 class Statement(Data):
-    """What a claim says of one quantity, or why that cannot be computed (`untold`).
+    """What a claim says about one quantity, or why that cannot be computed (`untold`).
 
     Of a quantity with `each`, `cells` is how many of its cells are said to be so: every, some, or a
     share of them at least. A cell with several numbers is so if all of them are. `families` are the
@@ -281,7 +281,7 @@ class Statement(Data):
     @field_validator("cells", mode="before")
     @classmethod
     def known_number(cls, cells: Any) -> Any:
-        """Refuse what does not say how many cells."""
+        """Refuse a statement that does not say how many cells."""
         number = isinstance(cells, int | float) and 0 < cells <= 1
         if not (cells in (None, "every", "some") or number):
             raise ValueError("cells: every, some, or a share above 0, of 1 at most")
@@ -359,7 +359,7 @@ class Claim(Data):
         return self
 
     def cells_are_counted(self, statements: list[Statement]) -> None:
-        """Raise ValueError where a statement does not say of how many cells, or there are none."""
+        """Raise ValueError if a statement does not say for how many cells, or there are none."""
         many = {name for name, quantity in self.quantities.items() if quantity.each}
         for name, quantity in self.quantities.items():
             for other in many.intersection(quantity.from_ or []):
@@ -367,7 +367,7 @@ class Claim(Data):
         for one in statements:
             if one.that in many and (one.cells is None or one.equals is not None):
                 raise ValueError(
-                    f"{one.that} has each, so say of how many cells: `cells: every`, `some` or a "
+                    f"{one.that} has each, so say for how many cells: `cells: every`, `some` or a "
                     "share, with a range of numbers"
                 )
             if one.cells is not None and one.that not in many:

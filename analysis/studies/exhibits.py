@@ -1,4 +1,4 @@
-"""A report's tables and figures with today's beside them, ready for any output."""
+"""A report's tables and figures next to today's, ready for any output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONG = 30
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A number of a table; `about` says how it came about, where it was measured."""
+    """A number of a table; `about` says how it was obtained, if it was measured."""
 
     text: str = "–"
     about: str = ""
@@ -105,7 +105,7 @@ def key_of(row: dict[str, Any], names: Sequence[str]) -> tuple[str, ...]:
 
 
 def digits_of(value: Any) -> str:
-    """Return any value of a table as people read it."""
+    """Return any value of a table as text."""
     if isinstance(value, bool) or value is None:
         return str(value)
     return digits(float(value)) if isinstance(value, int | float) else str(value)

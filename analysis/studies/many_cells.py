@@ -37,14 +37,14 @@ Parts = list[list[float]]
 
 
 def asked_in_words(statement: Statement) -> str:
-    """Return what a statement says, and of how many cells."""
+    """Return what a statement says, and for how many cells."""
     share = statement.cells
     many = f"{share} cell" if isinstance(share, str) else f"at least {share:.0%} of the cells"
     return f"{asked_of(statement)[2]} in {many}"
 
 
 def least_number(statement: Statement, cells: int) -> int:
-    """Return of how many cells it has to be so that a statement is true."""
+    """Return for how many cells it must hold for a statement to be true."""
     if statement.cells == "every":
         return cells
     if statement.cells == "some":
@@ -60,7 +60,7 @@ def numbers_of(parts: Parts, scale: str, confidence: float, printed: bool) -> li
 
 
 def told_of(statement: Statement, number: Number, confidence: float) -> str:
-    """Return what a number tells of a statement at a confidence."""
+    """Return what a number says about a statement at a confidence."""
     if number.rounds is None:
         value = float(number.value or 0.0)
         return judged(statement, value, value)
@@ -83,7 +83,7 @@ def by_cell(by_round: Sequence[Cells]) -> dict[str, Parts]:
 def judged_cells(
     statement: Statement, cells: dict[str, Parts], scale: str, stricter: float, printed: bool
 ) -> dict[str, list[tuple[Number, str]]]:
-    """Return each cell's numbers with what they tell at a level that is stricter by a factor."""
+    """Return each cell's numbers with what they say at a level that is stricter by a factor."""
     confidence = 1 - (1 - CONFIDENCE) / stricter
     return {
         name: [

@@ -8,7 +8,7 @@ from analysis.studies.declaration import Claim, Statement, Step, Study, Today
 from analysis.studies.reading import Paper
 from analysis.studies.relations import TodaysTables, families
 
-#: So few rounds give an interval.
+#: The fewest rounds that give an interval.
 FEWEST_ROUNDS = 2
 
 
@@ -93,7 +93,7 @@ def command_for(paper: Paper, experiments: list[str]) -> str:
 
 
 def needs_of(paper: Paper, claim: Claim, measured: TodaysTables | None) -> Needs:
-    """Return what the test of a claim needs, and of that what a campaign lacks."""
+    """Return what the test of a claim needs, and which of that a campaign lacks."""
     study = paper.study
     names = list(experiments_of(study, claim))
     chosen = [study.experiments[name] for name in names]

@@ -1,4 +1,4 @@
-"""What one number with its interval tells of a statement.
+"""What one number with its interval says about a statement.
 
 docs/method/studies.md has the rules.
 """
@@ -65,7 +65,7 @@ class StatementJudgement:
 
 
 def digits(value: Value) -> str:
-    """Return a value as people read it, numbers with four significant digits."""
+    """Return a value as text, numbers with four significant digits."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -151,13 +151,13 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
 
 
 def untold_because(number: Number, confidence: float) -> str:
-    """Return why a number over rounds tells nothing at a confidence; empty if it may."""
+    """Return why a number over rounds is inconclusive at a confidence; empty if it may not be."""
     if number.interval is None:
         return "one round has no interval"
     if number.interval.coverage < confidence - 1e-9:
         return (
-            "the rounds agree to the last digit, so that their number alone tells the spread, and "
-            "it is too small"
+            "the rounds agree to the last digit, so the spread can only be judged by their number, "
+            "which is too small"
         )
     return ""
 
@@ -175,7 +175,7 @@ def found_of(
     of: str = "",
     confidence: float = CONFIDENCE,
 ) -> StatementJudgement:
-    """Return what a number tells of a statement; its interval was computed at `confidence`."""
+    """Return what a number says about a statement; its interval was computed at `confidence`."""
     label = label_of(claim, statement)
     least, _, asked = asked_of(statement)
     value = number.value

@@ -1,4 +1,4 @@
-"""Where a study page's numbers are from: launches and images, or the report's own tables."""
+"""Where a study page's numbers come from: launches and images, or the report's own tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tables_of(paper: Paper, exhibit: Exhibit) -> list[str]:
 
 
 def formulas(paper: Paper, tables: Iterable[str]) -> tuple[str, ...]:
-    """Return what today's columns of tables are computed of, a sentence each."""
+    """Return what today's columns of tables are computed from, a sentence each."""
     found = []
     for name in tables:
         today = paper.study.tables[name].today
@@ -41,7 +41,7 @@ def formulas(paper: Paper, tables: Iterable[str]) -> tuple[str, ...]:
 
 
 class Origins(TraceList):
-    """The entries of a study's page, each with the launches that its numbers are of."""
+    """The entries of a study's page, each with the launches that its numbers come from."""
 
     def __init__(self, measured: TodaysTables) -> None:
         """Begin an empty list for a campaign."""
@@ -57,7 +57,7 @@ class Origins(TraceList):
         return self.add(title, (*formulas(self.measured.paper, tables), MEDIAN), launches)
 
     def claim(self, claim: Claim) -> str:
-        """Return the id of the entry for the numbers that a claim is tested here by."""
+        """Return the id of the entry for the numbers that test a claim here."""
         paper = self.measured.paper
         statements = claim.here if isinstance(claim.here, list) else []
         tables = [
@@ -101,7 +101,7 @@ MEDIAN = "median over rounds, with the interval of order statistics"
 def origin(
     paper: Paper, exhibit: Exhibit, origins: Origins | None, today: bool, family: str
 ) -> tuple[Any, ...]:
-    """Return where a number is from, as the columns of ORIGIN."""
+    """Return where a number comes from, as the columns of ORIGIN."""
     tables = tables_of(paper, exhibit)
     if not (today and origins):
         files = [paper.study.tables[name].file for name in tables]
@@ -165,7 +165,7 @@ def figure_table(paper: Paper, shown: Shown, drawn: Drawn, origins: Origins | No
 
 
 def study_tables(paper: Paper, exhibits: Iterable[Shown], origins: Origins | None) -> list[Table]:
-    """Return every table and figure of a study that has numbers, by names of their own."""
+    """Return every table and figure of a study that has numbers, each by its own name."""
     found = []
     for shown in exhibits:
         found.append(exhibit_table(paper, shown, origins))

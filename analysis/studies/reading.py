@@ -1,4 +1,4 @@
-"""Read a report's folder of literature/; what is wrong with it is a sentence with file and key."""
+"""Read a report's folder of literature/; a mistake in it is a sentence with file and key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Paper(Data):
 
 
 def papers(root: Path) -> list[str]:
-    """Return the names of the reports that literature/ has a study of."""
+    """Return the names of the reports for which literature/ has a study."""
     return sorted(path.parent.name for path in (root / "literature").glob("*/study.yaml"))
 
 

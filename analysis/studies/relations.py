@@ -27,7 +27,7 @@ from analysis.studies.reading import Paper
 from analysis.tables.parquet import LAUNCHES, RESULTS, launch_row, result_rows
 from records.campaign import Campaign
 
-#: A value that an expression gave; None where the table has nothing to compute it of.
+#: A value that an expression gave; None if the table has nothing to compute it from.
 Value = float | str | None
 #: A cell's name -> its numbers.
 Cells = dict[str, tuple[float, ...]]
@@ -46,7 +46,7 @@ class TableSource(Protocol):
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Turn what polars says of an expression into a sentence that says where it stands."""
+    """Turn polars' message about an expression into a sentence that says where it is."""
     try:
         yield
     except pl.exceptions.PolarsError as error:
@@ -136,7 +136,7 @@ class TodaysTables:
     paper: Paper
     campaign: Campaign
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
-    #: Of each table of `frames` the launches that its rows are of.
+    #: For each table of `frames` the launches that its rows come from.
     launches: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -281,7 +281,7 @@ def after(source: TableSource, frame: pl.DataFrame, steps: list[Step], where: st
 
 
 def refuse_several(frame: pl.DataFrame, key: list[str]) -> None:
-    """Raise DuplicateError where several rows would go into one place of a table side by side."""
+    """Raise DuplicateError if several rows would go into one place of a table side by side."""
     several = frame.filter(frame.select(key).is_duplicated())
     if not several.is_empty():
         place = ", ".join(f"{name} {several[name][0]}" for name in key)
@@ -330,7 +330,7 @@ def one_step(source: TableSource, frame: pl.DataFrame, step: Step) -> pl.DataFra
 def rows_for(
     source: TableSource, frame: pl.DataFrame, quantity: Quantity, where: str
 ) -> pl.DataFrame:
-    """Return the rows that a quantity is computed of."""
+    """Return the rows that a quantity is computed from."""
     if quantity.where and not frame.is_empty():
         with naming(f"{where}.where"):
             frame = frame.filter(expression(quantity.where))

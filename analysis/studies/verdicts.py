@@ -1,4 +1,4 @@
-"""A claim's three answers: of the report's own tables, of a campaign, and what a test would need.
+"""A claim's three answers: by the report's own tables, by a campaign, and what a test would need.
 
 docs/method/studies.md has the rules.
 """
@@ -36,7 +36,7 @@ from analysis.studies.relations import (
 )
 from inference.intervals import CONFIDENCE
 
-#: What a test still needs is said in one of these.
+#: The words for what a test still needs.
 TESTED, TESTABLE, UNTESTABLE = "tested here", "testable", "not tested by a study"
 
 
@@ -50,7 +50,7 @@ class Answer:
 
     @property
     def sentences(self) -> list[str]:
-        """Return what is said for the verdict."""
+        """Return the sentences that support the verdict."""
         return [one.sentence for one in self.findings] + self.notes
 
 
@@ -113,7 +113,7 @@ def place_of(paper: Paper, claim: Claim, name: str) -> str:
 
 
 def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) -> None:
-    """Raise StudyError where a text is compared with numbers, or a number with a text."""
+    """Raise StudyError if a text is compared with numbers, or a number with a text."""
     if value is not None and isinstance(value, str) != (statement.equals is not None):
         kind = (
             "a text; compare it with equals"
@@ -168,7 +168,7 @@ def complete_rounds(
 
 
 def lacks_launches(measured: TodaysTables, tables: list[str]) -> bool:
-    """Return whether an implementation has a cell of the tables in no round, and another has it."""
+    """Return whether an implementation lacks a cell of the tables in all rounds, unlike another."""
     return any(
         measured.completed.base(name, table).height != measured.base(name, table).height
         for name, table in ((name, measured.study.tables[name]) for name in tables)
@@ -182,7 +182,7 @@ def one_here(
     implementation: str | None = None,
     among: int = 1,
 ) -> StatementJudgement:
-    """Return what a campaign tells of one statement.
+    """Return what a campaign says about one statement.
 
     A claim does not hold, or in part only, with any of its statements, so of `among` statements one
     is said to fail only if it does at a level that is stricter by as much (Bonferroni).
@@ -232,7 +232,7 @@ def one_here(
         stricter = 1 - (1 - CONFIDENCE) / among
         wide = interval_of(told, quantity.scale, stricter)
         if found_of(claim, statement, wide, of, stricter).verdict != FAILS:
-            reason = f"that one of {among} lies outside by so little may be chance"
+            reason = f"one of {among} may lie this little outside by chance"
             return replace(finding, verdict=UNTOLD, reason=reason)
     return finding
 
@@ -240,7 +240,7 @@ def one_here(
 def implementations_for(
     measured: TodaysTables, claim: Claim, statement: Statement
 ) -> list[str | None]:
-    """Return the implementations to test by themselves; None stands for all that take part."""
+    """Return the implementations to test separately; None stands for all that take part."""
     tables = cells_wanted(measured.study, claim, str(statement.that)) if statement.that else []
     declared = measured.study.tables[tables[0]].today if tables else None
     if measured.study.stands_for or declared is None:

@@ -5,8 +5,8 @@
 #include "../common/clock.h"
 #include "../common/standard.h"
 
-/* How fast a rank computes is told by the quickest of some pieces, each much longer than a reading of
- * the clock: what interrupts a piece is no part of it. */
+/* A rank's computing speed is that of the quickest of some pieces, each much longer than a reading
+ * of the clock, so that interruptions do not count. */
 #define PIECES 20
 #define OPERATIONS_OF_A_PIECE 20000LL
 
@@ -66,7 +66,7 @@ void place_buffers(call *c, const form *how)
     c->taken = c->receive;
     c->in_place = how->in_place && (c->what->in_place == EVERYWHERE || c->rank == 0);
 #ifdef MPI_IN_PLACE
-    /* Of what the root scatters it leaves its own block where it is. */
+    /* The root leaves its own block of the scattered data where it is. */
     if (c->in_place && c->what->root_sends)
         c->taken = MPI_IN_PLACE;
     else if (c->in_place)
@@ -93,7 +93,7 @@ void (*run_of(const form *how, const collective *what))(void *context)
     return how->is_persistent ? run_persistent : how->has_request ? run_started : what->run;
 }
 
-/* A chain, of which each needs the one before, so that a number of them takes a time. */
+/* A chain in which each step needs the one before, so that their number determines the time. */
 static void compute(long long operations)
 {
     static volatile double result = 1.0;

@@ -6,8 +6,8 @@
 
 #define CLOCK_NAME "CLOCK_MONOTONIC"
 
-/* Seconds since this process first asked: of a machine that is up for long, a double of all its
- * seconds would have steps of some nanoseconds. Ends the program where there is no such clock. */
+/* Seconds since this process first asked: on a machine that has been up for long, a double of all
+ * its seconds would have steps of some nanoseconds. Ends the program if there is no such clock. */
 double seconds_now(void);
 
 /* What the clock read, in nanoseconds, when this process' seconds began. */

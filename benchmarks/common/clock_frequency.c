@@ -6,7 +6,7 @@
 #define ADDITIONS 262144L
 #define PIECES 3
 
-/* The compiler must not know what an addition comes to, or it would do all of them at once. The
+/* The compiler must not know the result of an addition, or it would do all of them at once. The
  * summand is a register too: some processors add a constant without taking a cycle for it. */
 #define ADD __asm__ volatile("" : "+r"(sum)); sum += summand
 #define ADD_8 ADD; ADD; ADD; ADD; ADD; ADD; ADD; ADD

@@ -62,12 +62,12 @@ static void report_by_rank(const program_description *program, const communicati
     if (rank == 0 && !times)
         complain(&what, "no memory for another rank's times");
     refuse_together(program, rank == 0 && !times, &what);
-    /* Options limit the iterations to what an int holds. */
+    /* Options limit the iterations to the range of an int. */
     const int count = (int)taken->count;
     if (rank == 0)
         print_iterations_of_rank(stdout, about, 0, taken->own_times, taken->count);
     for (int other = 1; other < ranks; other++) {
-        /* Asked for, since a rank that sends unasked fills rank 0's memory. */
+        /* On request, since a rank that sends without one fills rank 0's memory. */
         if (rank == 0) {
             MPI_Send(NULL, 0, MPI_BYTE, other, 0, MPI_COMM_WORLD);
             MPI_Recv(times, count, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -80,7 +80,7 @@ static void report_by_rank(const program_description *program, const communicati
     free(times);
 }
 
-/* With --relative-width a point has one batch or as many as it may. */
+/* With --relative-width a point has from one batch to the most that it may. */
 static void estimate_communication(const sampling *plan, double once, const samples *taken)
 {
     const double warmup = (double)plan->warmup, batch = (double)plan->iterations;

@@ -18,7 +18,7 @@ typedef struct {
     double seconds, most_seconds;
 } sweep_estimate;
 
-/* How many iterations, and how many before them, an estimate times of those asked for. */
+/* How many of the requested iterations, and of those before them, an estimate times. */
 long long few_iterations(long long iterations);
 long long few_warmups(long long warmup);
 
@@ -26,7 +26,7 @@ long long few_warmups(long long warmup);
  * which it has `least` to `most`, warm-up included. */
 void estimate_point(sweep_estimate *sweep, double once, double each, double least, double most);
 
-/* Add points that may come or not, of so many seconds each at most. */
+/* Add points that may or may not come, of at most this many seconds each. */
 void estimate_possible_points(sweep_estimate *sweep, size_t points, double seconds);
 
 /* Print the record; on rank 0. */

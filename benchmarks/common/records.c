@@ -21,7 +21,7 @@ static void find_library(char *text)
 #if MPI_VERSION >= 3
     int length = 0;
     MPI_Get_library_version(text, &length);
-    text[strcspn(text, "\n")] = '\0'; /* MPICH goes on with its configure line. */
+    text[strcspn(text, "\n")] = '\0'; /* MPICH continues with its configure line. */
 #elif defined(LAM_MPI)
     /* MPI-2 has no call that names the library; LAM's header has its version. */
     snprintf(text, LONGEST_LIBRARY, "LAM/MPI %d.%d.%d", LAM_MAJOR_VERSION, LAM_MINOR_VERSION,

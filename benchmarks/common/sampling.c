@@ -23,7 +23,7 @@ const char *const synchronisation_names[] = {"barrier", "dissemination", "window
 /* One batch as this rank saw it: by its clock, corrected to rank 0's clock with a window. */
 typedef struct {
     double *began, *ended, *took;
-    double *first, *last; /* Of all ranks, on rank 0; without windows what the slowest took. */
+    double *first, *last; /* Of all ranks, on rank 0; without windows the slowest rank's time. */
     int *late, *late_anywhere;
     size_t count;
 } batch;
@@ -264,7 +264,7 @@ int take_samples(const sampling *plan, const operation *operation, samples *take
         }
         const size_t late = taken->discarded - late_before;
         const int widened = with_window && widen_windows(&windows, late, batch.count);
-        /* In wider windows as many as were late are timed again. */
+        /* As many as were late are timed again, in wider windows. */
         done += widened ? batch.count - late : batch.count;
         if (!widened && rank == 0) {
             more = done < most && taken->count > 0 && !plan->estimate &&

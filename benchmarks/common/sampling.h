@@ -15,7 +15,7 @@ typedef struct {
     const char *synchronisation;
     int raw;
     int raw_by_rank;
-    int estimate; /* Time a little, and say what all would take. */
+    int estimate; /* Time a little, and say how long everything would take. */
 } sampling;
 
 extern const char *const synchronisation_names[];

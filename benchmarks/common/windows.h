@@ -1,4 +1,4 @@
-/* Iterations that begin at times of rank 0's clock, each with a window of its own (SKaMPI), for
+/* Iterations that begin at times of rank 0's clock, each with its own window (SKaMPI), for
  * sampling.c. All functions are collective over MPI_COMM_WORLD. */
 #ifndef WYEAST_WINDOWS_H
 #define WYEAST_WINDOWS_H
@@ -20,7 +20,7 @@ typedef struct {
 int begin_windows(windows *w, const operation *operation, long long warmup, size_t most);
 void end_windows(windows *w);
 
-/* How many iterations may still be begun, of some that are wanted. */
+/* How many of the wanted iterations may still be begun. */
 size_t windows_left(const windows *w, size_t wanted);
 
 /* Run iterations, with their times by rank 0's clock; `late` says which ones this rank began late. */

@@ -13,7 +13,7 @@
 
 /* Then the other rank is gone, or nothing passes. */
 #define MOST_ATTEMPTS 20
-/* So many may be lost in the first echoes before it tells anything. */
+/* How many of the first echoes may be lost before that means anything. */
 #define FEWEST_LOSSES 10
 #define TAG 78
 /* Between two looks for rank 0's word that it has all echoes. */
@@ -133,7 +133,7 @@ void echo_datagram(void *context)
         await_and_return(with);
 }
 
-/* Until rank 0 says that it has every echo, rank 1 goes on echoing: its last one may be lost. */
+/* Until rank 0 says that it has every echo, rank 1 keeps echoing: its last one may be lost. */
 static void echo_until_told(const partner *with)
 {
     MPI_Request request;

@@ -15,7 +15,7 @@
  * far longer than what is late by: a machine of many guests stops one for half a second. */
 #define QUIET_AFTER_LOSS_S 2
 
-/* Of all echoes, in percent: a launch that lost more tells of losses, not of the network. */
+/* Of all echoes, in percent: a launch that lost more measures losses, not the network. */
 #define MOST_LOST_PERCENT 1
 
 /* Of an operation; the context is a partner. A failure ends all ranks with a sentence. */

@@ -56,7 +56,7 @@ static const program_description program = {
     .example = "mpiexec -n 2 echo --via udp --via tcp --sizes 8 --sizes 1472",
     .options = options, .option_count = sizeof options / sizeof options[0]};
 
-/* A message with the pattern, of which a numbered datagram's number then takes the first bytes. */
+/* A message with the pattern; the number of a numbered datagram then takes its first bytes. */
 static void prepare(void *context, unsigned long long n)
 {
     partner *with = context;
@@ -64,7 +64,7 @@ static void prepare(void *context, unsigned long long n)
     fill_wrong(with->receive, with->bytes, n, 0);
 }
 
-/* Both compare what they got: rank 0 so what came back of its own message. */
+/* Both compare what they received: rank 0 its own message, which came back. */
 static long long verify(void *context, unsigned long long n, complaint *about)
 {
     partner *with = context;
@@ -142,7 +142,7 @@ static void open_network(partner *with, int same_host)
         fprintf(stderr, "%s: rank 0 is at %s and rank 1 at %s\n", program.name, own, other);
 }
 
-/* Open what the chosen ways need. Memory that the ranks do not share is only left out. */
+/* Open what the chosen methods need. Memory that the ranks do not share is only left out. */
 static void open_ways(partner *with)
 {
     const int same_host = on_same_host();
@@ -186,7 +186,7 @@ static void measure(const way *by, size_t bytes, partner *with)
     measure_communication(&program, &plan, &operation, &about);
 }
 
-/* Datagrams may be lost, but a launch of which many were is none. */
+/* Datagrams may be lost, but a launch that lost many does not count. */
 static void report_losses(const partner *with)
 {
     unsigned long long counts[3] = {with->sent_again, with->echoes, with->doubled};

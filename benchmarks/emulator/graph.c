@@ -146,7 +146,7 @@ int build_graph(const char *name, int ranks, size_t message_bytes, double comput
             failed = failed ||
                      add_edge(built, (edge){ranks - 1, 1, message_bytes, 0}, about);
     }
-    /* A server computes what it is asked for; any other master only hands out and collects. */
+    /* A server computes the answers; any other master only hands out and collects. */
     if (strcmp(name, "client-server") != 0)
         built->compute_mean[0] = 0.0;
     sort_edges(built);

@@ -133,7 +133,7 @@ static int parse_lines(position *at, const char *text, size_t length)
     return 0;
 }
 
-/* What only the whole tells. */
+/* Errors that only the whole file shows. */
 static int check_whole(position *at)
 {
     const graph *graph = at->graph;

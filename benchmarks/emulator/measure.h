@@ -1,4 +1,4 @@
-/* The runs of emulated applications, each alone and all together, and what they were. */
+/* The runs of emulated applications, each alone and all together, and their results. */
 #ifndef WYEAST_MEASURE_H
 #define WYEAST_MEASURE_H
 
@@ -12,10 +12,10 @@ typedef struct {
     long long steps, iterations, warmup;
 } emulation_plan;
 
-/* The times in seconds of every iteration, of the rank that took longest. */
+/* The times in seconds of every iteration, by the slowest rank. */
 typedef enum {
     TIME_ALONE,     /* Of the application while the others' ranks sleep. */
-    TIME_TOGETHER,  /* Of the application beside the others. */
+    TIME_TOGETHER,  /* Of the application together with the others. */
     TIME_MESSAGES,  /* Alone, without computing. */
     TIME_COMPUTING, /* What TIME_ALONE were if messages took no time. */
     TIMES,

@@ -29,7 +29,7 @@ typedef struct {
 int size_lattice(lattice *l, int dimensions, size_t extent, int whole, int periodic,
                  complaint *about);
 
-/* Make what a lattice that has its sizes is exchanged with. Collective. Returns 0, or -1 with a
+/* Make what the exchange of a lattice with known sizes needs. Collective. Returns 0, or -1 with a
  * sentence on all ranks: there is no memory for it. */
 int make_lattice(lattice *l, complaint *about);
 

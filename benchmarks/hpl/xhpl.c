@@ -16,7 +16,7 @@
 int HPL_main(int argc, char **argv, HPL_RuntimeData *data, int *failure);
 
 /* HPL calls this on every rank when its input is unreadable. The suite then falls back on values
- * of its own, which would measure something that nobody asked for; here the run ends. */
+ * of its own, which would measure something that was not requested; here the run ends. */
 int HPCC_Defaults(HPL_T_test *test, int *ns, int *n, int *nbs, int *nb, HPL_T_ORDER *order,
                   int *npqs, int *p, int *q, int *npfs, HPL_T_FACT *pf, int *nbms, int *nbm,
                   int *ndvs, int *ndv, int *nrfs, HPL_T_FACT *rf, int *ntps, HPL_T_TOP *tp,
@@ -46,7 +46,7 @@ int HPCC_Defaults(HPL_T_test *test, int *ns, int *n, int *nbs, int *nb, HPL_T_OR
 }
 
 /* Whether the input is there and whole. HPL itself reads the last line again and again where lines
- * are missing, and would measure something that nobody asked for. */
+ * are missing, and would measure something that was not requested. */
 static int is_readable(void)
 {
     FILE *input = fopen(INPUT, "r");

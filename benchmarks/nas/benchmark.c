@@ -70,7 +70,7 @@ void *reserve(const program_description *program, size_t count, size_t bytes)
     return memory;
 }
 
-/* The seconds that the section takes now, of the rank that takes longest; on rank 0. */
+/* The seconds that the section takes now, by the slowest rank; on rank 0. */
 static double seconds_of_section(const timed_part *part, void *solver)
 {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -61,7 +61,7 @@ typedef struct {
 enum { MOST_TIMES = 99 };
 typedef struct {
     int count;
-    double seconds[MOST_TIMES]; /* On rank 0, in the order measured, of the rank that took longest. */
+    double seconds[MOST_TIMES]; /* On rank 0, in the order measured, by the slowest rank. */
 } section_times;
 
 /* Run the timed section once, or as often as --least-seconds asks, and verify each time. */

@@ -153,7 +153,7 @@ void make_matrix(const program_description *program, sparse_matrix *m, int order
     m->start = reserve(program, rows + 1, sizeof *m->start);
     row_sum r = {reserve(program, columns, sizeof *r.columns), 0, NULL,
                  reserve(program, columns, sizeof *r.sum)};
-    /* First how many there are, then what they are. */
+    /* First their number, then the elements. */
     for (int pass = 0; pass < 2; pass++) {
         r.row_of_column = reserve(program, columns, sizeof *r.row_of_column);
         size_t next = 0;

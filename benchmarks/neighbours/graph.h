@@ -11,11 +11,11 @@ typedef struct {
     int in, out;
 } neighbours;
 
-/* The names of the graphs, ended by NULL. `ring`: both ranks beside; `complete`: all others; `drawn`:
- * others that are drawn, `degree` of each rank, so that an edge need not go both ways. */
+/* The names of the graphs, ended by NULL. `ring`: the ranks on either side; `complete`: all others;
+ * `drawn`: random others, `degree` of each rank, so that an edge need not go both ways. */
 extern const char *const graph_names[];
 
-/* Find a rank's edges. Returns 0, or -1 where memory ran out; free_neighbours frees what there is. */
+/* Find a rank's edges. Returns 0, or -1 if memory ran out; free_neighbours frees what there is. */
 int find_neighbours(const char *graph, int rank, int ranks, int degree, unsigned long long seed,
                     neighbours *found);
 void free_neighbours(neighbours *of);

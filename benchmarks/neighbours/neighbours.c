@@ -116,7 +116,7 @@ static void measure(exchange *e, const char *operation, const char *group, size_
 
 static void measure_graph(exchange *e, const char *graph, int ranks)
 {
-    complaint group; /* A text of its own, of the same length. */
+    complaint group; /* A separate text, of the same length. */
     if (strcmp(graph, "drawn") == 0)
         complain(&group, "drawn %lld by seed %lld", degree, seed);
     else
@@ -137,7 +137,7 @@ static void measure_graph(exchange *e, const char *graph, int ranks)
     MPI_Comm_free(&e->comm);
 }
 
-/* Reserve what the largest block needs on this rank. Returns 0, or -1 where memory ran out. */
+/* Reserve what the largest block needs on this rank. Returns 0, or -1 if memory ran out. */
 static int reserve(exchange *e)
 {
     const size_t block = largest_size(&sizes), in = (size_t)e->of.in, out = (size_t)e->of.out;

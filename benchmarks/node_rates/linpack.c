@@ -52,7 +52,7 @@ static const program_description program = {
 typedef struct {
     size_t order, systems;
     int by_columns;
-    double *original, *right;     /* The matrix, and the right side of which 1 is the solution. */
+    double *original, *right;     /* The matrix, and the right side whose solution is all 1. */
     double *matrices, *solutions; /* Of each system. */
     size_t *pivots;
     int *lapack_pivots;
@@ -145,7 +145,7 @@ static double check(const char *method, const solver *s, size_t systems, double 
     return all;
 }
 
-/* LINPACK's count of what a system takes. */
+/* LINPACK's count of a system's operations. */
 static double flop_of(size_t order)
 {
     const double n = (double)order;

@@ -1,4 +1,4 @@
-/* A function for each kind of vector unit, of which the one that the processor has is chosen when
+/* A function for each kind of vector unit; the one that the processor has is chosen when
  * the program starts: an image runs on other machines than the one that compiles it. */
 #ifndef WYEAST_VECTOR_CLONES_H
 #define WYEAST_VECTOR_CLONES_H

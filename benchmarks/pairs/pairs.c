@@ -55,7 +55,7 @@ static int is_every(void)
     return strcmp(partner, "every") == 0;
 }
 
-/* How many turns there are: of numbers of pairs or, with `every`, of ranks. */
+/* The number of turns: numbers of pairs or, with `every`, ranks. */
 static size_t turns(int ranks)
 {
     return is_every() ? (size_t)ranks - 1 : pairs.count;

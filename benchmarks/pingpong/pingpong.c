@@ -27,7 +27,7 @@
 #define ELEMENT sizeof(double)
 /* Less than any part of the line that a time may be off. */
 #define EVERYTHING_BENDS (-1.0)
-/* A time of which only this is asked. */
+/* A time of which only this is needed. */
 #define NO_TIME 1.0
 
 static const char *const order_names[] = {"modified", "original", NULL};

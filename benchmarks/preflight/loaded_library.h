@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Write the path, as the loader has it, of what MPI_Init was taken from: two builds of one version
+/* Write the loader's path of the file that MPI_Init was taken from: two builds of one version
  * say the same of themselves, and only their places tell them apart. It is empty where the loader
  * does not know, as in a program that MPI is linked into (no library is there then), and where the
  * path is too long. */

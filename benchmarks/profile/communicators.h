@@ -14,7 +14,7 @@ typedef struct {
     int size;       /* Of the group that this rank sends to: the other one, if there are two. */
     int own_size;   /* Of the group that this rank is in. */
     int own_rank;   /* In that group. */
-    int neighbours; /* Of a topology; below 0 where they have not been asked for. */
+    int neighbours; /* Of a topology; below 0 until they have been queried. */
     int *neighbour;
     int *world; /* Rank of MPI_COMM_WORLD by rank, below 0 outside of it; NULL: the same. */
 } group_of_ranks;

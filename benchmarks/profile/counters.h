@@ -1,4 +1,4 @@
-/* What a rank counts. Each thread has counters of its own, so that none waits for another; they are
+/* What a rank counts. Each thread has its own counters, so that none waits for another; they are
  * added up at the end. */
 #ifndef WYEAST_PROFILE_COUNTERS_H
 #define WYEAST_PROFILE_COUNTERS_H
@@ -9,7 +9,7 @@
 
 #include "call_names.h"
 
-/* Of messages of no byte, of one, of two and three, of four to seven and so on. */
+/* For messages of no bytes, one, two and three, four to seven and so on. */
 #define SIZE_BINS 65
 
 typedef struct {
@@ -67,7 +67,7 @@ void count_flow(counters *own, flow_direction direction, flow_kind kind, int pee
 /* Room for a number of requests and statuses. Returns false where memory ran out. */
 bool make_room(counters *own, int count);
 
-/* After counting: the sum over the threads, of which it writes the number; NULL where there is none.
+/* After counting: the sum over the threads, whose number it writes; NULL if there is none.
  * It is freed with the rest. */
 const counters *sum_of_threads(size_t *threads);
 const flow *flow_of(const counters *sum, flow_direction direction, flow_kind kind, int peer);

@@ -115,7 +115,7 @@ static void copy_text(FILE *out, int from, long long length, MPI_Comm comm)
     }
 }
 
-/* Open the file beside the one that is wanted; say so where that does not go. */
+/* Open a file next to the wanted one; say so if that fails. */
 static FILE *open_aside(const char *path, char **aside)
 {
     if (!path || !*path) {

@@ -1,4 +1,4 @@
-/* The records that a rank has of its profile; benchmarks/FORMAT.md says what they mean. */
+/* The records of a rank's profile; benchmarks/FORMAT.md says what they mean. */
 #ifndef WYEAST_PROFILE_RECORDS_H
 #define WYEAST_PROFILE_RECORDS_H
 

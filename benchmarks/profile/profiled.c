@@ -49,7 +49,7 @@ static void set_variable(const char *name, const char *value)
         leave(1, "%s cannot be set: %s", name, strerror(errno));
 }
 
-/* The library lies beside this program's folder. */
+/* The library is next to this program's folder. */
 static char *find_library(void)
 {
     char own[PATH_MAX];

@@ -71,7 +71,7 @@ static message_calls calls_of(const char *method)
     return found;
 }
 
-/* What task 1 tells in messages of its own; both tasks are the same program. */
+/* What task 1 reports in its own messages; both tasks are the same program. */
 static int tell(const echo_state *state, const void *facts, size_t bytes, complaint *about)
 {
     return send_message(&state->pair, BY_SEND, facts, bytes, about);
@@ -220,7 +220,7 @@ static int end_together(echo_state *state, size_t results, complaint *about)
     disturbances counted = own_disturbances(), of_other;
     char nothing = 0;
     if (state->pair.number == 1) {
-        /* It is told of the end, which its own must not overtake. */
+        /* It is told about the end, which its own must not overtake. */
         complaint end;
         if (tell(state, &counted, sizeof counted, about))
             return -1;

@@ -32,7 +32,7 @@ int send_message(const task_pair *pair, message_calls calls, const void *data, s
 int receive_message(const task_pair *pair, message_calls calls, void *data, size_t bytes,
                     complaint *about);
 
-/* See that messages take the route that was asked for: PVM falls back to its daemons in silence. */
+/* Verify that messages take the requested route: PVM falls back to its daemons silently. */
 int check_route(const task_pair *pair, complaint *about);
 
 /* Leave the virtual machine. A sentence of task 1 is handed to task 0, which is the one to say it. */

@@ -219,7 +219,7 @@ int write_checkpoint(simulation *s, const char *path, complaint *about)
     return failed ? -1 : 0;
 }
 
-/* What the file's header says, compared with what is asked. Returns 0, or -1 with a sentence. */
+/* Compare the file's header with the request. Returns 0, or -1 with a sentence. */
 static int check_header(const simulation *s, int file, const char *path,
                         unsigned long long *trajectory, unsigned long long *checksum,
                         complaint *about)

@@ -1,4 +1,4 @@
-/* A gauge field in a file, from which a simulation goes on bit for bit, with any ranks. */
+/* A gauge field in a file, from which a simulation continues bit for bit, with any ranks. */
 #ifndef WYEAST_CHECKPOINT_H
 #define WYEAST_CHECKPOINT_H
 

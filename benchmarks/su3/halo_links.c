@@ -75,7 +75,7 @@ static void list_messages(halo_links *h)
     int divided = 0;
     for (int d = 0; d < DIMENSIONS; d++)
         divided += is_divided(g, d);
-    /* With one divided dimension no border of another rank goes on to a third. */
+    /* With one divided dimension no border of another rank is passed on to a third. */
     h->phases = divided > 1 ? 2 : divided;
     for (int ahead = 1; ahead >= 0; ahead--)
         for (int d = 0; d < DIMENSIONS; d++) {

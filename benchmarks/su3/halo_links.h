@@ -3,7 +3,7 @@
  * A link's staples need neighbours on both sides and, one step ahead in one direction, those a step
  * back in another. So borders go in two phases: first every rank gives its last layer in each
  * dimension to the rank ahead, then its first layer, with the part of the border that has come with
- * the first phase, to the rank behind. Work that needs no border goes on meanwhile. */
+ * the first phase, to the rank behind. Work that needs no border continues meanwhile. */
 #ifndef WYEAST_HALO_LINKS_H
 #define WYEAST_HALO_LINKS_H
 

@@ -15,7 +15,7 @@
     }
 }
 function least(a, b) { return a < b ? a : b }
-# How many letters have to be put in, left out or changed to come from a word to another.
+# How many letters have to be inserted, removed or changed to turn one word into another.
 function distance(one, other,    i, j, row, left, above) {
     for (j = 0; j <= length(other); j++) row[j] = j
     for (i = 1; i <= length(one); i++) {
@@ -46,7 +46,7 @@ END {
     asked = ENVIRON["goals"] == "" ? "help" : ENVIRON["goals"]
     count = split(asked, goals, " ")
     for (i = 1; i <= count; i++)
-        # Files that are made, and what shells ask for to complete a word, are no targets of ours.
+        # Files that are made, and what shells request to complete a word, are not our targets.
         if (goals[i] !~ /[\/.]/ && !(goals[i] in targets)) add(goals[i] meant(goals[i], all))
     if (said != "") {
         print "there is no target " said "; see: make help"

@@ -116,8 +116,8 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
     committed = of_commit(root, commit)
     if not committed:
         bundle.notes.append(
-            f"the commit {commit} that it was measured with is not here: of its definitions, the "
-            "bundle holds only the files whose digests are in the manifest"
+            f"the commit {commit} that it was measured with is not here: the bundle holds only "
+            "those of its definitions whose digests are in the manifest"
         )
     said: dict[str, dict[str, str | None]] = {}
     for name, digest in sorted(manifest.inputs.items()):
@@ -143,8 +143,8 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
             said[name] = {"sha256": None, "from": "commit"}
     if manifest.software.get("wyeast_changes"):
         bundle.notes.append(
-            "it was measured with uncommitted changes: for files whose digests are not in the "
-            "manifest, the bundle has the commit's version"
+            "it was measured with uncommitted changes: files whose digests are not in the "
+            "manifest are in the bundle as they were committed"
         )
     return said
 

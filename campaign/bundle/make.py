@@ -56,7 +56,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--redact",
         action="store_true",
-        help="replace what nobody may mean to give away, and list old and new digests",
+        help="replace what probably should not be given away, and list old and new digests",
     )
     parser.add_argument(
         "--keep", metavar="PATTERN", help="what may be found in it: an expression for whole texts"
@@ -98,7 +98,7 @@ def make(options: argparse.Namespace) -> int:
     if found and not options.redact:
         raise BundleError(
             "a reader of the bundle would see the above; REDACT=1 replaces it, and "
-            "KEEP='<pattern>' says which of it may be seen, though no secret"
+            "KEEP='<pattern>' says what may be seen, but never secrets"
         )
     if found:
         bundle.members = redacted(in_folders(bundle.members, folder), found, bundle.members)

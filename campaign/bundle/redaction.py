@@ -93,8 +93,8 @@ def refuse_secret_definitions(found: list[Leak]) -> None:
     ]
     if of_definitions:
         raise BundleError(
-            f"a secret is in {', '.join(of_definitions[:5])}: definitions travel as they were used "
-            "or not at all; take it out of them, commit, and measure again"
+            f"a secret is in {', '.join(of_definitions[:5])}: definitions are packed exactly as "
+            "they were used, or not at all; remove it from them, commit, and measure again"
         )
 
 
@@ -165,5 +165,5 @@ def refuse_another_list(campaign: Path, sums: Mapping[str, str]) -> str | None:
         raise BundleError(f"its {LIST} is not the list of a redacted campaign") from None
     for name, is_now in known.items():
         if sums.get(f"{CAMPAIGN}{name}") != is_now:
-            raise BundleError(f"its {LIST} is of another {name} than it holds")
+            raise BundleError(f"its {LIST} is for a different {name} than it holds")
     return f"{len(known)} of its files were redacted before it was sent ({LIST} has the digests)"

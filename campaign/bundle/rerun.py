@@ -36,7 +36,7 @@ MEASURED = (
     "campaign/manifest.json", "campaign/journal.jsonl", "campaign/launches/", "campaign/packs/",
     "campaign/nodes/", "campaign/reframe/", f"campaign/{LIST}",
 )  # fmt: skip
-#: A bundle's campaign of more rounds would hold a machine for weeks, whatever its sender meant.
+#: A bundle's campaign of more rounds would block a machine for weeks, whatever its sender intended.
 MOST_ROUNDS = 100
 
 
@@ -63,7 +63,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--most-rounds", type=int, default=MOST_ROUNDS,
-        help="most rounds of a campaign that is repeated (%(default)s)",
+        help="maximum number of rounds of a campaign that is repeated (%(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--again", action="store_true", help="measure again even if it was repeated already"
@@ -257,7 +257,7 @@ def repeat(options: argparse.Namespace, name: str) -> tuple[Path, int]:
     code = subprocess.run([*python, *command], cwd=ROOT, check=False).returncode
     now = repetitions(name, options.site)
     if not now or not now[-1][1] or (now == done):
-        raise BundleError("the campaign was not repeated to its end; the sentences above say why")
+        raise BundleError("the repetition was not finished; the sentences above say why")
     return now[-1][0], code
 
 
@@ -302,7 +302,7 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         refuse_pattern(manifest.checks)
         if manifest.rounds > options.most_rounds:
             raise BundleError(
-                f"{name} has {manifest.rounds} rounds, and {options.most_rounds} at most are "
+                f"{name} has {manifest.rounds} rounds, and at most {options.most_rounds} are "
                 "repeated; MOST_ROUNDS= raises that"
             )
         for sentence in definition_differences(manifest):

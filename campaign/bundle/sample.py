@@ -42,8 +42,8 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: Some of each section of the report.
 CELLS = "|".join(f"{name} {cells}" for name, one in experiments().items() for cells in one.sample)
 REPLACED = (
-    "paths and host names replaced, and what else the kernel was told left out; "
-    "all that was measured is as it was"
+    "paths and host names replaced, and the rest of the kernel's command line left out; "
+    "everything that was measured is unchanged"
 )
 #: Where the first part of a path says nothing of a machine: the kernel's, a distribution's, an
 #: image's, and those that stand for others here.

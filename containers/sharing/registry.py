@@ -241,7 +241,7 @@ def is_here(root: Path, name: str, entry: LockEntry) -> bool:
 
 
 def answer_for(root: Path, name: str, word: dict[str, str] | None, dry_run: bool) -> None:
-    """Note the person's word for an image that is here already and that nobody vouched for."""
+    """Record that a person vouches for an image that is here already without being vouched for."""
     entry = images.entry_of(root, name)
     if word and not dry_run and not origin.answered_for(entry):
         with only_build(root):

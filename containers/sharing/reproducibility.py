@@ -114,7 +114,7 @@ def compare(first: Path, second: Path, scratch: Path) -> list[str]:
 
 
 def unpack(file: Path) -> Path:
-    """Unpack a squashfs into a folder beside it; raises ReproducibilityError."""
+    """Unpack a squashfs into a folder next to it; raises ReproducibilityError."""
     tree = file.with_name(f"{file.name}-files")
     program = programs.find("unsquashfs", ROOT / ".wyeast")
     done = subprocess.run(

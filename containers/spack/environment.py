@@ -308,7 +308,7 @@ def run(
 
 
 def concretize(root: Path, found: Spack, base: Admitted, implementation: str) -> str:
-    """Return the lock that Spack makes anew of an implementation; raises SpackError."""
+    """Return a new lock by Spack for an implementation; raises SpackError."""
     environment = prepare(root, implementation)
     (environment / "spack.lock").unlink(missing_ok=True)
     done = run(root, found, base, implementation, environment, "concretize", "--force")

@@ -140,7 +140,7 @@ READING_S = 1e-7
 
 
 def clock_step(header: Header) -> float:
-    """Return the step in s by which a launch's clock counts.
+    """Return the step in s of a launch's clock.
 
     If two readings differ by no more than a reading costs, that is the tick; else the
     clock was seen to stand still for its resolution, whatever tick it reports.
@@ -282,8 +282,8 @@ def npb_timed_beyond_launch(run: NpbRun, wall_s: float) -> str | None:
     if timed <= wall_s * (1 + CLOCKS_DIFFER):
         return None
     return (
-        f"{run.benchmark}, class {run.problem_class}: {len(run.times_s)} time(s) of together "
-        f"{timed:.4g} s are more than the {wall_s:.4g} s that the whole launch took"
+        f"{run.benchmark}, class {run.problem_class}: {len(run.times_s)} time(s), {timed:.4g} s "
+        f"in total, are more than the {wall_s:.4g} s that the whole launch took"
     )
 
 
@@ -315,8 +315,8 @@ def emulation_too_fast(result: EmulationResult) -> str | None:
             )
     if result.slowdown.median < LEAST_SLOWDOWN:
         return (
-            f"{result.series}: beside the other applications it takes {result.slowdown.median:.3g} "
-            "of the time that it takes alone"
+            f"{result.series}: alongside the other applications it takes "
+            f"{result.slowdown.median:.3g} of the time that it takes alone"
         )
     return None
 

@@ -169,7 +169,7 @@ def energy_violation_is_wrong(result: Su3Result) -> str | None:
     if LEAST_VIOLATION * scale <= size <= MOST_VIOLATION * scale:
         return None
     return (
-        f"a trajectory violates the energy by {size:.4g} in the mean, expected is "
+        f"a trajectory violates the energy by {size:.4g} on average, expected is "
         f"{LEAST_VIOLATION * scale:.4g} to {MOST_VIOLATION * scale:.4g} for steps of "
         f"{result.step_size:g} (docs/method/su3.md): the momenta or the force are wrong"
     )

@@ -1,4 +1,4 @@
-"""What a launch may print: one that does so without end is ended before it fills the disk."""
+"""How much a launch may print: one that prints without end is ended before it fills the disk."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import reframe.core.exceptions as errors
 
 from records.left_behind import MOST_LEFT_BYTES
 
-#: More than this no launch may print, in bytes: its reader has all of it in memory. Of one that
-#: did, so much is kept.
+#: The most that a launch may print, in bytes: its reader has all of it in memory. If it prints
+#: more, this much is kept.
 MOST_OUTPUT_BYTES, MOST_KEPT_BYTES = MOST_LEFT_BYTES, 2**20
 
 
@@ -22,7 +22,7 @@ class PrintedTooMuch(errors.JobError):  # type: ignore[misc]
 
 
 def bounded(poll: Callable[..., None]) -> Callable[..., None]:
-    """Return a scheduler's poll that ends jobs which print without end, and looks at no content."""
+    """Return a scheduler's poll that ends jobs which print without end; it reads no content."""
 
     def poll_and_bound(scheduler: Any, *jobs: Any) -> None:
         poll(scheduler, *jobs)
@@ -46,7 +46,7 @@ def bounded(poll: Callable[..., None]) -> Callable[..., None]:
 
 
 def cut(path: Path) -> None:
-    """Cut what a launch printed to what is kept of it, if it is too much."""
+    """Cut the output of a launch to the part that is kept, if it is too long."""
     with suppress(OSError):
         if path.lstat().st_size > MOST_OUTPUT_BYTES:
             os.truncate(path, MOST_KEPT_BYTES)

@@ -74,7 +74,7 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
 def left_out(module: Any) -> set[str]:
-    """Return why all checks of a module leave themselves out; empty if one of them does not."""
+    """Return why all checks of a module exclude themselves; empty if one of them does not."""
     registry = getattr(module, "_rfm_test_registry", None)
     sentences = set()
     for test, variants in registry._tests.items() if registry else ():
@@ -93,7 +93,7 @@ def left_out(module: Any) -> set[str]:
 class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
     """A loader for which a check file that cannot be loaded is an error, not a warning."""
 
-    #: Why the checks of the file that is being loaded left themselves out, if all did.
+    #: Why the checks of the file that is being loaded excluded themselves, if all did.
     sentences: frozenset[str] = frozenset()
 
     def _validate_check(self, check: Any) -> bool:
@@ -106,7 +106,7 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
         return VALID[type(check)]
 
     def load_from_module(self, module: Any) -> list[Any]:
-        """Load the checks of a module; note their reasons if all leave themselves out."""
+        """Load the checks of a module; note their reasons if all exclude themselves."""
         checks: list[Any] = super().load_from_module(module)
         self.sentences = frozenset() if checks else frozenset(left_out(module))
         LEFT_OUT.update(self.sentences)
@@ -124,7 +124,7 @@ class StrictLoader(RegressionCheckLoader):  # type: ignore[misc]
 
 
 class CountingRunner(Runner):  # type: ignore[misc]
-    """A runner that refuses to pass having run nothing."""
+    """A runner that does not pass if nothing ran."""
 
     def runall(self, testcases: list[Any], restored_cases: Any = None) -> None:
         """Run the test cases; raise if there is none or all were skipped."""
@@ -147,10 +147,10 @@ class CountingRunner(Runner):  # type: ignore[misc]
         with rounds.measured(rounds.first) as wanted:
             super().runall(wanted, restored_cases)
             self.run_instead(rounds, rounds.first)
-        # What is left of a round may be what this site cannot measure.
+        # The rest of a round may be what this site cannot measure.
         if len(wanted) == len(testcases):
             self.refuse_nothing()
-        # Each from the checks that are loaded, with the dependencies that already passed.
+        # Each from the loaded checks, with the dependencies that have already passed.
         for number in session.told_rounds():
             runtime.runtime().next_run()
             with rounds.measured(number) as wanted:
@@ -158,7 +158,7 @@ class CountingRunner(Runner):  # type: ignore[misc]
                 self.run_instead(rounds, number)
 
     def run_instead(self, rounds: session.Rounds, number: int) -> None:
-        """Have other images measure what those of a round could not, and one is enough for."""
+        """Have other images measure what needs only one image, and a round's could not measure."""
         for more in rounds.instead(number):
             runtime.runtime().next_run()
             self._runall(more)
@@ -184,7 +184,7 @@ class SeededOrder:
 
 
 class Caller(NamedTuple):
-    """What ReFrame asks of an entry of the call stack."""
+    """What ReFrame needs of an entry of the call stack."""
 
     frame: FrameType
 
@@ -246,7 +246,7 @@ def inject(space: VarSpace, test: Any, of: type) -> None:
     for name, variable in space.items():
         if variable.is_defined():
             value = variable._default_value
-            # What cannot change needs no copy.
+            # Immutable values need no copy.
             test.__dict__[name] = value if type(value) in PLAIN else deepcopy(value)
 
 
@@ -256,7 +256,7 @@ inject_with_class = VarSpace._inject
 def main() -> None:
     """Run ReFrame's command line with the guards in place."""
     act_for(ROOT)
-    # A site's jobs may be another user's, as those of the cluster in a box.
+    # A site's jobs may belong to another user, such as those of the cluster in a box.
     site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
     become(owner_of(ROOT / ".wyeast" / "reframe" / site), ROOT)
     seed = os.environ.get("WYEAST_ORDER_SEED")

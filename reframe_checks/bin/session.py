@@ -1,4 +1,4 @@
-"""A round of a campaign in this process of ReFrame: what is left of it runs, step by step told.
+"""A round of a campaign in this ReFrame process: what is left of it runs, and each step is noted.
 
 The journal says what is left, and each launch is planned, intended, submitted and recorded in it
 (records.schedule). An attempt that a disk or a folder spoils is lost, and ends the session: the
@@ -36,14 +36,14 @@ from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording
 from reframe_checks.mixins.recording import RecordedCheck
 
-#: Of a job that was cancelled in the queue: it has run nothing that could have failed.
+#: The errors of a job that was cancelled in the queue: it ran nothing that could have failed.
 NEVER_RAN = (WaitedTooLong, errors.JobBlockedError)
-#: Of a submission after which nobody knows whether the scheduler has the job.
+#: The errors of a submission after which it is unknown whether the scheduler has the job.
 UNANSWERED = (errors.SpawnedProcessError, errors.JobSchedulerError)
 
 
 def is_of_the_disk(error: BaseException | None) -> bool:
-    """Return whether an error, or what it comes from, is of files and not of what was measured."""
+    """Return whether an error, or its cause, concerns files and not what was measured."""
     while error is not None:
         if isinstance(error, OSError | NotKept):
             return True
@@ -52,8 +52,8 @@ def is_of_the_disk(error: BaseException | None) -> bool:
 
 
 def never_ran(error: BaseException | None) -> bool:
-    """Return whether a job was cancelled in the queue: nothing of it can have failed."""
-    # The second are ReFrame's words of jobs of PBS.
+    """Return whether a job was cancelled in the queue: nothing in it can have failed."""
+    # The second are ReFrame's words for PBS jobs.
     return isinstance(error, NEVER_RAN) or (
         isinstance(error, errors.JobError) and "maximum pending time exceeded" in str(error)
     )
@@ -64,38 +64,38 @@ class NothingLeft(CampaignError):
 
 
 class Told(TaskEventListener):  # type: ignore[misc]
-    """Puts into the journal what becomes of the launches of a session."""
+    """Records in the journal what happens to the launches of a session."""
 
     def __init__(self, schedule: Schedule, proven: set[str], unproven: dict[str, str]) -> None:
         self.schedule = schedule
-        #: What went well in this session, and what failed or was skipped and why: ReFrame's names.
+        #: What passed in this session, and what failed or was skipped and why: ReFrame's names.
         self.proven = proven
         self.unproven = unproven
 
     def on_task_success(self, task: Any) -> None:
-        """Note that what waits for this need not have it run again; keep what is not yet kept."""
+        """Note that this need not run again for its dependents; keep what is not kept yet."""
         self.keep_judged(task)
         self.proven.add(task.check.unique_name)
         self.unproven.pop(task.check.unique_name, None)
 
     def is_unproven(self, task: Any, said: str) -> None:
-        """Note that what waits for this is not measured, and why."""
+        """Note that those that wait for this are not measured, and why."""
         self.proven.discard(task.check.unique_name)
         self.unproven[task.check.unique_name] = said
 
     def name_of(self, task: Any) -> str | None:
-        """Return the name of a task's launch where it is still to be settled."""
+        """Return the name of a task's launch if it still has to be settled."""
         name = task.check.launch_name() if isinstance(task.check, RecordedCheck) else None
         one = self.schedule.state.launches.get(name or "")
         return name if one and one.is_open else None
 
     def on_task_setup(self, task: Any) -> None:
-        """End the session before a launch that somebody else is to begin."""
+        """End the session before a launch that another job is to begin."""
         if self.name_of(task) and is_over():
-            raise errors.FailureLimitError("the time in which launches are begun is over")
+            raise errors.FailureLimitError("the time for starting launches is over")
 
     def on_task_run(self, task: Any) -> None:
-        """Say what the scheduler calls the launch."""
+        """Record the scheduler's name of the launch."""
         name = self.name_of(task)
         if name and self.schedule.state.launches[name].status == "intended":
             job = task.check.job
@@ -103,7 +103,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_exit(self, task: Any) -> None:
-        """End what the job has left here: nothing of it runs beside the next launch."""
+        """End what the job left running here: none of it may disturb the next launch."""
         recording.left_running = 0
         job = task.check.job
         if job is None or not job.scheduler.is_local:
@@ -114,22 +114,22 @@ class Told(TaskEventListener):  # type: ignore[misc]
             recording.left_running = len(left)
             names = ", ".join(dict.fromkeys(map(one_line, left)))
             print(
-                f"{LEFT}{task.check.display_name} has left {len(left)} process(es) running, which "
+                f"{LEFT}{task.check.display_name} left {len(left)} process(es) running, which "
                 f"were ended: {names}", flush=True,
             )  # fmt: skip
 
     def on_task_failure(self, task: Any) -> None:
-        """Say what failed, and end the session where every launch fails of one cause."""
+        """Say what failed, and end the session if all launches fail for the same reason."""
         self.tell_failure(task)
         if circuit := self.schedule.state.circuit():
             raise errors.FailureLimitError(circuit)
 
     def tell_failure(self, task: Any) -> None:
-        """Say that a launch failed before it was judged, or that an attempt was lost."""
+        """Record that a launch failed before it was judged, or that an attempt was lost."""
         if not is_of_the_disk(task.exc_info[1]):
             self.keep_judged(task)
         if task.failed_stage in ("run_complete", "run_wait"):
-            # It was ended, and has not ended.
+            # It was killed and did not end by itself.
             self.on_task_exit(task)
         reason = errors.what(*task.exc_info) or "the launch was lost"
         reason = of_command(reason, getattr(task.exc_info[1], "stderr", None) or "")
@@ -147,7 +147,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
                 self.schedule.intend(name)
             self.lose(name, said)
         if not self.schedule.state.launches[name].in_flight and task.check.wanted:
-            # It failed before it was submitted: an attempt all the same, which is kept.
+            # It failed before it was submitted: that is an attempt, too, and is kept.
             self.schedule.intend(name)
         if self.schedule.state.launches[name].in_flight:
             self.keep_failed(task, said)
@@ -155,7 +155,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.schedule.add(NotStarted(launch=name, why="failed", cause=said))
 
     def keep_judged(self, task: Any) -> None:
-        """Keep a launch that was judged sound and whose metrics nobody came to, or could not."""
+        """Keep a launch that was judged sound and whose metrics were not or could not be read."""
         name = self.name_of(task)
         if name and task.check.is_sound:
             try:
@@ -164,7 +164,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
                 self.lose(name, str(error))
 
     def lose(self, name: str, said: str) -> NoReturn:
-        """Say that an attempt was lost, unless it turns out to be recorded; end the session."""
+        """Record that an attempt was lost, unless it turns out to be recorded; end the session."""
         self.schedule.lost(name, said)
         is_kept = self.schedule.state.launches[name].status == "recorded"
         what = "is recorded, and the session ends" if is_kept else "is lost"
@@ -182,7 +182,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         except CampaignError as error:
             self.lose(check.launch_name(), str(error))
         record = launches.finished_launch(
-            # Nobody has timed it, and a clock may have been set meanwhile.
+            # It was not timed, and a clock may have been set meanwhile.
             asked, position=None, ended_utc=max(asked.started_utc, files.utc_now()), wall_s=None,
             exit_code=None, outcome="failed", sentence=sentence,
         )  # fmt: skip
@@ -198,7 +198,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.lose(asked.launch, str(error))
 
     def on_task_skip(self, task: Any) -> None:
-        """Say that no attempt is made at a launch, and whether that may be otherwise another time.
+        """Record that no attempt is made at a launch, and whether that may change another time.
 
         What waits for a launch that failed is failed with it. What waits for anything else, such as
         an image that cannot be opened now, is missing.
@@ -229,7 +229,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         self.schedule.add(NotStarted.model_validate(event))
 
     def nothing(self, task: Any) -> None:
-        """Leave alone what says nothing of a launch."""
+        """Ignore what says nothing about a launch."""
 
     on_task_compile = on_task_compile_exit = nothing
     on_task_xfailure = on_task_xsuccess = on_task_abort = nothing
@@ -260,14 +260,14 @@ def with_what_they_wait_for(cases: list[Any], wanted: list[Any]) -> list[Any]:
 
 
 def told_rounds() -> Iterator[int]:
-    """Yield the rounds that the campaign tells one by one; it is told when one is over.
+    """Yield the rounds that the campaign names one by one; tell it when one is over.
 
     It has the journal meanwhile. There are none where nobody tells, as in a shell.
     """
     number = os.environ.get(TOLD)
     if not number:
         return
-    # No launch is to have it.
+    # No launch may inherit it.
     os.set_inheritable(int(number), False)
     with os.fdopen(int(number)) as told:
         while True:
@@ -300,7 +300,7 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
     awaited = {dep for case in ordered for dep in case.deps}
     while more := {dep for case in awaited for dep in case.deps} - awaited:
         awaited |= more
-    # Of what is awaited, what waits for nothing comes first.
+    # Among dependencies, those that wait for nothing come first.
     first = sorted(
         (case for case in ordered if case in awaited),
         key=lambda case: len(with_what_they_wait_for(ordered, [case])),
@@ -309,7 +309,7 @@ def in_blocks(cases: list[Any], seed: str, number: int) -> list[Any]:
 
 
 def importance(cell: str) -> int:
-    """Return the place of a cell where a budget has no room for all; fixtures have the first."""
+    """Return a cell's rank for a budget that has no room for all; fixtures come first."""
     entry = experiments().get(experiment_of(cell))
     return entry.importance if entry else 0
 
@@ -317,7 +317,7 @@ def importance(cell: str) -> int:
 def measured_once(
     of_launches: dict[Any, PlannedLaunch], state: State, number: int, images: list[str]
 ) -> set[Any]:
-    """Return the test cases of a round that are left out, since a campaign needs them but once.
+    """Return the test cases of a round that are left out, since a campaign needs them only once.
 
     They are of experiments that compare nothing: only the first round has them, of each image or of
     the first one alone that could measure them. What was planned stays planned.
@@ -337,7 +337,7 @@ def measured_once(
 
 
 class Rounds:
-    """The rounds of a campaign that this process measures, by checks that were loaded once."""
+    """The rounds of a campaign that this process measures, with checks that were loaded once."""
 
     def __init__(self, campaign: Path, cases: list[Any], policy: Any) -> None:
         self.campaign = campaign
@@ -347,13 +347,13 @@ class Rounds:
         #: The round that this process was started for.
         self.first = recording.current_round
         self.is_first = True
-        #: What of this session has gone well, and what failed or was skipped and why.
+        #: What passed in this session, and what failed or was skipped and why.
         self.proven: set[str] = set()
         self.unproven: dict[str, str] = {}
 
     @contextmanager
     def measured(self, number: int) -> Iterator[list[Any]]:
-        """Yield the test cases that are left of a round; tell the journal what they do.
+        """Yield the test cases that are left of a round; record in the journal what they do.
 
         Those of no experiment are left as they are. In a later round what the others wait for runs
         only where it is not proven. Raises ReframeError where the journal cannot be used, or the
@@ -363,7 +363,7 @@ class Rounds:
         try:
             with held(self.campaign) as schedule:
                 if schedule.state.campaign is None:
-                    # ReFrame was told of the campaign by hand.
+                    # ReFrame was given the campaign by hand.
                     converted = has_launches(self.campaign)
                     schedule.add(Begun(campaign=self.campaign.name, converted=converted))
                 schedule.settle()
@@ -382,7 +382,7 @@ class Rounds:
             raise errors.ReframeError(str(error)) from error
 
     def instead(self, number: int) -> Iterator[list[Any]]:
-        """Yield what other images measure in place of those that could not, until one could.
+        """Yield what other images measure instead of those that could not, until one could.
 
         Only of what one image of a campaign measures; the round is being measured.
         """
@@ -394,9 +394,9 @@ class Rounds:
                 return
 
     def left_of(self, schedule: Schedule, number: int) -> list[Any]:
-        """Plan a round; return the test cases that are left of it, with what they wait for.
+        """Plan a round; return the test cases that are left of it, with those they wait for.
 
-        Raises NothingLeft where there are none, and CampaignError.
+        Raises NothingLeft if there are none, and CampaignError.
         """
         cases, by_waves = list(self.latest.values()), bool(os.environ.get(TOLD))
         if not self.is_first:
@@ -439,7 +439,7 @@ class Rounds:
                    if case.check.unique_name in named
                    or case.check.unique_name not in self.proven]  # fmt: skip
         if not self.is_first:
-            # Anew, of those alone: what was proven is what it was when that was seen.
+            # Again, for those alone: what was proven remains so.
             running = [case.clone() for case in running]
             dependencies.build_deps(running, list(self.latest.values()))
         self.latest.update({case: case for case in running})

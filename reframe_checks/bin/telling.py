@@ -7,16 +7,16 @@ import time
 TOLD = "WYEAST_NEXT_ROUNDS"
 #: The line that is printed when a round is over and the next is waited for.
 OVER = "round {} is over"
-#: How lines begin that are of the campaign's progress, too: what a job waits for, what one left,
-#: and which image measures what another one could not.
+#: How lines begin that also belong to the campaign's progress: what a job waits for, what one left
+#: running, and which image measures what another one could not.
 WAITS, LEFT, INSTEAD = "[ WAIT     ] ", "[ LEFT     ] ", "[ INSTEAD  ] "
-#: The variable by which a campaign of all checks has what is compared with nothing measured once.
+#: The variable by which a campaign of all checks measures only once what is not compared.
 ONCE = "WYEAST_ONCE"
 #: The variable that says until when launches are begun, by this machine's monotonic clock in
-#: seconds: a campaign that is driven by jobs goes on in the next one.
+#: seconds: a campaign that is driven by jobs continues in the next one.
 UNTIL = "WYEAST_BEGIN_UNTIL"
 
 
 def is_over() -> bool:
-    """Return whether no launch is to be begun any more by who measures here."""
+    """Return whether this process may begin no more launches."""
     return time.monotonic() >= float(os.environ.get(UNTIL, "inf"))

@@ -11,7 +11,7 @@ import reframe.core.exceptions as errors
 from reframe_checks.bin.telling import WAITS
 from reframe_checks.mixins.asking import NoAnswer, ask
 
-#: How long a job waits before that is said, and until it is said again, in seconds.
+#: How long a job waits before that is reported, and until it is reported again, in seconds.
 SPEAK_AFTER_S = 60.0
 SPEAK_AGAIN_S = 300.0
 #: Node states in which no job starts, without the letters that sinfo adds to them.
@@ -38,12 +38,12 @@ def trouble_of(partition: str) -> str | None:
         return f"partition {partition} is {shut}"
     if all(state.startswith(UNUSABLE) for _, _, state in found):
         states = ", ".join(f"{count} {state}" for _, count, state in found)
-        return f"no node of partition {partition} takes jobs: {states}"
+        return f"no node of partition {partition} accepts jobs: {states}"
     return None
 
 
 def wait_of(job: str) -> str | None:
-    """Return what a job waits for; None where it does not wait. Raises NoAnswer."""
+    """Return what a job waits for; None if it does not wait. Raises NoAnswer."""
     said = ask(["squeue", "--noheader", f"--jobs={job}", "--format=%T|%P|%r"]).strip()
     state, _, rest = said.partition("|")
     partition, _, reason = rest.partition("|")
@@ -54,7 +54,7 @@ def wait_of(job: str) -> str | None:
 
 
 class Waiting:
-    """Reports how long the job that is polled has waited, and for what."""
+    """Reports how long the polled job has waited, and for what."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Waiting:
         elif self.silent_since is None:
             self.silent_since = self.now()
             self.next = max(self.next, self.silent_since + SPEAK_AFTER_S)
-        # Nothing is asked while the job runs: that could disturb the measurement.
+        # Slurm is not queried while the job runs: that could disturb the measurement.
         if self.now() < self.next or (unanswered is None and job.state not in PENDING):
             return
         self.next = self.now() + SPEAK_AGAIN_S

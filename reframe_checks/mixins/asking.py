@@ -1,19 +1,19 @@
-"""Commands of Slurm's that are asked something: each answers in time, or has not answered."""
+"""Queries by Slurm's commands: each answers in time, or counts as unanswered."""
 
 import subprocess
 
 from records.causes import one_line
 
-#: How long Slurm may take to answer, in seconds, where nobody says otherwise.
+#: How long Slurm may take to answer by default, in seconds.
 PATIENCE_S = 10.0
 
 
 class NoAnswer(Exception):
-    """Slurm does not say what it is asked; the text says how not."""
+    """Slurm does not answer a query; the text says in which way."""
 
 
 def ask(command: list[str], patience_s: float | None = None) -> str:
-    """Return what a command of Slurm's says; raise NoAnswer where it does not."""
+    """Return the output of a Slurm command; raise NoAnswer if there is none."""
     patience_s = PATIENCE_S if patience_s is None else patience_s
     try:
         done = subprocess.run(

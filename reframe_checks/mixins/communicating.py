@@ -41,7 +41,7 @@ def point_of(result: Communication | CommunicationIterations) -> AskedPoint:
 
 
 class Communicating(Experiment):
-    """The results are exactly the points that were asked for, and none is faster than the link.
+    """The results are exactly the requested points, and none is faster than the link.
 
     A check defines `arguments()`, `iterations_wanted()` and `asked_points()`; the program says on
     stderr what the implementation lacks, and only that may be missing.
@@ -140,7 +140,7 @@ class Communicating(Experiment):
         }
 
     def examine(self) -> None:
-        """Refuse points other than those asked for, unverified data and impossible times."""
+        """Refuse points other than the requested ones, unverified data and impossible times."""
         output = self.read_records()
         found = output.communications()
         if len(found) != len(output.results):
@@ -161,9 +161,9 @@ class Communicating(Experiment):
             missing = [point for point in asked if point not in measured]
             strange = [point for point in measured if point not in asked]
             raise SanityError(
-                f"the output has {len(measured)} results, not the {len(asked)} asked for; "
+                f"the output has {len(measured)} results, not the {len(asked)} requested; "
                 + (f"missing: {missing[0]}" if missing
-                   else f"not asked for: {strange[0]}" if strange
+                   else f"not requested: {strange[0]}" if strange
                    else "some appear twice or in a different order")
             )  # fmt: skip
         self.refuse_other_iterations(output)
@@ -178,10 +178,10 @@ class Communicating(Experiment):
         self.measured = found
 
     def refuse_other_iterations(self, output: ProgramOutput) -> None:
-        """Refuse results of more or fewer iterations than asked for, or without each one's time.
+        """Refuse results with more or fewer iterations than requested, or without each one's time.
 
         No check asks for `--relative-width`, with which the number would follow from the times.
-        With windows it does: as many as began late are timed again, where there is time for them.
+        With windows it does: as many as began late are timed again, if there is time for them.
         """
         asked = self.iterations_wanted()
         results = output.communications()
@@ -191,7 +191,7 @@ class Communicating(Experiment):
             if result.iterations > asked if by_window else timed != asked:
                 raise SanityError(
                     f"{result.series}, {result.message_bytes} bytes: {result.iterations} "
-                    f"iterations and {result.discarded} discarded, not the {asked} asked for"
+                    f"iterations and {result.discarded} discarded, not the {asked} requested"
                 )
         # Each series stands after its result and is as long (records/program_output.py).
         series = [one for one in output.iterations if isinstance(one, CommunicationIterations)]

@@ -70,7 +70,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     #: one node before the next (False).
     spread = variable(bool, value=False)
 
-    #: Whether the start itself is measured, with all that MPI_Init waits for.
+    #: Whether the start itself is measured, including everything that MPI_Init waits for.
     measures_start = variable(bool, value=False)
 
     #: Over how many nodes the ranks must be spread; follows from the site.
@@ -197,15 +197,15 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             images.verify(ROOT, self.implementation())
             found = images.entry_of(ROOT, self.implementation())["sha256"]
         except images.ImageError as error:
-            raise SanityError(f"it is not certain which image ran: {error}") from None
+            raise SanityError(f"it is uncertain which image ran: {error}") from None
         if found != self.image.sha256:
             raise SanityError(
-                "it is not certain which image ran: it was replaced after the launch was "
+                "it is uncertain which image ran: it was replaced after the launch was "
                 "requested; start a new campaign"
             )
 
     def read_records(self, path: Path | None = None) -> ProgramOutput:
-        """Return the program's records; refuse a world that is not the one asked for.
+        """Return the program's records; refuse a world other than the requested one.
 
         They are read from the job's standard output, unless from another file.
         """

@@ -1,4 +1,4 @@
-"""What a container that is measured sees of the machine, and how what it leaves is collected."""
+"""What a measured container sees of the machine, and how the files it leaves are collected."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,17 +9,17 @@ from containers.apptainer import launch_options, mount_option
 from records.left_behind import collect
 from reframe_checks.mixins.job_script import work_folder
 
-#: The empty folder of the stage folder that is mounted over what containers are not to see.
+#: The empty folder in the stage folder that is mounted over what containers must not see.
 NOTHING = "nothing"
-#: Where images have what they run, and the kernel what it says: nothing can be mounted over these.
+#: Where images keep what they run, and the kernel its files: nothing can be mounted over these.
 OF_IMAGES = ("/bin", "/dev", "/etc", "/lib", "/opt/mpi", "/opt/wyeast", "/proc", "/sbin", "/sys",
              "/usr/bin", "/usr/lib", "/usr/sbin")  # fmt: skip
-#: What of a checkout people put elsewhere by a link: records, and the state with keys and images.
+#: The parts of a checkout that people move elsewhere by a link: records, and keys and images.
 LINKED = ("runs", ".wyeast", ".wyeast/images")
 
 
 def places_of(checkout: Path, stage: Path) -> list[Path]:
-    """Return the folders that no container is to see, by all their names, none inside another."""
+    """Return the folders that no container may see, by all their names, none inside another."""
     # Parts of a checkout may be links to a larger disk.
     parts = [part for name in LINKED if (part := checkout / name).exists()]
     named = {path for one in (checkout, stage, *parts) for path in (one.absolute(), one.resolve())}
@@ -27,12 +27,12 @@ def places_of(checkout: Path, stage: Path) -> list[Path]:
 
 
 def why_seen(places: Iterable[Path]) -> str | None:
-    """Return why a container would see one of these, since images have what they run there."""
+    """Return why a container would see one of these: images keep what they run there."""
     for place in places:
         for own in map(Path, OF_IMAGES):
             if place == own or own in place.parents or place in own.parents:
                 return (
-                    f"{place} cannot be hidden from containers, since images have {own} for "
+                    f"{place} cannot be hidden from containers, since images need {own} for "
                     "themselves"
                 )
     return None
@@ -41,21 +41,21 @@ def why_seen(places: Iterable[Path]) -> str | None:
 def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
     """Return the options of `apptainer exec` that hide the machine from what is measured.
 
-    Checkout and stage folder are hidden also where the machine shows its containers the folders
+    Checkout and stage folder are hidden even if the machine shows its containers the folders
     that they are in, such as /tmp or a parallel file system. `alone` is as for `launch_options`.
-    Raises SanityError where they cannot be hidden.
+    Raises SanityError if they cannot be hidden.
     """
     nothing = stage / NOTHING
     nothing.mkdir(exist_ok=True)
     places = places_of(checkout, stage.parent)
     if reason := why_seen(places):
-        raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home")
+        raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home folder")
     covers = [mount_option(str(nothing), str(place), writable=False) for place in places]
     return (*launch_options(alone), *covers)
 
 
 def collect_outputs(stage: Path, names: Iterable[str]) -> None:
-    """Copy what programs have left in their work folder beside it, where no program comes.
+    """Copy what programs left in their work folder next to it, where no program can write.
 
     Raises RecordError for what is not a file, or is too large, and OSError where the disk
     gives none or takes no copy.

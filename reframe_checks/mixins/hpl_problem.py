@@ -29,7 +29,7 @@ def grid_of(ranks: int) -> tuple[int, int]:
 
 
 def largest_order(memory_bytes: float, share: float, block_size: int) -> int:
-    """Return the largest N, a multiple of a block size, whose matrix fits; 0 where none does."""
+    """Return the largest N, a multiple of a block size, whose matrix fits; 0 if none does."""
     room = int(memory_bytes * share) // ENTRY
     return math.isqrt(room) // block_size * block_size
 

@@ -74,7 +74,7 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
     environment is made where it starts (records/environment.py).
     """
 
-    #: The options that hide the machine; `options` are what a launch has beside them.
+    #: The options that hide the machine; `options` are a launch's other ones.
     isolation: tuple[str, ...] = ()
     #: Names of files of the stage folder that are in the work folder too, read-only.
     inputs: tuple[str, ...] = ()
@@ -98,12 +98,12 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         words = into_container(self.by_scheduler, self.variables)
         own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
-        # Split and quoted again, so that nothing but words comes through.
+        # Split and quoted again, so that nothing but words gets through.
         return f"{quoted(*words)} {own_tmp} {quoted(*options, *shlex.split(self.command))}"
 
 
 def into_container(by_scheduler: bool, variables: Sequence[str] = ()) -> list[str]:
-    """Return the script that a container starts by on its node, with the variables that it goes by.
+    """Return the script that starts a container on its node, with the patterns that it uses.
 
     What follows is the folder for the container's /tmp or an empty word, and then the options of
     `apptainer exec`. `variables` are those that the site names.

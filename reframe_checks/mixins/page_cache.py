@@ -86,7 +86,7 @@ def warm(path: Path) -> str | None:
     if there >= 1 - TOLERATED_FRACTION:
         return None
     return (
-        f"only {there:.0%} of {path} stays in the page cache after it was read: "
+        f"only {there:.0%} of {path} stayed in the page cache after it was read: "
         "the memory is too small for a warm launch"
     )
 
@@ -107,8 +107,8 @@ def cold(path: Path) -> str | None:
     if there <= TOLERATED_FRACTION:
         return None
     return (
-        f"{there:.0%} of {path} is in the page cache after the kernel was asked to drop it, so no "
-        "launch is cold: its file system is in memory, or another process uses the file"
+        f"{there:.0%} of {path} is still in the page cache after the kernel was asked to drop it, "
+        "so no launch is cold: its file system is in memory, or another process uses the file"
     )
 
 

@@ -25,7 +25,7 @@ def fitting_iterations(most: int, moved_bytes: int, link_bytes_per_s: float, sec
 
 @dataclass(frozen=True)
 class Sweep:
-    """What the program is asked for; sizes in bytes, ascending.
+    """What the program is to measure; sizes in bytes, ascending.
 
     With `refine`, sizes are added where the time deviates from the line by this fraction.
     """
@@ -61,13 +61,13 @@ class Sweep:
 
 
 class PingPongExperiment(Experiment):
-    """The results are those of the sweep that was asked for, and none is faster than it can be."""
+    """The results are those of the requested sweep, and none is faster than it can be."""
 
     program = "pingpong"
     spread = True
 
     def ping_pong(self) -> Sweep:
-        """Return what the program is asked for."""
+        """Return what the program is to measure."""
         raise NotImplementedError
 
     def within(self, seconds: float, sweep: Sweep) -> Sweep:
@@ -86,7 +86,7 @@ class PingPongExperiment(Experiment):
         self.program_arguments = self.ping_pong().arguments()
 
     def examine(self) -> None:
-        """Refuse results other than those asked for, and impossible bandwidths."""
+        """Refuse results other than those requested, and impossible bandwidths."""
         output = self.read_records()
         sweep = self.ping_pong()
         results = [result for result in output.results if isinstance(result, PingPong)]
@@ -96,7 +96,7 @@ class PingPongExperiment(Experiment):
         if given != asked or not self.are_between(refined):
             missing = [size for _, _, size, _ in asked if size not in {f[2] for f in found}]
             raise SanityError(
-                f"the output has {len(found)} results, not the {len(asked)} asked for "
+                f"the output has {len(found)} results, not the {len(asked)} requested "
                 f"(message sizes missing: {missing or 'none, but other parameters differ'})"
             )
         if [len(series.time_s) for series in output.iterations] != [sweep.iterations] * len(found):
@@ -111,7 +111,7 @@ class PingPongExperiment(Experiment):
         self.measured = sorted(results, key=lambda result: result.message_bytes)
 
     def are_between(self, refined: list[tuple[str, str, int, int]]) -> bool:
-        """Return whether results beyond the sizes asked for are refinements of them."""
+        """Return whether results beyond the requested sizes are refinements of them."""
         sweep = self.ping_pong()
         sizes = [size for _, _, size, _ in refined]
         if not sweep.refine:

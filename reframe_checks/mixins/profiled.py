@@ -31,11 +31,11 @@ class Profiled(rfm.RegressionTestPlugin):
         return files | {FILE: self.profile_path()}
 
     def profile_path(self) -> Path:
-        """Return where the profile is that rank 0 has left."""
+        """Return where the profile is that rank 0 left."""
         return Path(self.stagedir) / FILE  # type: ignore[attr-defined]
 
     def examine(self) -> None:
-        """Refuse what the experiment refuses, and a profile that is not of the launch."""
+        """Refuse what the experiment refuses, and a profile that is not from the launch."""
         super().examine()  # type: ignore[misc]
         check: Any = self
         profile = read_profile(self.profile_path())

@@ -1,4 +1,4 @@
-"""Every launch is judged once and, in a campaign, kept whole whatever the judgement."""
+"""Every launch is judged once and, in a campaign, kept completely whatever the judgement."""
 
 import math
 import os
@@ -34,29 +34,29 @@ from reframe_checks.mixins.job_script import OWN_TMP, own_tmp, quoted
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 NODE = "launch_node"
 STARTED = "launch_started"
-#: What says which launches of the campaign's round are left, while they are measured: one or none.
+#: The schedule that says which launches of the round are left while it is measured: one or none.
 SCHEDULES: list[Schedule] = []
-#: The round that is measured, which a session of several rounds sets anew.
+#: The round that is being measured; a session of several rounds sets it for each.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
-#: How many processes the last job has left running here, which were ended.
+#: How many processes the last job left running here, which were ended.
 left_running = 0
 ENDED = "launch_ended"
 #: What a job's script saw of the node's processes and links before and after, and its own stops.
 BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
 #: Which file the image was before and after.
 IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
-#: Of what the first line of /proc/stat says, in the order of proc(5): user, nice, system, idle,
+#: The fields of the first line of /proc/stat, in the order of proc(5): user, nice, system, idle,
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
-#: What into_container has removed of the variables of the node.
+#: The variables of the node that into_container removed.
 REMOVED = "launch_removed"
-#: Of standard error, looked through for how ranks ended.
+#: How much of standard error is searched for how ranks ended.
 MOST_SAID_BYTES = 100_000
 
 
 class Suspect(Exception):
-    """The launch gave a number that cannot be; the text is a sentence with the numbers."""
+    """The launch gave an impossible number; the text is a sentence with the numbers."""
 
 
 def complaint_in(path: Path, *programs: str) -> str:
@@ -64,7 +64,7 @@ def complaint_in(path: Path, *programs: str) -> str:
     if not path.is_file():
         return ""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    # Launchers put a banner of their own after what the program said, and what they end complains.
+    # Launchers print a banner after the program's message, and the processes they end complain.
     own = [
         line
         for line in lines
@@ -84,12 +84,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     #: Whether the launch was judged, and nothing is wrong with it.
     is_sound = False
-    #: What is asked of the launch, once that is known. Nothing of it is read back from its folder.
+    #: The request for the launch, once it is known. Nothing of it is read back from its folder.
     wanted: AskedLaunch | None = None
 
     @run_before("run")
     def wait_as_long_as_the_site_says(self) -> None:
-        """Have a job that waits too long in the queue cancelled, where the site says how long."""
+        """Have a job that waits too long in the queue cancelled, if the site says how long."""
         if longest_s := self.current_partition.extras["site"].get("longest_wait_s"):
             self.max_pending_time = f"{math.ceil(longest_s)}s"
 
@@ -122,12 +122,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     @run_after("setup", always_last=True)
     def note_what_is_wanted(self) -> None:
-        """Note what is asked of the launch, should it never get to be started."""
+        """Note the request for the launch, in case it is never started."""
         self.wanted = self.asked()
 
     @run_before("run", always_last=True)
     def note_what_is_asked(self) -> None:
-        """Note what is asked of the launch, should it never get to be judged."""
+        """Note the request for the launch, in case it is never judged."""
         self.prerun_cmds[:0] = [
             f"{OWN_TMP}=",
             # However the script ends: not every scheduler can be asked for its exit code.
@@ -141,7 +141,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             name = self.launch_name()
             schedule.intend(name)
             attempt = schedule.state.launches[name].attempts
-            # By this it is found, and by this it finds that it was given up, should it come late.
+            # This identifies the job, and tells a late one that it was given up.
             self.job._name = schedule.job_name(name, attempt)
             given_up = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
             self.prerun_cmds[:0] = [f"[ ! -e {given_up} ] || exit 1"]
@@ -156,7 +156,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return launch.launch_name(current_round, self.cell(), self.implementation())
 
     def schedules(self) -> list[Schedule]:
-        """Return the schedule of which this launch is a part that is left; none without one.
+        """Return the schedule that this launch is still part of; nothing if there is none.
 
         A proof of an image that is done again, since others wait for it, is no launch anew.
         """
@@ -195,21 +195,21 @@ class RecordedCheck(rfm.RegressionTestPlugin):
                 self.keep(schedule, "sound", None, more)
 
     def reports(self) -> dict[str, Path | bytes]:
-        """Return what the check reports of a sound launch, as files that the campaign keeps."""
+        """Return what the check reports on a sound launch, as files that the campaign keeps."""
         return {}
 
     def refuse_full_disk(self) -> None:
-        """Raise where the stage folder did not take what the job wrote: that tells of no launch."""
+        """Raise if the stage folder did not take what the job wrote: that is no launch's fault."""
         for name in (NODE, STARTED, ENDED, EXIT_CODE):
             file = Path(self.stagedir) / name
             if file.is_file() and not file.stat().st_size:
                 raise NotKept(
-                    f"{file} is empty: the folder of stages took nothing that was written; make "
+                    f"{file} is empty: nothing could be written into the folder of stages; make "
                     "room there"
                 )
 
     def judge(self) -> None:
-        """Raise unless the launch ended well and its output is what was asked for."""
+        """Raise unless the launch succeeded and its output is what was requested."""
         for stream in ("stdout", "stderr"):
             with suppress(FileNotFoundError):
                 open_left(self.output_path(stream)).close()
@@ -247,7 +247,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return []
 
     def collected(self) -> RecordError | None:
-        """Collect what programs have left in their work folder; return what is wrong with it."""
+        """Collect what programs left in their work folder; return what is wrong with it."""
         try:
             collect_outputs(Path(self.stagedir), self.outputs())
         except RecordError as error:
@@ -255,7 +255,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return None
 
     def who_cancelled(self) -> str:
-        """Return by whom Slurm's accounting says that the job was cancelled, if it says so."""
+        """Return who cancelled the job according to Slurm's accounting, if it says so."""
         if self.job.scheduler.registered_name != "slurm":
             return ""
         command = ["sacct", "--noheader", "--allocations", "--parsable2", "--format=State"]
@@ -267,23 +267,23 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return f": user {found[1]}" if found else ""
 
     def refuse_another_image(self) -> None:
-        """Raise where the launch may have run another image than the one that was admitted."""
+        """Raise if the launch may have run another image than the one that was admitted."""
 
     def refuse_replaced_file(self) -> None:
-        """Raise where another file was in the image's place after the launch than before it."""
+        """Raise if another file was in the image's place after the launch than before it."""
         before, after = self.image_files()
         if before and after and before.is_another(after):
             raise SanityError(
-                "it is not certain which image ran: its file was replaced during the launch; "
-                "start a new campaign"
+                "it is uncertain which image ran: its file was replaced during the launch; start "
+                "a new campaign"
             )
 
     def image_files(self) -> tuple[ImageFile | None, ImageFile | None]:
-        """Return which file the image was before the launch and after it, as far as it is noted."""
+        """Return which file the image was before and after the launch, as far as is recorded."""
         return image_file(self.noted(IMAGE_BEFORE)), image_file(self.noted(IMAGE_AFTER))
 
     def refuse_set_clock(self) -> None:
-        """Raise Suspect where the node's clock was set: a library may take its times from it."""
+        """Raise Suspect if the node's clock was set: a library may take its times from it."""
         began, ended = self.instants()
         step = began.step_until(ended) if began and ended else None
         if step is not None:
@@ -293,10 +293,10 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             )
 
     def explain_failure(self) -> None:
-        """Raise what the output of a program that failed says better than its standard error."""
+        """Raise if the output of a failed program explains more than its standard error does."""
 
     def said(self) -> str:
-        """Return the end of what was said on standard error, where launchers say how ranks ended.
+        """Return the end of standard error, where launchers say how ranks ended.
 
         They say it last; a program may have written any amount before.
         """
@@ -308,7 +308,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return ""
 
     def exit_code(self) -> int | None:
-        """Return the launch's exit code, or None where the job ended before the launch did."""
+        """Return the launch's exit code, or None if the job ended before the launch did."""
         try:
             return int((Path(self.stagedir) / EXIT_CODE).read_text())
         except (OSError, ValueError):
@@ -328,12 +328,12 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             return []
 
     def noted_variables(self) -> dict[str, Any]:
-        """Return what the record has of variables: which were removed on the launch's node."""
+        """Return what the record says about variables: which were removed on the launch's node."""
         names = {name for line in self.noted(REMOVED) for name in line.split()}
         return {"variables_removed": sorted(filter(NAME.fullmatch, names))} if names else {}
 
     def node(self) -> dict[str, Any]:
-        """Return the facts of the launch's first node; None for what it did not tell."""
+        """Return the facts of the launch's first node; None for those that it did not report."""
         return nodes.facts("\n".join(self.noted(NODE)))
 
     def instants(self) -> tuple[instants.Instant | None, instants.Instant | None]:
@@ -343,7 +343,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     def launch_seconds(self) -> tuple[float, float] | None:
         """Return when the launch began and ended, in seconds since the epoch, if it did both.
 
-        Both are by the clock as it was when the launch began, also where it was set meanwhile.
+        Both are by the clock as it was when the launch began, even if it was set meanwhile.
         """
         began, ended = self.instants()
         seconds = began.seconds_until(ended) if began and ended else None
@@ -371,7 +371,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return spent if min(spent.values()) >= 0 else {}
 
     def disturbance(self) -> disturbance.Disturbance | None:
-        """Return what came from outside while the launch ran, as far as its first node tells.
+        """Return the disturbances during the launch, as far as its first node shows them.
 
         A program of ours says it of all its ranks and their nodes.
         """
@@ -384,11 +384,11 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         )  # fmt: skip
 
     def other_stops(self) -> list[int | None]:
-        """Return what the launch's other programs counted of stops, None of each that does not."""
+        """Return the stops that the launch's other programs counted; None for those that do not."""
         return []
 
     def apptainer(self) -> str | None:
-        """Return the version of the Apptainer that started the launch, where it has looked."""
+        """Return the version of the Apptainer that started the launch, if it was checked."""
         return None
 
     def other_times(self) -> dict[str, float]:
@@ -400,7 +400,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
         return {}
 
     def asked(self) -> AskedLaunch:
-        """Return what is known of the launch before it starts."""
+        """Return what is known about the launch before it starts."""
         return launch.asked_launch(
             launch=self.launch_name(),
             round=current_round,
@@ -418,7 +418,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
             site=self.current_system.name,
             partition=self.current_partition.fullname,
             tier=self.tier,
-            # Nothing yet where the launch is only wanted.
+            # Nothing yet if the launch is only planned.
             command=(self.container_platform.command if self.container_platform else "") or "",
             reframe={"name": self.display_name, "hash": self.hashcode},
             started_utc=folder.utc_now(),
@@ -430,7 +430,7 @@ class RecordedCheck(rfm.RegressionTestPlugin):
     ) -> None:  # fmt: skip
         """Put the launch into the campaign, and the facts of a node that is new to it.
 
-        Raises CampaignError where it cannot be kept, and OSError.
+        Raises CampaignError if it cannot be kept, and OSError.
         """
         campaign = schedule.campaign
         span = self.launch_seconds()

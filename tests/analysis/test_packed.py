@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.__main__ import app
-from analysis.history.index import stamp_of
+from analysis.history.campaign_rows import stamp_of
 from analysis.models.profile import profiled_cells
 from analysis.references.calibration import measured
 from analysis.tables.parquet import write_tables

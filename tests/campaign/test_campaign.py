@@ -303,7 +303,7 @@ def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(
     process = start("--resume", path.name, name=name)
     out, _ = process.communicate(timeout=1500)
     assert process.returncode == 1 and "Traceback" not in out, out
-    assert f"of {path.name} could not be made: tables" in out
+    assert f"{path.name}: could not make tables" in out
     assert "checks failed" not in out and len(read_campaign(path).sound()) == 2
 
     (path / "tables").unlink()

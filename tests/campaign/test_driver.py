@@ -108,7 +108,7 @@ def test_jobs_drive_a_campaign_until_it_is_finished(
     name = driver.name_of(campaign)
     said = capsys.readouterr().out
     for words in (
-        "job 1 drives it", f"tail -F runs/{campaign.name}/reframe/driver.log",
+        "driven by job 1 and", f"tail -F runs/{campaign.name}/reframe/driver.log",
         f"scancel --name={name}", f"RESUME={campaign.name} DRIVER=job",
     ):  # fmt: skip
         assert words in said
@@ -129,7 +129,7 @@ def test_jobs_drive_a_campaign_until_it_is_finished(
     assert schedule.state_of(campaign).recorded() == 8 and slurm.is_called_off
     manifest = read_manifest(campaign)
     assert manifest.finished_utc and len(manifest.commands) == 2
-    assert capsys.readouterr().out.count("goes on in the next job: job ") == 2
+    assert capsys.readouterr().out.count("continues in the next job: job ") == 2
 
 
 def test_a_campaign_that_stops_ends_its_jobs(
@@ -156,7 +156,7 @@ def test_jobs_that_are_over_before_anything_is_recorded_are_not_asked_for_withou
     while slurm.ran < slurm.jobs and not slurm.is_called_off:
         codes.append(slurm.run_next(monkeypatch))
     assert codes == [0, 0, 0, 1]
-    assert "3 jobs in a row were over before a launch was recorded" in capsys.readouterr().err
+    assert "3 jobs in a row ended before a launch was recorded" in capsys.readouterr().err
 
 
 def test_a_job_waits_for_the_site_and_counts_that_as_nothing_in_vain(
@@ -176,7 +176,7 @@ def test_a_job_waits_for_the_site_and_counts_that_as_nothing_in_vain(
 
     monkeypatch.setattr(driver_job, "POLL_S", 0.0)
     assert driver_job.when_free(work, time.monotonic() + 600) == 7
-    with pytest.raises(TimeIsOver, match="it is waited for in the next job"):
+    with pytest.raises(TimeIsOver, match="the next job waits for it"):
         driver_job.when_free(lambda: (_ for _ in ()).throw(SiteIsBusy("busy")), 0.0)
 
 
@@ -205,11 +205,13 @@ def test_what_cannot_be_driven_by_jobs_is_refused(
     with pytest.raises(CampaignError, match="DRIVER=jobs is unknown"):
         campaigns.arguments(["--driver=jobs"])
     (slurm.folder / "refuse").touch()
-    with pytest.raises(CampaignError, match=r"no such partition; nothing was measured; begin with"):
+    with pytest.raises(
+        CampaignError, match=r"no such partition; nothing was measured; start it with"
+    ):
         campaigns.work(options())
     campaign = begun(played)
     (slurm.folder / "queue").write_text("17\n")
-    with pytest.raises(CampaignError, match="is driven by job 17 already"):
+    with pytest.raises(CampaignError, match="is already driven by job 17"):
         campaigns.work(options(f"--resume={campaign.name}"))
     assert slurm.jobs == 0
 

@@ -75,7 +75,7 @@ def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measure
             # Its number is kept until it is waited for.
             name = named(first.pid)
             first.wait()
-            with pytest.raises(CampaignError, match=f"process {left} may be of a launch of c, "):
+            with pytest.raises(CampaignError, match=f"process {left} may belong to a launch of c,"):
                 leftovers.end_all(tmp_path / "c", known([name]))
             os.kill(left, 0)
         finally:
@@ -109,7 +109,7 @@ def test_what_does_not_end_is_not_measured_beside(
 ) -> None:
     monkeypatch.setattr(leftovers, "running_for", lambda *_: {2**30})
     monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
-    with pytest.raises(CampaignError, match="does not end, and nothing is measured beside it"):
+    with pytest.raises(CampaignError, match="does not end, and nothing is measured while it"):
         leftovers.end_all(tmp_path)
 
 

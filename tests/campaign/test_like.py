@@ -67,7 +67,7 @@ def test_a_bound_mpi_has_to_be_named(first: Path) -> None:
     change(
         first, images={name: MANIFEST["images"]["mpich-5.0.2"] for name in (bound, "mpich-5.0.2")}
     )
-    with pytest.raises(CampaignError, match="say which one to use here in its place"):
+    with pytest.raises(CampaignError, match="say which one to use here instead"):
         measuring.as_before(options(like="first"))
     chosen = options(like="first", host_mpi="/opt/mpi")
     measuring.as_before(chosen)

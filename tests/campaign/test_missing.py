@@ -136,7 +136,7 @@ def test_the_block_of_a_launch_that_was_stopped_is_measured_again_once(
     assert_whole(path)
     assert len((root / "starts").read_text()) == 3
     said = capsys.readouterr().out
-    assert said.count("measured again: a process of it was stopped and went on again during") == 1
+    assert said.count("measured again: one of its processes was stopped and continued during") == 1
     state = schedule.state_of(path)
     assert state
     again = [one for one in state.of(None) if one.is_repeat]
@@ -226,7 +226,7 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     assert {one.record.outcome for one in read_campaign(path).launches} == {"sound"}
     kept = all_in(path / "packs" / "round001.tar")
     assert sorted(kept) == sorted([*before, *before]), "what had failed is kept"
-    said = "4 launch(es) for which the campaign had stopped are measured again"
+    said = "4 launch(es) at which the campaign had stopped are measured again"
     assert said in capsys.readouterr().out
     state = schedule.state_of(path)
     assert state and state.stopped is None
@@ -418,7 +418,7 @@ def test_another_campaigns_journal_is_refused(root: Path) -> None:
         measure(path)
     other = copied_in(path, root)
     before = (path / FILE).read_bytes()
-    sentence = f"is the journal of {other}, and not of {path.name}; put its own back"
+    sentence = f"is the journal of {other}, not of {path.name}; put its own back"
     with pytest.raises(JournalError, match=sentence):
         resume(path)
     assert (path / FILE).read_bytes() == before
@@ -518,7 +518,7 @@ def test_inputs_that_change_in_mid_campaign_are_refused_by_the_next_session_and_
     changed.parent.mkdir(parents=True, exist_ok=True)
     before = changed.read_text() if changed.exists() else None
     changed.write_text(json.dumps(lock))
-    with pytest.raises(CampaignError, match=f"cannot go on with .*{said}; put that back"):
+    with pytest.raises(CampaignError, match=f"cannot be resumed with .*{said}; put that back"):
         measure(path)
     assert not (root / "starts").exists(), "nothing was measured with it"
     if before is None:
@@ -616,7 +616,7 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             rounds.end_leftovers_of_the_dead(root, "local")
             assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
             assert sleeping[2].poll() is None
-        sentence = f"ended 2 process(es) that runs/{dead.name} had left here"
+        sentence = f"ended 2 process(es) that runs/{dead.name} had left running"
         assert sentence in capsys.readouterr().out
         assert (dead / FILE).read_bytes() == before, "its RESUME settles it"
         time.sleep(1 - time.time() % 1)
@@ -698,7 +698,7 @@ def test_a_job_that_nobody_can_ask_about_is_told_of_and_blocks_nothing(
         with pytest.raises(CampaignError, match="job 18 of a ReFrame that has died may still run"):
             rounds.end_leftovers("pbs", held)
         assert not mark.exists()
-    sentence = f"job 18 of {dead.name}, whose ReFrame has died, may still run beside what is "
+    sentence = f"job 18 of {dead.name}, whose ReFrame has died, may still run and disturb "
     capsys.readouterr()
     rounds.end_leftovers_of_the_dead(root, "local")
     assert sentence in capsys.readouterr().err

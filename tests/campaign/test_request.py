@@ -38,7 +38,10 @@ REFUSED = [
     ("--host-mpi=/nowhere", "/nowhere is not a folder; give the one that contains the MPI's bin/"),
     ("--images=mpich-5.0.2,lam-7.1.4+lam", "lam-7.1.4 has no variant `lam`"),
     ("--resume=nobody", "nobody is not a campaign: it has no readable manifest.json"),
-    ("--resume=begun", "begun is of site virtual; resume it: make run SITE=virtual RESUME=begun"),
+    (
+        "--resume=begun",
+        "begun belongs to site virtual; resume it: make run SITE=virtual RESUME=begun",
+    ),
     ("--study=nobody1999", "no study of nobody1999; literature/ has: "),
 ]
 

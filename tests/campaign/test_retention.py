@@ -100,7 +100,10 @@ def test_what_is_never_touched(root: Path) -> None:
     for path, words in (
         (regression, "it has a confirmed regression"), (undecided, "it is undecided"),
         (unfinished, f"make nightly RESUME={unfinished.name}"),
-        (missing, f"launches of it are missing; measure them: make nightly RESUME={missing.name}"),
+        (
+            missing,
+            f"some of its launches are missing; measure them: make nightly RESUME={missing.name}",
+        ),
         (referenced, "site_configs/local/references.yaml names"),
         (without_rows, "lost to the history"), (by_its_second, f"names {again.name}"),
     ):  # fmt: skip

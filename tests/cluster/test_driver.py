@@ -47,7 +47,7 @@ def test_jobs_drive_a_campaign(cluster: Cluster) -> None:
     )
     said = cluster.execute(f". ./activate && {asked}")
     [campaign] = campaigns()
-    assert re.search(rf"campaign runs/{campaign.name}: job \d+ drives it", said), said
+    assert re.search(rf"campaign runs/{campaign.name}: driven by job \d+ ", said), said
 
     def is_over() -> bool:
         # Tables and report come last, and then the job that was to follow is called off.
@@ -56,7 +56,7 @@ def test_jobs_drive_a_campaign(cluster: Cluster) -> None:
 
     wait_for(is_over, 1800, "the end of the driver's jobs")
     log = (campaign / driver.LOG).read_text()
-    assert len(re.findall("goes on in the next job: job [0-9]+", log)) >= 1, log
+    assert len(re.findall("continues in the next job: job [0-9]+", log)) >= 1, log
     assert read_manifest(campaign).finished_utc, log
     state = schedule.state_of(campaign)
     assert state and not state.left() and state.is_reported

@@ -225,7 +225,7 @@ def test_the_controller_is_killed_and_restarted(faults: Faults) -> None:
 
 def test_an_image_is_corrupted_on_disk(faults: Faults) -> None:
     sentence = faults.failed("image")
-    assert "it is not certain which image ran" in sentence and "sha256" in sentence
+    assert "it is uncertain which image ran" in sentence and "sha256" in sentence
     assert faults.last.outcome == "failed", faults.text
     assert "sha256" in faults.last.sentence and "make images" in faults.last.sentence
 

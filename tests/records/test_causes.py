@@ -74,7 +74,7 @@ def test_a_bus_error_is_named(code: int | None, said: str) -> None:
         (1, "n1: task 0: Segmentation fault\nsrun: error: n2: task 1: Killed", "a segmentation"),
         (11, "THE EXIT STRING: Segmentation fault (signal 11)", "a segmentation fault (signal 11)"),
         (132, "", "an illegal instruction (signal 4): the image may have been built for another"),
-        (137, "", "being killed (signal 9), as the kernel does where memory runs out"),
+        (137, "", "being killed (signal 9), as the kernel does when memory runs out"),
         (1, "exited on signal 6 (Aborted)", "an abort (signal 6)"),
         (143, "n2: task 1: Aborted\nsrun: Force Terminated StepId=2.0", "an abort (signal 6)"),
         (143, "", "being asked to end (signal 15)"),
@@ -101,11 +101,11 @@ def test_what_ended_by_itself_was_ended_by_no_signal() -> None:
          "node failure, see log"),
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", BY_SOMEBODY),
         ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0",
-         "memory ran out on the node, and the kernel ended a process of it"),
+         "memory ran out on the node, and the kernel killed one of its processes"),
         # As srun does by itself once a rank has failed.
         ("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***", None),
         ("srun: error: n1: task 0: Out Of Memory",
-         "memory ran out on the node, and the kernel ended a process of it"),
+         "memory ran out on the node, and the kernel killed one of its processes"),
         # A program says so of itself, and ends by itself.
         ("xhpl: out of memory", None),
         ("", None),

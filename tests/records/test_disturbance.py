@@ -101,7 +101,7 @@ def test_a_line_that_is_no_process_is_none(line: str) -> None:
 
 def test_what_is_repeated_is_beyond_what_was_declared() -> None:
     assert why_again({"stopped": 1}, {"stopped": 0}) == (
-        "a process of it was stopped and went on again"
+        "one of its processes was stopped and continued"
     )
     assert why_again({"stopped": 1}, {"stopped": 1}) is None
     assert why_again({"carriers": 5}, {}) is None, "older campaigns declared nothing"

@@ -538,7 +538,7 @@ def test_a_disturbed_block_is_measured_again_once_whole_and_what_it_gave_is_kept
             assert left == ["round001_1_alpha-1.0", "round001_1_beta-1.0"]
             there = {one.name for one in kept_launches(campaign)}
             assert not there & set(left), "what the block gave no longer counts"
-    assert len(again[1]) == 1 and "was stopped and went on again during" in again[1][0]
+    assert len(again[1]) == 1 and "was stopped and continued during" in again[1][0]
     assert again[2] == [] and not left, "once, whatever comes then"
     state = schedule.state_of(campaign)
     assert state and not state.split(), "it was measured again as a whole"
@@ -594,7 +594,7 @@ def test_a_block_that_a_kill_has_cut_is_marked(campaign: Path) -> None:
 def test_checks_that_no_longer_have_what_is_left_are_refused(campaign: Path) -> None:
     with schedule.held(campaign) as book:
         book.plan(1, planned(1))
-        sentence = r"round 1 is to have round001_2_alpha-1\.0 \(and 1 more\), which the checks no "
+        sentence = r"round 1 should have round001_2_alpha-1\.0 \(and 1 more\), which the checks no "
         with pytest.raises(CampaignError, match=sentence):
             book.plan(1, planned(1, 2))
         book.plan(1, planned(1, 4))

@@ -103,7 +103,7 @@ def test_what_the_implementation_lacks_may_be_missing_if_the_program_says_so(
         only=ONLY,
     )
     assert silent.code != 0
-    assert "12 results, not the 18 asked for; missing: " in silent.reason()
+    assert "12 results, not the 18 requested; missing: " in silent.reason()
     assert "method='lock'" in silent.reason()
     assert announced.code == 0, announced.text
     assert nothing.code != 0 and "nothing is left to measure" in nothing.reason()
@@ -145,7 +145,7 @@ def test_windows_may_be_retimed_and_nothing_else(stand_in: StandIn) -> None:
         only="Beginnings.*begun=window",
     )
     assert retimed.code == 0, retimed.text
-    assert too_many.code != 0 and "not the 50 asked for" in too_many.reason()
+    assert too_many.code != 0 and "not the 50 requested" in too_many.reason()
 
 
 def test_what_lasts_the_longer_the_slower_a_call_is_has_no_reference(stand_in: StandIn) -> None:
@@ -189,7 +189,7 @@ DAMAGES: list[tuple[Callable[[list[Record]], None], str]] = [
     (unverified, "8 bytes moved and 7 were verified"),
     (another_size, "missing: AskedPoint(operation='put', method='fence', group='pair', "
                    "message_bytes=8)"),
-    (one_twice, "19 results, not the 18 asked for"),
+    (one_twice, "19 results, not the 18 requested"),
     (unknown_operation, "the operation 'gossip' is unknown"),
     (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 asked"),
     (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 asked"),
@@ -284,7 +284,7 @@ def exchange(moved: int = 0, mean: int = 0) -> str:
 #: Damages of a random exchange, and what the check says of each.
 EXCHANGES: list[tuple[dict[str, int], str]] = [
     ({}, ""),
-    ({"mean": 1}, "the output has 4 results, not the 4 asked for; missing: "),
+    ({"mean": 1}, "the output has 4 results, not the 4 requested; missing: "),
     ({"moved": 1}, "bytes moved, but the messages of seed 1 have"),
 ]
 

@@ -73,10 +73,10 @@ WRONG = [
     ({"netpipe.code": "3"}, "NPmpi.1 ended with exit code 3"),
     ({"imb.stdout": ""}, "IMB-MPI1.1.stdout:1: IMB did not finish"),
     ({"imb.stdout": imb().partition("# All")[0]}, "IMB did not finish"),
-    ({"imb.stdout": imb(trials=2)}, "asked for 3 time(s) each"),
+    ({"imb.stdout": imb(trials=2)}, "requested 3 time(s) each"),
     ({"imb.stdout": imb(iterations=999)}, "not ('PingPong', 2, 1000) as requested"),
     ({"stdout": pingpong(sizes=SIZES, seconds=2e-5, iterations=ITERATIONS)},
-     "pingpong, turn 1: 26 message sizes were measured, not the 26 asked for 3 time(s)"),
+     "pingpong, turn 1: 26 message sizes were measured, not the 26 requested 3 time(s)"),
     ({"stdout": ""}, "pingpong.1.stdout:1: the output is empty"),
 ]  # fmt: skip
 

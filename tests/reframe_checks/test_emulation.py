@@ -58,7 +58,7 @@ def test_sound_emulation_is_kept(stand_in: StandIn) -> None:
 #: What is played, and the outcome and sentence that it must get.
 WRONG = [
     ("", "failed", "empty"),
-    (emulations(steps=STEPS + 1), "failed", "not those asked for"),
+    (emulations(steps=STEPS + 1), "failed", "not those requested"),
     (emulations(graph="ring:2"), "failed", "do not follow the result"),
     (emulations(received_by_rank_bytes=[0, 1]), "failed", "were sent and 1 received"),
     (emulations(step_bytes=BYTES), "failed", "the result says 8192 bytes"),

@@ -203,12 +203,12 @@ def test_its_input_stays_as_it_is(attacked: Became) -> None:
         ("device", "is a link and not a file"),
         ("pipe", "is a pipe and not a file"),
         ("folder", "is a folder and not a file"),
-        ("huge", "more than 1074 MB are not read"),
+        ("huge", "at most 1074 MB are read"),
     ],
 )
 def test_what_it_leaves_is_a_file_or_not_read(attacked: Became, attack: str, said: str) -> None:
     outcome, sentence, files = attacked[attack]
-    assert outcome == "failed" and f"result, which the launch has left, {said}" in (
+    assert outcome == "failed" and f"result, which the launch left behind, {said}" in (
         str(sentence).replace("has 3221 MB; ", "")
     )
     assert files["result"] == ""

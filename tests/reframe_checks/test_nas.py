@@ -68,7 +68,7 @@ WRONG_BENCHMARKS = [
      "zeta is 8.6e+00, expected is 8.5971775078648e+00 within 1e-10 (NPB3.4.1-MPI)"),
     (FAILED, "failed", "The correct zeta is 0.8597177507865E+01"),
     (summary(seconds=1e-6), "suspect", "above the processors' peak"),
-    (summary(seconds=1e5), "suspect", "1 time(s) of together 1e+05 s are more than the"),
+    (summary(seconds=1e5), "suspect", "1 time(s), 1e+05 s in total, are more than the"),
     # Without the label, NPB's own output does not prove where the ranks are.
     (CG, "failed", "none of which is named"),
 ]  # fmt: skip

@@ -138,7 +138,7 @@ def test_an_image_that_is_replaced_before_the_launch_ends_is_no_sound_one(
     script.write_text(f"{first}\n{swap}\n{rest}")
     outcome = stand_in.run(only="Preflight")
     assert outcome.code != 0, outcome.text
-    assert "it is not certain which image ran" in outcome.reason()
+    assert "it is uncertain which image ran" in outcome.reason()
 
 
 def test_a_site_that_asks_for_signatures_runs_no_unsigned_image(stand_in: StandIn) -> None:
@@ -278,7 +278,7 @@ NOT_WHOLE = [
     (GOOD + "Segmentation fault\n", "rfm_job.out:"),
     (GOOD + GOOD, "rfm_job.out:"),
     (GOOD.replace("1e-05", "NaN", 3), "rfm_job.out:2"),
-    (pingpong(sizes=(300, 1800, 3300)), "not the 4 asked for"),
+    (pingpong(sizes=(300, 1800, 3300)), "not the 4 requested"),
     (pingpong(iterations=10), "other parameters differ"),
 ]  # fmt: skip
 

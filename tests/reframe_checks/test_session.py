@@ -89,8 +89,7 @@ def test_launches_by_another_apptainer_are_not_measured_beside_those_before(
     one = state_of(stand_in).launches[lost]
     assert one.status == "missing"
     said = (
-        "would start by apptainer version 1.5.0, and those of campaign have started by "
-        "apptainer version 1.4.0"
+        "would use apptainer version 1.5.0, but those of campaign have used apptainer version 1.4.0"
     )
     assert said in (one.cause or "")
     version.write_text("apptainer version 1.4.0\n")
@@ -177,7 +176,7 @@ def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn
 def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) -> None:
     stand_in.variables[UNTIL] = "0"
     over = stand_in.run(only=RANGES)
-    assert over.code != 0 and "the time in which launches are begun is over" in over.text
+    assert over.code != 0 and "the time for starting launches is over" in over.text
     content = read_journal(campaign_of(stand_in))
     assert content and [event.kind for event in content.events] == ["begun", "planned", "session"]
     del stand_in.variables[UNTIL]
@@ -292,7 +291,7 @@ def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("echo '17|PENDING||Resources'", "has waited in the queue for longer than the site allows"),
+        ("echo '17|PENDING||Resources'", "it waited in the queue for longer than the site allows"),
         ("echo '17|PENDING||ReqNodeNotAvail'", "cancelled because it was blocked"),
     ],
     ids=["the site's limit", "no node"],

@@ -29,7 +29,7 @@ def test_a_launch_without_them_fails(stand_in: StandIn) -> None:
     (stand_in.root / "environment").write_text("")
     outcome = stand_in.run(only="Preflight")
     assert outcome.code != 0
-    assert "the launch has left no environment_of_rank: which variables it had" in outcome.reason()
+    assert "the launch left no environment_of_rank: which variables it had" in outcome.reason()
 
 
 def test_what_is_set_on_the_node_is_removed_there_and_recorded(stand_in: StandIn) -> None:

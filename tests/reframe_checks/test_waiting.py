@@ -48,7 +48,7 @@ class Clock:
         ("PENDING|debug|PartitionDown", "down|3|idle", "PartitionDown; partition debug is down"),
         ("PENDING|debug|PartitionInactive", "inact|3|idle", "partition debug is inact"),
         ("PENDING|debug|ReqNodeNotAvail, UnavailableNodes:n[1-3]", "up|2|drain*\nup|1|down",
-         "no node of partition debug takes jobs: 2 drain*, 1 down"),
+         "no node of partition debug accepts jobs: 2 drain*, 1 down"),
         ("PENDING|debug|Priority", None, "Priority"),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_silence_about_a_running_job_is_told_after_a_minute(
         clock.now += after
         told.look(job, unanswered)
         assert len(lines) == count, (after, lines)
-    assert lines[0].endswith("does not say what has become of it: no port")
+    assert lines[0].endswith("does not say what happened to it: no port")
     assert not asked.exists(), "beside a launch nobody asks more than ReFrame does"
 
 

@@ -26,8 +26,8 @@ def busy(seconds: float, **more: object) -> dict[str, object]:
 def test_others_beyond_the_share_are_named_and_less_is_not() -> None:
     assert from_outside(campaign(None, busy(0.9))) == []
     [found] = from_outside(campaign(busy(3.0), busy(0.9), busy(12.0)))
-    assert "Beside 2 of 3 launches others used more than 10% of a processor" in found.sentence
-    assert "most beside round003_cell (1.2 processors); in all make 15 s" in found.sentence
+    assert "During 2 of 3 launches other processes used more than 10% of a" in found.sentence
+    assert "most during round003_cell (1.2 processors); in total make 15 s" in found.sentence
 
 
 def test_stops_links_and_what_was_left_are_stated() -> None:

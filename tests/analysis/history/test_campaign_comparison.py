@@ -117,7 +117,7 @@ def test_differences_are_caveats_on_stderr(before: Path, after: Path) -> None:
     done = analysis("compare", str(before), str(after))
     assert done.returncode == 0 and "slower" in done.stdout
     for sentence in ("caveat: kernel: none and 6.1.0", "caveat: site: local and other",
-                     "caveat: builder of beta-2.0: not known of the first, spack",
+                     "caveat: builder of beta-2.0: unknown for the first, spack",
                      "caveat: after is not finished"):  # fmt: skip
         assert sentence in done.stderr
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.history import index
-from analysis.history.index import FILE, KEPT, KEPT_EVERY, history_rows, keep_rows, stamp_of
+from analysis.history import campaign_rows
+from analysis.history.campaign_rows import KEPT, KEPT_EVERY, keep_rows, stamp_of, summarise
+from analysis.history.index import FILE, history_rows
 from analysis.history.series import against_history, history, predicted_ratio, what_changed
 from analysis.simulation import history as history_performance
 from inference.change_points import (
@@ -119,13 +120,10 @@ def test_rows_kept_without_a_clock_are_of_mpi_wtime(runs: Path) -> None:
 def test_index_is_used_brought_up_to_date_and_rebuilt(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from analysis.history import index
-
     first, _ = rows_of(runs)
     read: list[str] = []
-    summarise = index.summarise
     monkeypatch.setattr(
-        index, "summarise",
+        "analysis.history.index.summarise",
         lambda folder, stamp: (read.append(folder.name), summarise(folder, stamp))[1],
     )  # fmt: skip
     assert rows_of(runs)[0].equals(first) and read == []
@@ -149,7 +147,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         read.append(path.name)
         return read_campaign(path)
 
-    monkeypatch.setattr(index, "read_campaign", read_and_count)
+    monkeypatch.setattr(campaign_rows, "read_campaign", read_and_count)
     return read
 
 

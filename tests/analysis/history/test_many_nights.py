@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from analysis.history import limits
-from analysis.history.index import ROWS, history_rows
+from analysis.history.campaign_rows import ROWS
+from analysis.history.index import history_rows
 from analysis.history.series import against_history
 from campaign import retention
 from records.campaign import read_campaign

@@ -16,7 +16,7 @@ import pytest
 
 from analysis.comparison.cells import measured_cells
 from analysis.comparison.compare import compare
-from analysis.history.index import (
+from analysis.history.campaign_rows import (
     COLUMNS,
     EARLIER,
     KEPT,
@@ -221,7 +221,7 @@ def test_a_line_that_no_round_can_be_fitted_to_is_told_and_gives_no_gap(tmp_path
     assert model is not None
     [line] = model.unfitted
     assert line.last_bytes == 524_288
-    assert any("which is no row" in note for note in segment_table([model]).notes)
+    assert any("which has no row" in note for note in segment_table([model]).notes)
     gap = gap_per_byte([model])
     assert gap is not None and gap.value is None and gap.how.startswith("not known: no round has")
 

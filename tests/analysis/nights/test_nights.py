@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from analysis.history.index import KEPT, history_rows
+from analysis.history.campaign_rows import KEPT
+from analysis.history.index import history_rows
 from analysis.history.regressions import tested as found_in
 from analysis.nights.judging import NightJudgement, nights_like
 from analysis.nights.summary import cases

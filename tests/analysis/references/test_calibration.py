@@ -128,7 +128,7 @@ def test_proposal_is_of_each_implementation_and_says_where_from(root: Path) -> N
 def test_fewer_launches_than_asked_for_give_none(root: Path) -> None:
     measure(root, 1, rounds=4)
     code, text = ask(root, "calibrate", "--rounds", "5")
-    assert code == 1 and "4 of 5 launches at least" in text and "make run SITE=local" in text
+    assert code == 1 and "4 of at least 5 launches" in text and "make run SITE=local" in text
     assert not (root / "site_configs/local" / references.PROPOSED).exists()
 
 
@@ -158,7 +158,7 @@ def test_campaigns_that_do_not_go_together_are_refused(root: Path) -> None:
     assert code == 1 and "make run RESUME=" in text
     measure(root, 5, facts={"site": "virtual"})
     code, text = ask(root, "calibrate", "--campaigns", "20260105T000000Z-local-quick")
-    assert code == 1 and "is of site virtual, not of local" in text
+    assert code == 1 and "belongs to site virtual, not to local" in text
 
 
 def test_proposed_shown_accepted_and_nothing_left(root: Path) -> None:

@@ -67,7 +67,7 @@ def test_of_one_round_nothing_is_foretold(tmp_path: Path) -> None:
     assert one.sentence.endswith("; 26 open.")
     said = ending(comparison)
     assert "No difference is shown." in said
-    assert "  rounds show too little to say: PointToPoint (24), Linpack (2)" in said
+    assert "  too little is known to say: PointToPoint (24), Linpack (2)" in said
 
 
 def test_the_time_is_of_all_launches_of_the_experiment(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_where_nothing_could_be_judged_the_answer_says_why(tmp_path: Path) -> No
     [one] = headlines(comparison)
     assert one.series == 0 < one.unjudged
     assert one.sentence == (
-        f"Nothing is known of beta-2.0 against alpha-1.0; {one.unjudged} not judged "
+        f"Nothing is known about beta-2.0 against alpha-1.0; {one.unjudged} not judged "
         "(oversubscribed)."
     )
     assert ending(comparison)[0] == one.sentence

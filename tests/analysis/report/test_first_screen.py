@@ -111,7 +111,7 @@ def test_without_an_echo_test_they_are_of_a_sweep(tmp_path: Path) -> None:
 
 def test_warnings_say_what_to_beware_of(sample: Comparison) -> None:
     few = [one.few for one in warnings(sample)]
-    assert few == ["a hypervisor took time", "2 cells oversubscribed", "answers of 3 rounds"]
+    assert few == ["a hypervisor took time", "2 cells oversubscribed", "answers from 3 rounds"]
     assert "Below 6 no interval of a median reaches 95%" in warnings(sample)[2].sentence
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from analysis.history.index import COLUMNS, FILE, KEPT, rows_of, stamp_of
+from analysis.history.campaign_rows import COLUMNS, KEPT, rows_of, stamp_of
+from analysis.history.index import FILE
 from analysis.simulation.history import NOISE, write_campaign
 from records.campaign import read_campaign
 from tests.analysis.support.costs import Cost, cost_of

@@ -115,7 +115,7 @@ def test_without_its_commit_working_files_serve_by_their_digests(
     manifest_file.write_text(json.dumps(manifest))
     folder = unpacked(made(here), tmp_path)
     assert (folder / "definitions" / "requirements.lock").exists()
-    assert "is not here: of its definitions" in capsys.readouterr().err
+    assert "is not here: the bundle holds only" in capsys.readouterr().err
 
 
 def test_another_image_or_none_is_refused(

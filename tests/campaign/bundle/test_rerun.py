@@ -110,7 +110,7 @@ def test_a_repetition_that_was_cut_short_is_gone_on_with(
     capfd.readouterr()
     assert rerun.main([str(bundle), *submit()]) == 1
     assert (there.root / "asked").read_text() == f"--resume {AGAIN}"
-    assert "was not repeated to its end" in capfd.readouterr().err
+    assert "the repetition was not finished" in capfd.readouterr().err
 
 
 def test_dry_run_changes_nothing(
@@ -193,7 +193,7 @@ def test_only_what_was_measured_is_brought_in(
     ("facts", "words"),
     [
         ({"checks": r"^(\S+)+!$"}, "so it may never end"), ({"checks": "("}, "not a valid regular"),
-        ({"rounds": 999_999}, "has 999999 rounds, and 100 at most"),
+        ({"rounds": 999_999}, "has 999999 rounds, and at most 100"),
     ],
 )  # fmt: skip
 def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(
