@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from analysis.__main__ import app
 from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
-from analysis.history.index import rows_of
+from analysis.history.campaign_rows import rows_of
 from analysis.tables.parquet import write_tables
 from records import kept as kept_module
 from records import launch as launches
