@@ -90,7 +90,7 @@ class Waiting:
                 raise NoAnswer(unanswered)
             reason = self.wait_of(job.jobid)
         except NoAnswer as error:
-            reason = f"the scheduler does not say what has become of it: {error}"
+            reason = f"the scheduler does not say what happened to it: {error}"
         if reason:
             minutes = (self.now() - self.since) / 60
             self.say(f"{WAITS}job {job.jobid} has waited for {minutes:.0f} min: {reason}")

@@ -104,7 +104,7 @@ def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
     clock.now += 100
     told.look(job)
     assert lines == [
-        f"{WAITS}job 17 has waited for 2 min: the scheduler does not say what has become of it: "
+        f"{WAITS}job 17 has waited for 2 min: the scheduler does not say what happened to it: "
         f"{said}"
     ]
 
@@ -169,7 +169,7 @@ def test_a_scheduler_other_than_slurm_that_does_not_answer_gives_up_no_job(
     ], "a silence of less than a minute is not told"
     answers += 2 * [errors.JobSchedulerError("qstat failed")]
     schedulers.patient(poll)(None, job)
-    assert lines[-1].endswith("what has become of it: qstat failed")
+    assert lines[-1].endswith("what happened to it: qstat failed")
 
 
 @pytest.fixture
