@@ -142,6 +142,7 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
+    found.leave_out_unreadable()
     tables = [
         table
         for table in (hpl_table(found, hpl_in(found)), node_table(found, rates_in(found)))
@@ -163,6 +164,7 @@ def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> 
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
+    found.leave_out_unreadable()
     table = cycles_table(found, rates_in(found), one_way_times(found), ROOT)
     if not table:
         fail(

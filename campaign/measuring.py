@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from campaign import choice, estimate, provenance, request, room
+from campaign import choice, estimate, leftovers, provenance, request, room
 from campaign.decisions import say_decision
 from campaign.missing import (
     done_rounds,
@@ -269,6 +269,8 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     checks, and take in what is in its folder. Raises CampaignError if it cannot be written.
     """
     try:
+        # Who goes on with it has the site: a ReFrame that is still here has nobody to measure for.
+        leftovers.end_all(campaign)
         schedule.begin(campaign, is_converted=True)
         with schedule.held(campaign) as held:
             if changed := schedule.changed_manifest(held.state, manifest):

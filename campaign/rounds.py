@@ -20,10 +20,12 @@ from records import processes, reframe_reports, schedule
 from records.base import CampaignError
 from records.causes import one_line, sentence_in
 from records.environment import for_reframe
+from records.fold import State
 from records.journal import Stopped
 from records.kept import read_records
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from records.manifest import Manifest, RoundDone, read_manifest
+from records.once import left_to_others
 from records.schedule import Schedule
 from reframe_checks.bin.telling import ONCE, OVER, TOLD, is_over
 from reframe_checks.mixins.tiers import VALIDATION
@@ -131,10 +133,13 @@ def run_round(
                 progress.say(sentence)
             state = held.state
             is_settled = state.is_settled(number)
-    while not is_settled:
+    others = others_may_measure(state, number, manifest)
+    has_been_measured = is_settled and not others
+    while not is_settled or others:
         if is_over():
             raise TimeIsOver(f"round {number} continues in the next job")
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
+        asked = len(state.rounds[number]) if state and is_settled else None
         code = session.measure(number)
         with schedule.held(campaign) as held:
             # A session that waits for another round has ended its launches, and is not a leftover.
@@ -155,10 +160,16 @@ def run_round(
             if again := held.repeat_blocks(number, manifest.repeat_beyond):
                 for sentence in again:
                     progress.say(sentence)
+                is_settled = False
                 continue
-            if state.is_settled(number):
-                # ReFrame fails if it finds nothing to do, which is fine here; so is a kill after
-                # the last launch.
+            is_settled = state.is_settled(number)
+            # One that waits for another round has asked them all, as has one that found no more.
+            is_alike = asked is not None and len(state.rounds[number]) == asked
+            has_asked = session.is_running or (code >= 0 and is_alike)
+            others = [] if has_asked else others_may_measure(state, number, manifest)
+            if is_settled and not others:
+                # ReFrame fails where it finds nothing to do, and here that is as it should be; so
+                # is a kill after the last launch.
                 code = max(code, 0) if state.sessions > known else 0
                 break
             if is_over():
@@ -172,7 +183,9 @@ def run_round(
                 )
             left, of = state.open(number), state.rounds.get(number)
             sentence = f"ReFrame {how_it_ended(code)} " + (
-                f"with {len(left)} of {len(of)} launches of round {number} left"
+                f"and images that were not asked may measure {others[0]}"
+                if is_settled
+                else f"with {len(left)} of {len(of)} launches of round {number} left"
                 if of is not None
                 else f"before it had planned round {number}"
             )
@@ -186,17 +199,17 @@ def run_round(
                     f"in {log_of(campaign)}; put that right and resume: "
                     f"{resume_command(campaign, manifest)}"
                 )
-        progress.say(f"{sentence}; it is started again for them")
+        progress.say(f"{sentence}; it is started again")
     assert state is not None
     if not state.recorded():
         causes = [f" ({one.cause})" for one in state.of(number) if one.cause]
         raise CampaignError(
             f"round {number} measured nothing{''.join(causes[:1])}; ReFrame's messages are in "
-            f"{log_of(campaign)}"
+            f"{log_of(campaign)}; put that right and resume: {resume_command(campaign, manifest)}"
         )
     wall_s = time.monotonic() - began
-    if is_settled:
-        # At least as long as its launches: nothing more is known.
+    if has_been_measured:
+        # At least as long as its launches, which is all that is known of it.
         wall_s = sum(one.wall_s or 0.0 for one in read_records(campaign) if one.round == number)
     return RoundDone(
         round=number,
@@ -207,6 +220,24 @@ def run_round(
         # Including what failed before a RESUME, which this ReFrame did not measure.
         reframe_exit_code=code or int(progress.has_failures(number) or state.has_failures(number)),
     )
+
+
+def measures_once(manifest: Manifest) -> bool:
+    """Return whether a campaign has what is compared with nothing measured but once.
+
+    Who names checks and a number of rounds wants them so often.
+    """
+    return manifest.design is not None or not manifest.checks
+
+
+def others_may_measure(state: State | None, number: int, manifest: Manifest) -> list[str]:
+    """Return the cells of a round that its images could not measure, and others were not asked to.
+
+    ReFrame asks them at the round's end, unless it was killed, or has ended for a launch.
+    """
+    if state is None or not measures_once(manifest):
+        return []
+    return left_to_others(state, number, manifest.images)
 
 
 def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
@@ -415,8 +446,7 @@ class ReframeSession:
         }
         # What proves the programs and compares no implementations is run when asked for by name.
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
-        # Who names checks and a number of rounds wants them so often.
-        if manifest.design or not manifest.checks:
+        if measures_once(manifest):
             environment[ONCE] = "1"
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]

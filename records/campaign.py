@@ -78,6 +78,33 @@ class Campaign:
         """Return the launches that enter statistics."""
         return [launch for launch in self.launches if launch.is_sound]
 
+    def moved(self) -> set[tuple[int, str]]:
+        """Return the blocks, by round and cell, whose launches began on different nodes.
+
+        By the first node of each launch; of a launch that does not name it nobody can tell.
+        """
+        nodes: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for launch in self.sound():
+            # The file of a node is named after it and a digest.
+            if name := str(launch.record.node.get("facts") or "").rpartition("-")[0]:
+                nodes[launch.record.round, launch.record.cell].add(name)
+        return {block for block, names in nodes.items() if len(names) > 1}
+
+    def leave_out_unreadable(self) -> None:
+        """Leave out each launch whose output this version refuses, though its values were kept.
+
+        It reads all outputs, as who makes tables or models of them does in any case.
+        """
+        readable = []
+        for launch in self.launches:
+            try:
+                launch.output  # noqa: B018
+            except (RecordError, OSError) as error:
+                self.problems.append(LeftOut(launch.record.launch, str(error)))
+            else:
+                readable.append(launch)
+        self.launches[:] = readable
+
     def unproven(self) -> int:
         """Return how many launches have no digests: changes to them would go unnoticed."""
         return sum(not launch.record.sha256 for launch in self.launches)

@@ -1,5 +1,8 @@
 """Packs: what is kept of the launches of a round, one after the other in one file.
 
+Each of a campaign's first rounds has a pack of its own, later ones share one: file systems of
+clusters count files.
+
 A pack is a tar, and is only ever added to: its end mark moves on. What is kept of a launch is a
 segment of it: its record, and then the files that the record has digests of, each in the launch's
 folder. A file that takes less room so is compressed, and has `.gz` after its name; its digest is
@@ -33,6 +36,8 @@ from records.manifest import Sha256
 
 #: The folder of a campaign that has its packs.
 FOLDER = "packs"
+#: So many rounds have a pack each, and so many of the later ones share one: of 300 it is 34.
+ALONE, TOGETHER = 20, 20
 BLOCK = 512
 #: By which a tar ends; GNU tar, when it takes something out, needs it to end at whole records.
 END_BYTES = 2 * BLOCK
@@ -49,7 +54,7 @@ class PackPlace(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    pack: Annotated[str, Field(pattern=r"^round[0-9]{3,6}\.tar$")]
+    pack: Annotated[str, Field(pattern=r"^round([0-9]{3,6}|s[0-9]{3,6}-[0-9]{3,6})\.tar$")]
     offset: Count
     length: Positive
     sha256: Sha256
@@ -88,9 +93,20 @@ class PackSegment:
         return max(content.end for content in self.contents.values())
 
 
+def rounds_beside(round_number: int) -> range:
+    """Return the rounds whose launches are in one pack with those of a round."""
+    if round_number <= ALONE:
+        return range(round_number, round_number + 1)
+    first = round_number - (round_number - ALONE - 1) % TOGETHER
+    return range(first, first + TOGETHER)
+
+
 def pack_name(round_number: int) -> str:
     """Return the name of the pack of a round's launches."""
-    return f"round{round_number:03d}.tar"
+    rounds = rounds_beside(round_number)
+    if len(rounds) == 1:
+        return f"round{round_number:03d}.tar"
+    return f"rounds{rounds[0]:03d}-{rounds[-1]:03d}.tar"
 
 
 def filled(size: int) -> int:

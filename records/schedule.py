@@ -87,8 +87,8 @@ class Schedule:
         in_flight = [one for one in self.state.launches.values() if one.in_flight]
         for one in in_flight:
             self.lost(one.name, cause)
-        for number in sorted({one.round for one in in_flight}):
-            packs.cut(self.campaign / packs.FOLDER / packs.pack_name(number), self._places(number))
+        for name, number in {packs.pack_name(one.round): one.round for one in in_flight}.items():
+            packs.cut(self.campaign / packs.FOLDER / name, self._places(number))
 
     def resume(self) -> list[str]:
         """Go on with the campaign: settle it, and try again what was given up or is gone.
@@ -303,8 +303,12 @@ class Schedule:
             return None
 
     def _places(self, number: int) -> list[PackPlace]:
-        """Return where the launches of a round are in its pack."""
-        return [one.place for one in self.state.of(number) if one.place]
+        """Return where launches are in the pack of a round: its own, and those of rounds beside."""
+        name, rounds = packs.pack_name(number), packs.rounds_beside(number)
+        return [
+            one.place for beside in rounds for one in self.state.of(beside)
+            if one.place and one.place.pack == name
+        ]  # fmt: skip
 
     def _put_aside(self, one: LaunchState) -> None:
         """Make room for another attempt where a folder is in a launch's place, and keep that.

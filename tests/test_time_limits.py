@@ -8,7 +8,7 @@ import pytest
 from containers import installed, trusted_keys
 from containers.installed import PrefixError
 from containers.trusted_keys import TrustError
-from reframe_checks.bin import guards
+from reframe_checks.bin import schedulers
 from reframe_checks.mixins.asking import NoAnswer
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -39,6 +39,7 @@ WORK = {
     "containers/spack/mirror.py": {"archive_of"},
     "containers/spack/tool.py": {"solver", "clone"},
     "containers/trust.py": {"new_key", "sign_image"},
+    "costs/checkouts.py": {"measure"},
     "costs/network.py": {"tcp_bandwidth"},
     "costs/places.py": {"run"},
     "costs/su3.py": {"build_naive", "naive"},
@@ -91,9 +92,9 @@ def hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_queue_that_does_not_answer_is_no_word_of_it(
     hangs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guards, "SLURM_PATIENCE_S", 0.3)
+    monkeypatch.setattr(schedulers, "PATIENCE_S", 0.3)
     with pytest.raises(NoAnswer, match=r"squeue did not answer within 0\.3 s"):
-        guards.state_in_queue("7")
+        schedulers.state_in_queue("7")
 
 
 def test_keys_that_cannot_be_read_in_time_are_a_sentence(

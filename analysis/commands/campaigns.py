@@ -51,11 +51,16 @@ def folder_of(name: str) -> Path:
     return path
 
 
-def campaign_of(name: str, anew: bool = False) -> Campaign:
-    """Return a campaign, its values computed `anew`; report on stderr what was left out of it."""
+def campaign_of(name: str, anew: bool = False, with_outputs: bool = False) -> Campaign:
+    """Return a campaign, its values computed `anew`; report on stderr what was left out of it.
+
+    Who reads more of its outputs than values asks for it `with_outputs`.
+    """
     from records.campaign import read_campaign
 
     campaign = read_campaign(folder_of(name), anew=anew)
+    if with_outputs:
+        campaign.leave_out_unreadable()
     say_left_out(campaign)
     return campaign
 

@@ -46,6 +46,7 @@ def conclude(
     folder = folder_of(campaign)
     stamp = stamp_of(folder)
     found = read_campaign(folder)
+    found.leave_out_unreadable()
     say_left_out(found)
     try:
         comparison = compare(found)

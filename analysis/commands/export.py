@@ -69,7 +69,7 @@ def export(
     """Write the results as CSV, Markdown, LaTeX, JUnit's XML and more, for other programs."""
     from records.files import write_whole
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     try:
         files = exported(found, format_, base, repository)
     except ValueError as error:

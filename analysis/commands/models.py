@@ -24,7 +24,7 @@ def models(
     from analysis.models.messages import fitted_in
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     tables = model_tables(fitted_in(found, cell), cell)
     if not tables:
         fail(
@@ -43,7 +43,7 @@ def scaling(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     from analysis.models.scaling_tables import scaling_tables
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     tables = scaling_tables(found, hpl_in(found), profiled_cells(found)[0])
     if not tables:
         fail(
@@ -61,7 +61,7 @@ def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     from analysis.tables.table import for_people
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     tables = for_people(guideline_tables(found))
     if not tables:
         fail(
@@ -77,7 +77,7 @@ def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     from analysis.models.overlap import overlap_table
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     table = overlap_table(found)
     if not table:
         fail(
@@ -94,7 +94,7 @@ def nodes(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     from analysis.models.node_tables import tables_of_nodes
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     tables = tables_of_nodes(found, node_pairs_in(found))
     if not tables:
         fail(

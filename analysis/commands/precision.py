@@ -63,7 +63,7 @@ def spread(
     from analysis.precision.tables import spread_table
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     rows = spreads(found)
     if not rows:
         fail(f"{found.path.name} has no sound launch of a program that times iterations")
@@ -76,7 +76,7 @@ def timed(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     from analysis.precision.timed import timed_table
     from analysis.tables.terminal import show
 
-    found = campaign_of(campaign)
+    found = campaign_of(campaign, with_outputs=True)
     table = timed_table(found)
     if table is None:
         fail(f"{found.path.name} has no sound launch that says how long it took")

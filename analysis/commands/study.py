@@ -35,7 +35,7 @@ def study(
     """
     if page and campaign is None:
         fail("--page writes into a campaign's folder; name the campaign")
-    measured = None if campaign is None else campaign_of(campaign)
+    measured = None if campaign is None else campaign_of(campaign, with_outputs=True)
     print_study(paper, measured, html, page, tables, pager)
 
 

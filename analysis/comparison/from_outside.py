@@ -1,4 +1,4 @@
-"""Disturbances while launches ran: others' work, stops, lost carriers, interrupted blocks.
+"""What came from outside: others' work, stops, lost carriers, blocks that were cut or moved.
 
 No launch is left out because of it, and no library causes it. Pairs of a round share what
 affects all of them alike; a launch that was disturbed alone did not have the machine to itself.
@@ -45,6 +45,15 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
                 "interrupted blocks",
                 f"{len(campaign.split)} block(s) were interrupted and finished by a later session: "
                 "their launches are further apart than others (column `split` of "
+                "launches.parquet).",
+            )
+        )
+    if moved := campaign.moved():
+        found.append(
+            FromOutside(
+                "blocks that moved",
+                f"The launches of {len(moved)} block(s) began on different nodes: what differs "
+                "between these differs between the launches, too (column `moved` of "
                 "launches.parquet).",
             )
         )

@@ -148,6 +148,7 @@ def counts(campaign: Campaign) -> dict[str, int]:
 def write_report(path: Path, base: str | None, out: Path | None) -> Path:
     """Write the report of a campaign; return its path."""
     campaign = read_campaign(path)
+    campaign.leave_out_unreadable()
     return report_on(campaign, compare(campaign, base), out)
 
 

@@ -36,6 +36,7 @@ LAUNCHES: dict[str, Any] = {
     "node_running": pl.Int64, "node_memory_available_bytes": pl.Int64,
     "node_clock_hz": pl.Float64, "others_s": pl.Float64, "stopped": pl.Int64,
     "carriers": pl.Int64, "left_running": pl.Int64, "split": pl.Boolean,
+    "moved": pl.Boolean,
 }  # fmt: skip
 RESULTS: dict[str, Any] = {
     "launch": pl.String, "operation": pl.String, "pair": pl.String, "order": pl.String,
@@ -193,14 +194,20 @@ def write_table(frame: pl.LazyFrame, path: Path) -> None:
 
 def write_tables(campaign: Campaign) -> dict[str, int]:
     """Write the tables of a campaign; return the number of rows of each."""
+    campaign.leave_out_unreadable()
     folder = campaign.path / "tables"
     folder.mkdir(exist_ok=True)
     rows = [row for launch in campaign.launches for row in result_rows(launch)]
+    moved = campaign.moved()
     problems = [{"where": p.where, "sentence": p.sentence} for p in campaign.problems]
     tables = {
         "launches": pl.LazyFrame(
             [
-                launch_row(one) | {"split": (one.record.round, one.record.cell) in campaign.split}
+                launch_row(one)
+                | {
+                    "split": (one.record.round, one.record.cell) in campaign.split,
+                    "moved": (one.record.round, one.record.cell) in moved,
+                }
                 for one in campaign.launches
             ],
             LAUNCHES,

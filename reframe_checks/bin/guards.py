@@ -8,11 +8,8 @@ ReFrame itself reports PASSED when it ran nothing. Here it is a failure when
 It is no failure when all checks of a file leave themselves out, since not every check suits every
 image; what they say stands beside the failure, should nothing else be selected.
 
-ReFrame takes a Slurm job to be complete whenever squeue does not list it, even if squeue failed:
-unfinished output would be judged, and the next launch would run beside this one. Here a
-job is complete when Slurm has answered that it is no longer in the queue.
-
-While a job waits in Slurm's queue, the reason is printed after a minute and now and then.
+Schedulers are asked as reframe_checks/bin/schedulers.py says: a job is complete when its scheduler
+says so, and not when that does not answer.
 
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
@@ -35,9 +32,8 @@ import logging
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -50,9 +46,6 @@ import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter
-from reframe.core.schedulers import slurm
-from reframe.core.schedulers.local import LocalJobScheduler
-from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli, filters, printer
 from reframe.frontend.executors import Runner
@@ -60,13 +53,9 @@ from reframe.frontend.loader import RegressionCheckLoader
 
 from records import environment
 from records.acting_user import act_for, become, owner_of
-from records.causes import one_line
 from records.files import only_owner_writes
-from reframe_checks.bin import session
-from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin import schedulers, session
 from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
-from reframe_checks.bin.waiting import WaitedTooLong, Waiting
-from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -78,9 +67,7 @@ NOTHING_SELECTED = (
 NOTHING_RAN = "every selected check was skipped, so nothing was measured; the reasons are above"
 
 
-#: How long a Slurm command may take, in seconds; it is tried again at the next poll.
-SLURM_PATIENCE_S = 60.0
-#: Why checks excluded themselves when they were loaded.
+#: Why checks left themselves out when they were loaded.
 LEFT_OUT: set[str] = set()
 #: The content of reference files, by their paths.
 PARSED: dict[str, Any] = {}
@@ -189,86 +176,6 @@ class CountingRunner(Runner):  # type: ignore[misc]
             raise errors.ReframeError(NOTHING_RAN)
 
 
-def state_in_queue(jobid: str) -> str | None:
-    """Return a job's state in Slurm's queue, or None if it is no longer there.
-
-    Raises NoAnswer where Slurm does not say.
-    """
-    command = ["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"]
-    try:
-        return ask(command, SLURM_PATIENCE_S).strip() or None
-    except NoAnswer as error:
-        if "Invalid job id" in str(error):
-            return None
-        raise
-
-
-def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
-    """Poll jobs as ReFrame does, but let none complete until Slurm confirms it."""
-    before = {job: job.state for job in jobs if job is not None}
-    poll_and_speak(scheduler, *jobs, poll=unguarded_poll)
-    for job, state in before.items():
-        if job.state != "COMPLETED" or state == "COMPLETED":
-            continue
-        try:
-            found = state_in_queue(job.jobid)
-        except NoAnswer as error:
-            found = state or "PENDING"
-            waiting.look(job, str(error))
-        if found:
-            job._state = found
-
-
-unguarded_poll = SqueueJobScheduler.poll
-
-
-def poll_and_speak(scheduler: Any, *jobs: Any, poll: Callable[..., None] | None = None) -> None:
-    """Poll jobs as ReFrame does by Slurm's accounting, and say what they wait for.
-
-    What does not answer leaves a job as it was: nobody would watch one that is given up for it.
-    """
-    unanswered = None
-    try:
-        (poll or silent_poll)(scheduler, *jobs)
-    except errors.SpawnedProcessError as error:
-        unanswered = one_line(str(error))
-    for job in jobs:
-        if job is not None and (unanswered or job.state != "COMPLETED"):
-            waiting.look(job, unanswered)
-
-
-silent_poll = SlurmJobScheduler.poll
-waiting = Waiting()
-
-
-def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
-    """Cancel jobs as ReFrame does, and have each end as one that never ran."""
-    waiting_jobs = [job for job in jobs if not job.is_cancelling]
-    silent_cancel(scheduler, waiting_jobs)
-    for job in waiting_jobs:
-        if job.is_cancelling:
-            job._exception = WaitedTooLong(
-                "it waited in the queue for longer than the site allows (longest_wait_s: "
-                f"{job.max_pending_time:g}) and was cancelled", job.jobid,
-            )  # fmt: skip
-
-
-silent_cancel = SlurmJobScheduler._cancel_if_pending_too_long
-
-
-class Answered:
-    """Stands in for ReFrame's `osext` where it queries Slurm: no command is waited for forever."""
-
-    def __getattr__(self, name: str) -> Any:
-        """Return everything else unchanged."""
-        return getattr(osext, name)
-
-    @staticmethod
-    def run_command(command: Any, *words: Any, timeout: float | None = None, **more: Any) -> Any:
-        """Run a command as ReFrame does, for at most a minute if it names no time."""
-        return osext.run_command(command, *words, timeout=timeout or SLURM_PATIENCE_S, **more)
-
-
 class SeededOrder:
     """Stands in for the `random` module in ReFrame's command line."""
 
@@ -365,13 +272,8 @@ def main() -> None:
     filters.re_compile = BoundedPattern
     printer.osext = ShownOutput()
     reframe.core.schedulers.local.osext = WholePath
-    SqueueJobScheduler.poll = bounded(poll_until_answered)
-    SlurmJobScheduler.poll = bounded(poll_and_speak)
-    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
-    SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
-    slurm.osext = Answered()
-    slurm._run_strict = partial(slurm.osext.run_command, check=True)
-    # A round has the same folders in a session as in its own process.
+    schedulers.ask_in_time()
+    # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
     reframe.core.warnings.inspect = QuickInspection

@@ -24,9 +24,10 @@ from records.base import CampaignError, NotKept
 from records.budget import experiment_of
 from records.causes import of_command, one_line
 from records.experiments import experiments
-from records.fold import LaunchState, State
+from records.fold import State
 from records.journal import Begun, NotStarted, PlannedLaunch
 from records.kept import has_launches
+from records.once import came_to_nothing, is_without
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule, held
 from reframe_checks.bin.bounds import cut
@@ -347,26 +348,6 @@ def measured_once(
     return found
 
 
-def came_to_nothing(one: LaunchState | None) -> bool:
-    """Return whether an image could not measure what another image may: it failed or is missing.
-
-    What a site leaves out, it leaves out of every image.
-    """
-    return one is not None and (
-        one.status in ("failed", "missing") or one.outcome in ("suspect", "failed")
-    )
-
-
-def is_without(state: State, number: int) -> list[str]:
-    """Return the cells that need only one image, and that none tried so far could measure."""
-    found = []
-    for (_, cell), block in state.blocks(number).items():
-        entry = experiments().get(experiment_of(cell))
-        if entry and entry.once == "campaign" and all(map(came_to_nothing, block)):
-            found.append(cell)
-    return found
-
-
 class Rounds:
     """The rounds of a campaign that this process measures, with checks that were loaded once."""
 
@@ -427,19 +408,11 @@ class Rounds:
         Only of what one image of a campaign measures; the round is being measured.
         """
         [schedule] = recording.SCHEDULES
-        while os.environ.get(ONCE) and (cells := is_without(schedule.state, number)):
-            known = set(schedule.state.launches)
+        while os.environ.get(ONCE) and is_without(schedule.state, number):
             try:
-                wanted = self.left_of(schedule, number)
+                yield self.left_of(schedule, number)
             except NothingLeft:
                 return
-            for one in schedule.state.of(number):
-                if one.name not in known and one.planned.cell in cells:
-                    print(
-                        f"{INSTEAD}{one.planned.implementation} measures {one.planned.cell}: no "
-                        "image before it could", flush=True,
-                    )  # fmt: skip
-            yield wanted
 
     def left_of(self, schedule: Schedule, number: int) -> list[Any]:
         """Plan a round; return the test cases that are left of it, with those they wait for.
@@ -463,7 +436,15 @@ class Rounds:
             repeated = measured_once(of_launches, schedule.state, number, names)
             of_launches = {case: one for case, one in of_launches.items() if case not in repeated}
             cases = [case for case in cases if case not in repeated]
+        known = set(schedule.state.launches)
+        instead = is_without(schedule.state, number) if os.environ.get(ONCE) else []
         schedule.plan(number, list(of_launches.values()))
+        for one in schedule.state.of(number) if instead else ():
+            if one.name not in known and one.planned.cell in instead:
+                print(
+                    f"{INSTEAD}{one.planned.implementation} measures {one.planned.cell}: no "
+                    "image before it could", flush=True,
+                )  # fmt: skip
         left = {one.name for one in schedule.state.open(number)}
         wanted = [
             case for case in cases if case in of_launches and of_launches[case].launch in left

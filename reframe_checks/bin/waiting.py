@@ -1,4 +1,4 @@
-"""Report now and then what a job in Slurm's queue is waiting for."""
+"""Report now and then what a job in a scheduler's queue is waiting for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SPEAK_AFTER_S = 60.0
 SPEAK_AGAIN_S = 300.0
 #: Node states in which no job starts, without the letters that sinfo adds to them.
 UNUSABLE = ("down", "drain", "drng", "fail", "maint", "unk")
-PENDING = (None, "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD")
+#: ReFrame's names of what is in the queue: Slurm's, and other schedulers'.
+PENDING = (None, "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "QUEUED", "HELD", "WAITING")
 
 
 class WaitedTooLong(errors.JobError):  # type: ignore[misc]
@@ -59,8 +60,9 @@ class Waiting:
         self,
         say: Callable[[str], None] = lambda text: print(text, flush=True),
         now: Callable[[], float] = time.monotonic,
+        wait_of: Callable[[str], str | None] = wait_of,
     ) -> None:
-        self.say, self.now = say, now
+        self.say, self.now, self.wait_of = say, now, wait_of
         self.job: str | None = None
         self.since = self.next = 0.0
         self.silent_since: float | None = None
@@ -68,7 +70,7 @@ class Waiting:
     def look(self, job: Any, unanswered: str | None = None) -> None:
         """Take note of a job that was polled; say what it waits for when it is time to.
 
-        Also that Slurm does not answer, with `unanswered`: it was asked just now.
+        Also that the scheduler does not answer, with `unanswered`: it was asked just now.
         """
         if job.jobid != self.job:
             self.job, self.since = job.jobid, self.now()
@@ -86,9 +88,9 @@ class Waiting:
         try:
             if unanswered is not None:
                 raise NoAnswer(unanswered)
-            reason = wait_of(job.jobid)
+            reason = self.wait_of(job.jobid)
         except NoAnswer as error:
-            reason = f"Slurm does not say what happened to it: {error}"
+            reason = f"the scheduler does not say what happened to it: {error}"
         if reason:
             minutes = (self.now() - self.since) / 60
             self.say(f"{WAITS}job {job.jobid} has waited for {minutes:.0f} min: {reason}")

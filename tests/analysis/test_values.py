@@ -13,6 +13,7 @@ from analysis.__main__ import app
 from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
 from analysis.history.campaign_rows import rows_of
+from analysis.tables.parquet import write_tables
 from records import acting_user, schedule, values
 from records import kept as kept_module
 from records import launch as launches
@@ -20,6 +21,7 @@ from records.base import RecordError
 from records.campaign import Campaign, KnownLaunches, read_campaign
 from records.kept import Kept, kept_launches
 from records.launch import Launch, read_launch
+from records.packs import pack_name
 from records.proof import proof_in
 from records.sample import sample_folder
 from records.values import FILE, LaunchValues, values_in
@@ -148,6 +150,30 @@ def test_damaged_values_cost_their_launch_alone(tmp_path: Path) -> None:
         read_launch(Damaged(kept_launches(packed)[0]))
 
 
+def test_an_output_that_a_later_version_refuses_costs_its_launch_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Synthetic(tmp_path / "plain", TWICE, rounds=2, pairs=["Send/Recv"]).write()
+    campaign = in_packs(source, tmp_path / "packed")
+    whole, known = write_tables(read_campaign(campaign)), launches.output_in
+    bad = next(one.name for one in kept_launches(campaign) if "range=short" in one.name)
+
+    def stricter(launch: Kept, record: launches.LaunchRecord) -> object:
+        if launch.name == bad:
+            raise launches.RecordError(f"{bad}/stdout:2: it is refused now")
+        return known(launch, record)
+
+    monkeypatch.setattr(launches, "output_in", stricter)
+    found = read_campaign(campaign)
+    assert write_tables(found)["launches"] == whole["launches"] - 1
+    assert [one.where for one in found.problems] == [bad]
+    for command in ("ingest", "report", "conclude", "models", "linpack", "spread", "export"):
+        more = ["--no-pager"] if command in ("models", "linpack", "spread") else []
+        done = CliRunner().invoke(app, [command, str(campaign), *more])
+        assert done.exit_code == 0, (command, done.output)
+    assert "it is refused now" in (campaign / "report.html").read_text()
+
+
 def test_a_launch_that_is_not_sound_has_no_values() -> None:
     record = launches.LaunchRecord.model_construct(launch="round001_x")
     with pytest.raises(RecordError, match="is not sound"):
@@ -187,7 +213,8 @@ def test_a_campaign_is_read_in_proportion_to_its_rounds(
         before = read_by_this_process()
         assert len(read_campaign(campaign).sound()) == 4 * rounds
         shares.append((read_by_this_process() - before) / size)
-        assert len(opened) == 2 * rounds == 2 * len(set(opened))
+        packs = {pack_name(number) for number in range(1, rounds + 1)}
+        assert len(opened) == 2 * len(packs) == 2 * len(set(opened))
     assert shares[1] < 1.2 * shares[0]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign import measuring, rounds
+from campaign import leftovers, measuring, rounds
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
@@ -96,6 +96,7 @@ def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("WYEAST_CAMPAIGN", "")
     monkeypatch.setattr(rounds.ReframeSession, "measure", measured)
+    monkeypatch.setattr(leftovers, "end_all", lambda *_: 0)
     for room in (rounds, measuring):
         monkeypatch.setattr(room, "end_leftovers", lambda *_, **__: 0)
 
@@ -120,7 +121,9 @@ def measure(root: Path, number: int) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     with held(campaign) as schedule:
         schedule.settle()
-        schedule.plan(number, planned(number, schedule))
+        wanted = planned(number, schedule)
+        asked = play.get("asks", [one.implementation for one in wanted])
+        schedule.plan(number, [one for one in wanted if one.implementation in asked])
         left = schedule.state.open(number)
         if not left:
             raise CampaignError("every launch is in the campaign already")
@@ -168,6 +171,8 @@ def measure(root: Path, number: int) -> int:
             schedule.recorded(record, place)
             word = "      OK" if record.outcome == "sound" else "    FAIL"
             print(f"[ {word} ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
+    if "killed at its end" in play:
+        os.kill(os.getpid(), signal.SIGKILL)
     return 0
 
 

@@ -16,18 +16,23 @@ from pathlib import Path
 import polars
 
 from analysis.comparison.compare import compare
+from records import schedule
 from records.campaign import read_campaign
+from records.journal import Event, Lost, read_journal
 from records.kept import kept_launches
+from records.manifest import read_manifest
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 #: Campaigns that a test has begun: one whose assertion fails does not wait for them.
 BEGUN: list[subprocess.Popen[str]] = []
-#: What a second campaign is told, on a machine where others measure too.
-BUSY = "another campaign is measuring"
-#: What one is told that is resumed when all is done, and one whose ReFrame got nowhere.
-IS_WHOLE = "is finished; there is nothing left to resume"
-IN_VAIN = "times without measuring anything"
+#: What a campaign is told beside another checkout's, or beside a build: that is nobody's fault.
+BUSY = "two at once would disturb each other; wait until it has ended"
+BUSY_POLL_S = 2.0
+#: What one says that has stopped: kills of ReFrame alone may follow each other so closely that
+#: nothing, or nothing of a launch, is measured.
+CAN_BE_RESUMED = "make run RESUME="
+IN_A_LAUNCH = "in a launch"
 
 Begin = Callable[..., "subprocess.Popen[str]"]
 
@@ -51,6 +56,12 @@ def start(*options: str, name: str) -> subprocess.Popen[str]:
 def campaigns(name: str, site: str = "local") -> list[Path]:
     """Return the folders of the campaigns of a name."""
     return sorted((PROJECT / "runs").glob(f"*-{site}-{name}"))
+
+
+def begun(name: str, site: str) -> Path | None:
+    """Return the campaign of a name, if it was begun: a folder that a kill has left may be none."""
+    found = [path for path in campaigns(name, site) if (path / "manifest.json").is_file()]
+    return found[0] if found else None
 
 
 def launches_in(path: Path) -> int:
@@ -113,6 +124,26 @@ def finished(process: subprocess.Popen[str]) -> str:
     return out
 
 
+def is_whole(path: Path | None) -> bool:
+    """Return whether a campaign is measured and reported.
+
+    Its exit code does not tell: on a busy machine something may be worse than its reference.
+    """
+    state = schedule.state_of(path) if path else None
+    return bool(path and state and state.is_reported and read_manifest(path).finished_utc)
+
+
+def seconds_unhindered(begin_as: Begin, site: str, name: str) -> float:
+    """Return how long a campaign takes that nobody kills, once no other one keeps it waiting."""
+    while True:
+        began = time.monotonic()
+        out, _ = begin_as("--name", name).communicate(timeout=1500)
+        if is_whole(begun(name, site)):
+            return time.monotonic() - began
+        assert BUSY in out, out
+        time.sleep(BUSY_POLL_S)
+
+
 def whom_to_kill(name: str, path: Path | None, drawn: random.Random) -> list[int]:
     """Return what a kill hits: a campaign's process, its ReFrame, or all that works for it."""
     works = working_for(path) if path else []
@@ -123,43 +154,59 @@ def whom_to_kill(name: str, path: Path | None, drawn: random.Random) -> list[int
     return driving(name) + ([int(pid) for pid, _ in works] if which == "all" else [])
 
 
+def moment_of(path: Path | None) -> str:
+    """Return in words what a campaign is doing, by its journal."""
+    state = schedule.state_of(path) if path else None
+    if state is None or not state.rounds:
+        return "before a round was planned"
+    if any(one.in_flight for one in state.of(None)):
+        return IN_A_LAUNCH
+    return "between launches" if state.left() else "after the last launch of a round"
+
+
 def measured_with_kills(
     begin_as: Begin, site: str, name: str, kills: int, longest_s: float, seed: int
-) -> list[Path]:
+) -> tuple[list[Path], Counter[str]]:
     """Measure campaigns that are killed so often, at random instants, and gone on with.
 
     Each is begun and resumed by `begin_as`, which gets its options; between two kills pass up to
     `longest_s` seconds. Where one is whole before all kills are spent, another one is begun.
-    Returns the campaigns.
+    Returns the campaigns, and how many kills came at which moments.
     """
     drawn = random.Random(seed)
-    number = done = 0
+    moments: Counter[str] = Counter()
+    number = 0
     while True:
         own = f"{name}-{number}"
-        found = campaigns(own, site)
-        process = begin_as(*(["--resume", found[0].name] if found else ["--name", own]))
+        path = begun(own, site)
+        process = begin_as(*(["--resume", path.name] if path else ["--name", own]))
         is_killed = False
-        while done < kills and not is_killed:
+        while moments.total() < kills and not is_killed:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(drawn.uniform(0, longest_s))
                 break
-            found = campaigns(own, site)
-            hit = whom_to_kill(own, found[0] if found else None, drawn)
+            path = begun(own, site)
+            moment, hit = moment_of(path), whom_to_kill(own, path, drawn)
             is_killed = not set(hit).isdisjoint(driving(own))
             kill(hit)
-            done += bool(hit)
+            moments.update([moment] if hit else [])
         out, _ = process.communicate(timeout=1500)
-        if process.returncode == 0 or IS_WHOLE in out:
-            if done >= kills:
-                return [one for count in range(number + 1)
-                        for one in campaigns(f"{name}-{count}", site)]  # fmt: skip
+        if is_whole(begun(own, site)):
+            if moments.total() >= kills:
+                whole = [begun(f"{name}-{count}", site) for count in range(number + 1)]
+                return [one for one in whole if one], moments
             number += 1
         elif BUSY in out:
-            # Of another checkout: that is no fault of this one.
-            time.sleep(2.0)
+            time.sleep(BUSY_POLL_S)
         else:
-            # Of three ReFrames that were killed in a row, none may have measured anything.
-            assert is_killed or IN_VAIN in out, out
+            assert is_killed or CAN_BE_RESUMED in out, out
+
+
+def events_of(campaign: Path) -> list[Event]:
+    """Return what happened in a campaign, by its journal."""
+    content = read_journal(campaign)
+    assert content is not None
+    return content.events
 
 
 def counts(campaign: Path) -> dict[str, dict[tuple[str, ...], int]]:
@@ -184,11 +231,15 @@ def assert_kills_change_no_count(
     """Measure one campaign unhindered and others that are killed: all have the same counts.
 
     As `measured_with_kills`; between two kills pass up to a quarter of what the first one takes.
+    What came of the kills is printed.
     """
     with removed(name, site):
-        began = time.monotonic()
-        finished(begin_as("--name", f"{name}-whole"))
-        took = time.monotonic() - began
+        took = seconds_unhindered(begin_as, site, f"{name}-whole")
         [whole] = campaigns(f"{name}-whole", site)
-        for killed in measured_with_kills(begin_as, site, name, kills, took / 4, seed):
-            assert counts(killed) == counts(whole), killed.name
+        killed, moments = measured_with_kills(begin_as, site, name, kills, took / 4, seed)
+        lost = Counter(isinstance(event, Lost) for path in killed for event in events_of(path))
+        print(f"{moments.total()} kills in {len(killed)} campaigns of {took:.0f} s: "
+              f"{dict(moments)}; {lost[True]} attempts lost")  # fmt: skip
+        assert moments[IN_A_LAUNCH] and lost[True], "no kill came in a launch"
+        for path in killed:
+            assert counts(path) == counts(whole), path.name

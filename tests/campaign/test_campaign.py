@@ -134,6 +134,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
         if found and found[0] >= 4:
             break
         time.sleep(0.05)
+    assert process.poll() is None, process.communicate()[0]
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     [path] = campaigns(name)
@@ -237,18 +238,25 @@ def wait_for_launches(name: str, process: subprocess.Popen[str], count: int) -> 
     pytest.fail(f"the campaign {name} has no {count} launches")
 
 
+def kill_reframe(path: Path) -> None:
+    """Kill the ReFrame that measures a campaign."""
+    reframe = min(
+        int(pid) for pid, words in working_for(path) if "reframe_checks.bin.guards" in words
+    )
+    os.kill(reframe, signal.SIGKILL)
+
+
 def test_a_reframe_that_dies_and_a_folder_that_goes_cost_nothing(name: str) -> None:
     """ReFrame is killed in mid-round, and launches are deleted, in the campaign and after it."""
     process = start(f"--rounds 2 --seed {SEED} --name", name, f"--checks '{CHECKS}'", name=name)
     wait_for_launches(name, process, 3)
     [path] = campaigns(name)
-    reframe = min(
-        int(pid) for pid, words in working_for(path) if "reframe_checks.bin.guards" in words
-    )
-    os.kill(reframe, signal.SIGKILL)
+    kill_reframe(path)
     (path / "packs" / "round001.tar").unlink()
+    wait_for_launches(name, process, WHOLE_ROUND + 2)
+    kill_reframe(path)
     out = finished(process)
-    assert "ReFrame was ended by SIGKILL with" in out and "it is started again for them" in out
+    assert out.count("ReFrame was ended by SIGKILL with") == 2 == out.count("it is started again")
     assert_whole(path, out)
     # A round goes on counting where it was cut.
     positions = [launch.record.position or 0 for launch in read_campaign(path).launches

@@ -20,8 +20,8 @@ from containers.images import SCHEMA
 from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
-from records.journal import FILE, JournalError, Reported
-from records.locks import exclusive
+from records.journal import FILE, LOCK, JournalError, Reported
+from records.locks import exclusive, holder_of
 from records.manifest import read_manifest, write_manifest
 from records.processes import named
 from records.proof import proof_in
@@ -279,6 +279,56 @@ def test_what_failed_first_is_said_at_the_end(
     assert f"some checks failed or are missing, first {first}; see" in said
 
 
+#: Of cells that one image is enough for: the first one fails, and no other was asked.
+FAILED = {"asks": ["alpha-1.0"], "outcome": "failed"}
+
+
+def outcomes_of_the_first_round(path: Path) -> list[tuple[str, str | None]]:
+    state = schedule.state_of(path)
+    assert state and state.is_done(1)
+    return sorted((one.planned.implementation, one.outcome) for one in state.of(1))
+
+
+@pytest.mark.parametrize("play", [{}, {"killed at its end": True}], ids=["ended", "killed"])
+def test_another_image_is_asked_where_reframe_did_not_come_to_it(
+    root: Path, play: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = new(root, FAILED | play)
+    assert not measure(path), "two launches have failed"
+    assert outcomes_of_the_first_round(path) == [
+        ("alpha-1.0", "failed"), ("alpha-1.0", "failed"),
+        ("beta-1.0", "sound"), ("beta-1.0", "sound"),
+    ]  # fmt: skip
+    said = "and images that were not asked may measure Dgemm n=a; it is started again"
+    assert said in capsys.readouterr().out and read_manifest(path).finished_utc
+
+
+def test_a_kill_before_another_image_is_asked_forgets_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = new(root, FAILED)
+
+    def die(state: fold.State, *_: object) -> list[str]:
+        if state.recorded():
+            raise KeyboardInterrupt
+        return []
+
+    with monkeypatch.context() as dying:
+        dying.setattr(rounds, "left_to_others", die)
+        with pytest.raises(KeyboardInterrupt):
+            measure(path)
+    assert {name for name, _ in outcomes_of_the_first_round(path)} == {"alpha-1.0"}
+    assert not resume(path), "two launches have failed"
+    assert outcomes_of_the_first_round(path)[2:] == 2 * [("beta-1.0", "sound")]
+
+
+def test_images_that_have_no_such_check_are_asked_once(root: Path) -> None:
+    path = new(root, FAILED, {"asks": ["alpha-1.0"]})
+    assert not measure(path) and read_manifest(path).finished_utc
+    assert outcomes_of_the_first_round(path) == 2 * [("alpha-1.0", "failed")]
+    assert len((root / "starts").read_text()) == 3, "one more is of the second round"
+
+
 def test_a_campaign_with_launches_missing_has_its_report(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path) and not read_manifest(path).finished_utc
@@ -415,6 +465,25 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
             held.intend(planned(1, held)[0].launch)
             held.submitted(planned(1, held)[0].launch, named(left.pid))
         measuring.old_campaign(asked("--resume", path.name))
+        assert left.wait(timeout=60) == -9
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_the_reframe_of_a_dead_campaign_that_still_ends_its_launches_holds_up_nobody(
+    root: Path,
+) -> None:
+    path = new(root)
+    left = subprocess.Popen(
+        ["flock", path / LOCK, "sleep", "600"],
+        env={**os.environ, processes.MARK: str(path)}, start_new_session=True,
+    )  # fmt: skip
+    try:
+        while holder_of(path / LOCK) is None:
+            time.sleep(0.01)
+        assert resume(path)
+        assert_whole(path)
         assert left.wait(timeout=60) == -9
     finally:
         left.kill()

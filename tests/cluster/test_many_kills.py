@@ -11,7 +11,7 @@ from tests.cluster.conftest import Cluster
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 KILLS = 50
 NAME = "test-kills"
-OPTIONS = ["--rounds", "4", "--seed", "5", "--images", "mpich-5.0.2", "--checks",
+OPTIONS = ["--rounds", "2", "--seed", "5", "--images", "mpich-5.0.2", "--checks",
            "PointToPoint.*=Send/Recv.*=short|EchoTest"]  # fmt: skip
 
 

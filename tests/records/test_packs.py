@@ -59,6 +59,37 @@ def campaign(tmp_path: Path) -> Path:
     return folder
 
 
+def test_later_rounds_share_a_pack_so_that_a_long_campaign_has_few_files(campaign: Path) -> None:
+    assert len({packs.pack_name(number) for number in range(1, 301)}) == 34
+    names = [f"round{number:03d}_a" for number in (20, 21, 40, 41)]
+    with schedule.held(campaign) as book:
+        for name in names:
+            planned = PlannedLaunch(launch=name, cell="x", implementation="alpha-1.0")
+            book.plan(int(name[5:8]), [planned])
+            keep(book, name)
+    shared = campaign / "packs" / "rounds021-040.tar"
+    assert sorted(path.name for path in shared.parent.iterdir()) == [
+        "round001.tar", "round020.tar", shared.name, "rounds041-060.tar",
+    ]  # fmt: skip
+    assert all_in(shared) == names[1:3]
+    # A kill in a launch of one of them, which was not whole yet, costs no other.
+    with schedule.held(campaign) as book:
+        again = PlannedLaunch(launch="round040_b", cell="x", implementation="alpha-1.0")
+        book.plan(40, [again])
+        book.intend(again.launch)
+    with shared.open("ab") as pack:
+        pack.write(b"torn")
+    with schedule.held(campaign) as book:
+        book.settle()
+        keep(book, again.launch)
+    assert all_in(shared) == [*names[1:3], again.launch]
+    assert {one.name for one in kept_launches(campaign)} == {*NAMES, *names, again.launch}
+    # What is gone with the pack alone is measured again.
+    shared.unlink()
+    with schedule.held(campaign) as book:
+        assert book.resume() == [*names[1:3], again.launch]
+
+
 def told(campaign: Path) -> dict[str, str]:
     """Return what is said of what a campaign lacks, but for that its launches failed."""
     return {one.where: one.sentence for one in read_campaign(campaign).problems

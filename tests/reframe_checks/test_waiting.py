@@ -3,13 +3,14 @@
 import io
 import os
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import reframe.core.exceptions as errors
 
 from campaign.progress import CampaignProgress
-from reframe_checks.bin import guards, waiting
+from reframe_checks.bin import schedulers, waiting
+from reframe_checks.bin.bounds import bounded
 from reframe_checks.bin.telling import WAITS
 from reframe_checks.bin.waiting import Waiting
 from reframe_checks.mixins import asking
@@ -103,7 +104,8 @@ def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
     clock.now += 100
     told.look(job)
     assert lines == [
-        f"{WAITS}job 17 has waited for 2 min: Slurm does not say what happened to it: {said}"
+        f"{WAITS}job 17 has waited for 2 min: the scheduler does not say what happened to it: "
+        f"{said}"
     ]
 
 
@@ -125,7 +127,7 @@ def test_a_silence_about_a_running_job_is_told_after_a_minute(
     assert not asked.exists(), "beside a launch nobody asks more than ReFrame does"
 
 
-@pytest.mark.parametrize("poll", [guards.poll_until_answered, guards.poll_and_speak])
+@pytest.mark.parametrize("poll", [schedulers.poll_until_answered, schedulers.poll_and_speak])
 def test_both_ways_to_poll_slurm_look(poll: object, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
 
@@ -133,21 +135,77 @@ def test_both_ways_to_poll_slurm_look(poll: object, monkeypatch: pytest.MonkeyPa
         raise errors.SpawnedProcessTimeout("squeue", "", "", 60)
 
     told = SimpleNamespace(look=lambda *words: seen.append(words))
-    monkeypatch.setattr(guards, "waiting", told)
+    monkeypatch.setattr(schedulers, "waiting", told)
     job = Job()
     for answer in (lambda *_: None, fails):
-        monkeypatch.setattr(guards, "unguarded_poll", answer)
-        monkeypatch.setattr(guards, "silent_poll", answer)
+        monkeypatch.setattr(schedulers, "unguarded_poll", answer)
+        monkeypatch.setattr(schedulers, "silent_poll", answer)
         poll(None, job, None)
     assert seen[0] == (job, None) and seen[1][0] == job  # type: ignore[index]
     assert "timed out" in str(seen[1]), "a poll that hangs gives up no job"
 
 
-def test_no_command_of_slurms_is_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guards, "SLURM_PATIENCE_S", 0.1)
+def test_a_scheduler_other_than_slurm_that_does_not_answer_gives_up_no_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, lines = Clock(), list[str]()
+    told = Waiting(lines.append, clock, schedulers.waiting_elsewhere.wait_of)
+    monkeypatch.setattr(schedulers, "waiting_elsewhere", told)
+    answers: list[Exception | None] = [
+        None, errors.SpawnedProcessTimeout("qstat", "", "", 60), None,
+        errors.JobSchedulerError("qstat failed"),
+    ]  # fmt: skip
+
+    def poll(scheduler: object, *jobs: object) -> None:
+        if answer := answers.pop(0):
+            raise answer
+
+    job = SimpleNamespace(jobid="17", state="QUEUED")
+    for _ in range(4):
+        schedulers.patient(poll)(None, job, None)
+        clock.now += 300
+    assert [line.partition("min: ")[2] for line in lines] == [
+        "its scheduler is not asked what for",
+    ], "a silence of less than a minute is not told"
+    answers += 2 * [errors.JobSchedulerError("qstat failed")]
+    schedulers.patient(poll)(None, job)
+    assert lines[-1].endswith("what happened to it: qstat failed")
+
+
+@pytest.fixture
+def asked_in_time(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
+    """Have ReFrame ask all schedulers with a short limit; return their modules."""
+    modules = [schedulers.slurm, schedulers.pbs, schedulers.lsf, schedulers.sge]
+    for module in modules:
+        for attribute in ("osext", "_run_strict"):
+            monkeypatch.setattr(module, attribute, getattr(module, attribute))
+    changed = {one for module in [*modules, schedulers] for one in vars(module).values()
+               if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
+    for one in changed:
+        for attribute in {"poll", "_cancel_if_pending_too_long"} & vars(one).keys():
+            monkeypatch.setattr(one, attribute, getattr(one, attribute))
+    monkeypatch.setattr(schedulers, "PATIENCE_S", 0.1)
+    schedulers.ask_in_time()
+    return modules
+
+
+def test_each_scheduler_is_asked_with_a_time_limit(asked_in_time: list[ModuleType]) -> None:
+    for module in asked_in_time:
+        for run in (module.osext.run_command, module._run_strict):
+            with pytest.raises(errors.SpawnedProcessTimeout):
+                run("sleep 600")
+        polls = {one.poll for one in vars(module).values()
+                 if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
+        assert polls and all(poll.__module__ == bounded.__module__ for poll in polls)
+
+
+def test_no_command_of_a_scheduler_is_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schedulers, "PATIENCE_S", 0.1)
     with pytest.raises(errors.SpawnedProcessTimeout):
-        guards.Answered().run_command("sleep 600")
-    assert guards.Answered().run_command("true", check=True).returncode == 0
+        schedulers.Answered().run_command("sleep 600")
+    assert schedulers.Answered().run_command("true", check=True).returncode == 0
 
 
 def test_the_campaign_says_what_its_job_waits_for() -> None:

@@ -56,6 +56,23 @@ def test_limits_of_the_machine_are_stated() -> None:
     assert from_outside(one) == []
 
 
+def test_blocks_whose_launches_began_on_different_nodes_are_stated() -> None:
+    names = ("n1-0a", "n2-0b", "n1-0a", "n1-1a", "n3-0c", None)
+    launches = [
+        Launch(
+            launch(
+                f"round00{1 + at // 2}_{at}", round=1 + at // 2,
+                node={"facts": name and f"nodes/{name}.json"},
+            ),
+            [],
+        )
+        for at, name in enumerate(names)
+    ]  # fmt: skip
+    one = Campaign(Path("runs/one"), manifest(), launches)
+    assert one.moved() == {(1, "Dgemm ranks=2")}
+    assert [found.sentence[:27] for found in from_outside(one)] == ["The launches of 1 block(s) "]
+
+
 def test_blocks_that_were_not_measured_in_one_go_are_stated() -> None:
     one = campaign(None)
     one.split, one.repeated = {(1, "a")}, {(1, "b"), (2, "b")}

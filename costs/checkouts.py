@@ -1,0 +1,187 @@
+"""`python -m costs.checkouts OTHER`: what measuring costs here, and by another checkout.
+
+The same short checks are measured by campaigns of one round, in this checkout and in another one
+(of an earlier version, say), alternately and with the same seed. What lies between two launches is
+the platform's; what the programs measured must be the same. Each checkout has its own images, which
+must be built, and its campaigns are removed once they are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from analysis.comparison.metrics import direction, margin_of
+from analysis.comparison.verdict import Verdict, correct
+from analysis.tables.units import within
+from containers.ending import exit_code
+from inference.intervals import PRINTED_STEP, paired_ratio
+from records.base import CampaignError
+from records.campaign import Campaign, read_campaign
+from records.causes import one_line
+
+ROOT = Path(__file__).resolve().parent.parent
+#: Short ones, of which a round has several.
+CHECKS = "PointToPoint.*=Send/Recv|EchoTest"
+IMAGES = "mpich-5.0.2,openmpi-5.0.11"
+#: What a campaign is told of while another one measures, in any version; and how often one looks.
+BUSY, BUSY_POLL_S = "two at once would", 5.0
+#: What a checkout's own shell sets, and is not handed on to the other one's.
+OWN = ("WYEAST_", "RFM_", "PYTHONPATH")
+HEADER = "| quantity | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
+
+#: A cell with an implementation.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Course:
+    """A campaign of one round: what it took, in seconds, and the mean logarithms of its values."""
+
+    seconds: dict[str, float]
+    measured: dict[Key, float]
+
+
+def course_of(campaign: Campaign, whole_s: float) -> Course:
+    """Return what a campaign took that was read; `whole_s` is the whole command's time.
+
+    Raises CampaignError where a launch is not sound, or none says how long it took.
+    """
+    if bad := campaign.problems:
+        raise CampaignError(f"{campaign.path.name}: {bad[0].where}: {bad[0].sentence}")
+    records = sorted((one.record for one in campaign.launches), key=lambda one: one.started_s())
+    spans = [(one.started_s(), one.started_s() + one.wall_s) for one in records if one.wall_s]
+    if len(spans) < 2:
+        raise CampaignError(f"{campaign.path.name} has no two launches that say what they took")
+    between = [after[0] - before[1] for before, after in pairwise(spans)]
+    round_s = sum(one.wall_s for one in campaign.manifest.rounds_done)
+    in_launches = sum(end - start for start, end in spans)
+    return Course(
+        seconds={
+            "between two launches, median (s)": statistics.median(between),
+            "between two launches, mean (s)": statistics.fmean(between),
+            "a round without its launches, of each (s)": (round_s - in_launches) / len(spans),
+            "the whole command (s)": whole_s,
+        },
+        measured={
+            (one.record.cell, one.record.implementation): statistics.fmean(
+                math.log(value) for sizes in one.values.series.values() for value in sizes.values()
+            )
+            for one in campaign.sound()
+            if one.values.series
+        },
+    )
+
+
+def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> Course:
+    """Measure a campaign of one round by a checkout, which waits for others to end; remove it.
+
+    Raises CampaignError where that fails.
+    """
+    words = ["python", "-m", "campaign", "--rounds", "1", "--seed", str(seed), "--name", name,
+             "--images", images, "--checks", checks]  # fmt: skip
+    own = {key: value for key, value in os.environ.items() if not key.startswith(OWN)}
+    try:
+        while True:
+            began = time.monotonic()
+            done = subprocess.run(
+                ["bash", "-c", f". ./activate && exec {shlex.join(words)}"],
+                cwd=checkout, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+            )  # fmt: skip
+            whole_s = time.monotonic() - began
+            if done.returncode == 0:
+                break
+            if BUSY not in done.stdout:
+                last = one_line(" ".join(done.stdout.splitlines()[-3:]))
+                raise CampaignError(f"{checkout} did not measure: {last}")
+            time.sleep(BUSY_POLL_S)
+        [path] = folders(checkout, name)
+        return course_of(read_campaign(path), whole_s)
+    finally:
+        for path in folders(checkout, name):
+            # A campaign that was interrupted may still be ending.
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def folders(checkout: Path, name: str) -> list[Path]:
+    """Return the folders of a checkout's campaigns of a name."""
+    return list((checkout / "runs").glob(f"*-local-{name}"))
+
+
+def rows(pairs: list[tuple[Course, Course]]) -> Iterable[str]:
+    """Yield a row of a Markdown table for each time; `pairs` are of here and there."""
+    for name in pairs[0][0].seconds:
+        here, there = ([one[side].seconds[name] for one in pairs] for side in (0, 1))
+        logarithms = [math.log(one / other) for one, other in zip(here, there, strict=True)]
+        ratio = paired_ratio(logarithms)
+        yield (
+            f"| {name} | {statistics.median(here):.3f} | {statistics.median(there):.3f} "
+            f"| {ratio.value:.3f} | {within(ratio.interval)} |"
+        )
+
+
+def verdicts(pairs: list[tuple[Course, Course]]) -> Iterable[tuple[Key, Verdict]]:
+    """Yield for each cell and implementation whether both measured the same, as one family."""
+    logarithms: dict[Key, list[float]] = defaultdict(list)
+    for here, there in pairs:
+        for key in here.measured.keys() & there.measured.keys():
+            sign = direction(key[0].partition(" ")[0])
+            logarithms[key].append(sign * (here.measured[key] - there.measured[key]))
+    found = {}
+    for key in sorted(logarithms):
+        margin = margin_of(key[0].partition(" ")[0])
+        ratio = paired_ratio(logarithms[key], margin=margin, step=PRINTED_STEP)
+        found[key] = Verdict("here", "there", ratio, margin)
+    correct(list(found.values()))
+    yield from found.items()
+
+
+def main() -> int:
+    """Measure alternately in both checkouts; print Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m costs.checkouts", description=__doc__)
+    parser.add_argument("other", type=Path, help="the folder of another checkout")
+    parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
+    parser.add_argument("--checks", default=CHECKS, help="as CHECKS of a campaign (%(default)s)")
+    parser.add_argument("--images", default=IMAGES, help="as IMAGES of a campaign (%(default)s)")
+    options = parser.parse_args()
+    checkouts = (ROOT, options.other.resolve())
+    if not (checkouts[1] / "activate").is_file():
+        raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
+    pairs: list[tuple[Course, Course]] = []
+    try:
+        for number in range(max(2, options.rounds)):
+            order = (0, 1) if number % 2 else (1, 0)
+            found = {
+                side: measure(checkouts[side], f"cost-{os.getpid()}", number, options.checks,
+                              options.images)
+                for side in order
+            }  # fmt: skip
+            pairs.append((found[0], found[1]))
+            print(f"{number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        # What was measured until then counts.
+        if len(pairs) < 2:
+            raise
+    print("\n".join([HEADER, *rows(pairs)]))
+    print("\n| cell | implementation | here / there | interval | result |\n|---|---|---|---|---|")
+    for (cell, implementation), one in verdicts(pairs):
+        print(f"| {cell} | {implementation} | {one.ratio.value:.3f} | {within(one.interval)} "
+              f"| {one.words} |")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code("checkouts", main, (CampaignError,), "campaigns are removed"))

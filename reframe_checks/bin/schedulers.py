@@ -1,0 +1,146 @@
+"""ReFrame's schedulers, asked with patience: one that does not answer ends no launch.
+
+ReFrame takes a Slurm job to be complete whenever squeue does not list it, even if squeue failed:
+unfinished output would be judged, and the next launch would run beside this one. Here a
+job is complete when Slurm has answered that it is no longer in the queue.
+
+While a job waits in a queue, the reason is printed after a minute and now and then. No command of a
+scheduler is waited for without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import reframe.core.exceptions as errors
+import reframe.utility.osext as osext
+from reframe.core.schedulers import lsf, pbs, sge, slurm
+from reframe.core.schedulers.local import LocalJobScheduler
+from reframe.core.schedulers.lsf import LsfJobScheduler
+from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
+from reframe.core.schedulers.sge import SgeJobScheduler
+from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
+
+from records.causes import one_line
+from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin.waiting import WaitedTooLong, Waiting
+from reframe_checks.mixins.asking import NoAnswer, ask
+
+#: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
+PATIENCE_S = 60.0
+
+
+def state_in_queue(jobid: str) -> str | None:
+    """Return a job's state in Slurm's queue, or None where it is no longer there.
+
+    Raises NoAnswer where Slurm does not say.
+    """
+    command = ["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"]
+    try:
+        return ask(command, PATIENCE_S).strip() or None
+    except NoAnswer as error:
+        if "Invalid job id" in str(error):
+            return None
+        raise
+
+
+def poll_until_answered(scheduler: Any, *jobs: Any) -> None:
+    """Poll jobs as ReFrame does, but let none complete until Slurm confirms it."""
+    before = {job: job.state for job in jobs if job is not None}
+    poll_and_speak(scheduler, *jobs, poll=unguarded_poll)
+    for job, state in before.items():
+        if job.state != "COMPLETED" or state == "COMPLETED":
+            continue
+        try:
+            found = state_in_queue(job.jobid)
+        except NoAnswer as error:
+            found = state or "PENDING"
+            waiting.look(job, str(error))
+        if found:
+            job._state = found
+
+
+unguarded_poll = SqueueJobScheduler.poll
+
+
+def poll_and_speak(scheduler: Any, *jobs: Any, poll: Callable[..., None] | None = None) -> None:
+    """Poll jobs as ReFrame does by Slurm's accounting, and say what they wait for.
+
+    What does not answer leaves a job as it was: nobody would watch one that is given up for it.
+    """
+    unanswered = None
+    try:
+        (poll or silent_poll)(scheduler, *jobs)
+    except errors.SpawnedProcessError as error:
+        unanswered = one_line(str(error))
+    for job in jobs:
+        if job is not None and (unanswered or job.state != "COMPLETED"):
+            waiting.look(job, unanswered)
+
+
+silent_poll = SlurmJobScheduler.poll
+waiting = Waiting()
+#: Of jobs of schedulers other than Slurm, which are not asked what a job waits for.
+waiting_elsewhere = Waiting(wait_of=lambda job: "its scheduler is not asked what for")
+
+
+def patient(poll: Callable[..., None]) -> Callable[..., None]:
+    """Return a scheduler's poll that says what a job waits for, as `poll_and_speak` does of Slurm.
+
+    One that is not answered leaves the job as it was.
+    """
+
+    def poll_and_wait(scheduler: Any, *jobs: Any) -> None:
+        unanswered = None
+        try:
+            poll(scheduler, *jobs)
+        except (errors.SpawnedProcessError, errors.JobSchedulerError) as error:
+            unanswered = one_line(str(error))
+        for job in jobs:
+            if job is not None and (unanswered or job.state != "COMPLETED"):
+                waiting_elsewhere.look(job, unanswered)
+
+    return poll_and_wait
+
+
+def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
+    """Cancel jobs as ReFrame does, and have each end as one that was never run."""
+    waiting_jobs = [job for job in jobs if not job.is_cancelling]
+    silent_cancel(scheduler, waiting_jobs)
+    for job in waiting_jobs:
+        if job.is_cancelling:
+            job._exception = WaitedTooLong(
+                "it has waited in the queue for longer than the site allows (longest_wait_s: "
+                f"{job.max_pending_time:g}) and was cancelled", job.jobid,
+            )  # fmt: skip
+
+
+silent_cancel = SlurmJobScheduler._cancel_if_pending_too_long
+
+
+class Answered:
+    """Stands in for ReFrame's `osext` where it asks a scheduler: no command is awaited for ever."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(osext, name)
+
+    @staticmethod
+    def run_command(command: Any, *words: Any, timeout: float | None = None, **more: Any) -> Any:
+        """Run a command as ReFrame does, for a minute at most where it names no time."""
+        return osext.run_command(command, *words, timeout=timeout or PATIENCE_S, **more)
+
+
+def ask_in_time() -> None:
+    """Have ReFrame ask all schedulers in this way, and end jobs that print without end."""
+    SqueueJobScheduler.poll = bounded(poll_until_answered)
+    SlurmJobScheduler.poll = bounded(poll_and_speak)
+    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
+    SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
+    for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
+        scheduler.poll = bounded(patient(scheduler.poll))
+    for module in (slurm, pbs, lsf, sge):
+        module.osext = Answered()
+        module._run_strict = partial(module.osext.run_command, check=True)

@@ -1,0 +1,105 @@
+"""What two checkouts take for the same campaign is compared pair by pair."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from costs import checkouts
+from costs.checkouts import Course, measure, rows, verdicts
+from records.base import CampaignError
+from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
+
+PROJECT = Path(__file__).resolve().parents[2]
+CELL = "Linpack grid=1x2 n=4000 nb=192"
+#: What a checkout's `python` does: a campaign, unless it is told that another one measures.
+PYTHON = """#!{python}
+import sys
+from pathlib import Path
+sys.path.insert(0, {project!r})
+from tests.costs.test_checkouts import campaign
+sys.exit(campaign(Path.cwd(), sys.argv[sys.argv.index("--name") + 1]))
+"""
+
+
+def campaign(checkout: Path, name: str) -> int:
+    """Measure a made-up campaign: three launches of a second each, a half of one between them."""
+    if (checkout / "fails").exists():
+        print("campaign: something is wrong")
+        return 1
+    if not (checkout / "asked").exists():
+        (checkout / "asked").touch()
+        print("campaign: another campaign is measuring on this machine (process 1), and two at "
+              "once would disturb each other; wait until it has ended")  # fmt: skip
+        return 1
+    done = [{"round": 1, "started_utc": "2026-01-01T00:00:00Z", "wall_s": 6.0, "launches": 3,
+             "load_average": 0.0, "reframe_exit_code": 0}]  # fmt: skip
+    made = Synthetic(
+        checkout / "runs" / f"20260101T000000Z-local-{name}", {"alpha-1.0": TWICE["alpha-1.0"]},
+        rounds=0, facts={"rounds_done": done},
+    )  # fmt: skip
+    made.write()
+    for number, seconds in enumerate((0.0, 1.5, 3.0)):
+        made.launch(
+            1, "alpha-1.0", "Linpack", {"grid": "1x2", "n": 4000 + number, "nb": 192},
+            HPL.format(n=4000 + number, q=2, time=1.0, gflops=40.0),
+            started_utc=f"2026-01-01T00:00:0{seconds}00Z", wall_s=1.0,
+            ended_utc=f"2026-01-01T00:00:0{seconds + 1}00Z",
+        )  # fmt: skip
+    return 0
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(checkouts, "BUSY_POLL_S", 0.0)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "activate").write_text('PATH="$PWD/bin:$PATH"\n')
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.write_text(PYTHON.format(python=sys.executable, project=str(PROJECT)))
+    python.chmod(0o755)
+    return tmp_path
+
+
+def test_a_campaign_that_had_to_wait_is_measured_read_and_removed(checkout: Path) -> None:
+    found = measure(checkout, "cost-1", 1, "Linpack", "alpha-1.0")
+    whole = found.seconds.pop("the whole command (s)")
+    assert whole > 0 and found.seconds == {
+        "between two launches, median (s)": pytest.approx(0.5),
+        "between two launches, mean (s)": pytest.approx(0.5),
+        "a round without its launches, of each (s)": pytest.approx(1.0),
+    }
+    assert found.measured[CELL, "alpha-1.0"] == pytest.approx(math.log(40e9))
+    assert not list((checkout / "runs").iterdir())
+
+
+def test_what_cannot_be_measured_ends_with_its_last_words(checkout: Path) -> None:
+    (checkout / "fails").touch()
+    with pytest.raises(CampaignError, match="did not measure: campaign: something is wrong"):
+        measure(checkout, "cost-1", 1, "Linpack", "alpha-1.0")
+
+
+def pairs(rate: float) -> list[tuple[Course, Course]]:
+    """Return six pairs: half the time here, and a rate that is so many times that of there."""
+    found = []
+    for number in range(6):
+        noise = 1e-4 * (-1) ** number
+        here = Course({"time (s)": 1 + noise}, {(CELL, "alpha-1.0"): math.log(rate) + noise})
+        found.append((here, Course({"time (s)": 2.0}, {(CELL, "alpha-1.0"): 0.0})))
+    return found
+
+
+def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
+    [row] = rows(pairs(1.0))
+    assert row.startswith("| time (s) | 1.000 | 2.000 | 0.500 | ")
+    said = {rate: [one.words for _, one in verdicts(pairs(rate))] for rate in (1.0, 0.9)}
+    assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
+
+
+def test_a_folder_that_is_no_checkout_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["checkouts", str(tmp_path)])
+    with pytest.raises(CampaignError, match="is no checkout"):
+        checkouts.main()
