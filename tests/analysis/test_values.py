@@ -160,7 +160,7 @@ def test_an_output_that_a_later_version_refuses_costs_its_launch_alone(
 
     def stricter(launch: Kept, record: launches.LaunchRecord) -> object:
         if launch.name == bad:
-            raise launches.RecordError(f"{bad}/stdout:2: it is refused now")
+            raise RecordError(f"{bad}/stdout:2: it is refused now")
         return known(launch, record)
 
     monkeypatch.setattr(launches, "output_in", stricter)

@@ -52,7 +52,7 @@ def echoes(output: ProgramOutput) -> list[tuple[str, int]]:
     for result in output.communications():
         assert (result.operation, result.group, result.ranks) == ("echo", "pair", 2)
         assert result.moved_bytes == result.verified_bytes == 2 * result.message_bytes
-        assert len(result.median_by_rank_s) == 2
+        assert isinstance(result.median_by_rank_s, list) and len(result.median_by_rank_s) == 2
     return [(result.method, result.message_bytes) for result in output.communications()]
 
 
@@ -79,6 +79,7 @@ def test_every_way(built: Built, tmp_path: Path) -> None:
     for result, series in zip(output.communications(), output.iterations, strict=True):
         assert len(series.time_s) == 20
         # The times are rank 0's own, though rank 1's may be longer.
+        assert isinstance(result.median_by_rank_s, list)
         assert result.median_by_rank_s[0] == pytest.approx(result.time_s.median, rel=1e-6)
 
 

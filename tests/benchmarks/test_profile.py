@@ -105,7 +105,7 @@ def check_matrix(profile: Profile, unseen: int) -> None:
     """The ranks of every communicator are translated to those of the world."""
     found = {(m.kind, m.from_, m.to, m.counted): (m.messages, m.bytes) for m in profile.matrix}
     for rank, other in ((0, 1), (1, 0)):
-        functions = list(profile.of_rank(rank))
+        functions = [one for one in profile.functions if one.rank == rank]
         one_sided = {"MPI_Put", "MPI_Accumulate", "MPI_Rput", "MPI_Raccumulate", "MPI_Fetch_and_op",
                      "MPI_Rget_accumulate", "MPI_Compare_and_swap", "MPI_Get", "MPI_Rget",
                      "MPI_Get_accumulate"}  # fmt: skip

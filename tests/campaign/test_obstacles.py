@@ -1,5 +1,6 @@
 """What dooms a campaign is said in its first seconds, before anything is built."""
 
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import obstacles, room
+from campaign import obstacles
 from campaign.obstacles import refuse_login_node, refuse_obstacles
 from campaign.rounds import SiteIsBusy, only_campaign
 from containers import ability
@@ -51,7 +52,7 @@ def test_without_room_or_containers_nothing_is_built(
         with pytest.raises(ProvisionError, match="no container"):
             refuse_obstacles(checkout, options)
     told = SimpleNamespace(f_bavail=10, f_frsize=1, f_favail=10, f_files=10)
-    monkeypatch.setattr(room.os, "statvfs", lambda _: told)
+    monkeypatch.setattr(os, "statvfs", lambda _: told)
     with pytest.raises(CampaignError, match="room for 0 MB and 10 files, and any campaign takes"):
         refuse_obstacles(checkout, options)
 

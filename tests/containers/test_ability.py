@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import ability
+from containers import ability, programs
 from containers.ability import refuse_inability
 from containers.programs import ProvisionError
 
@@ -31,8 +31,8 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "APPTAINER_CONF_FILE": str(tmp_path / "apptainer.conf"),
     })  # fmt: skip
     monkeypatch.setattr(ability, "refused_namespace", lambda: 0)
-    monkeypatch.setattr(ability.programs, "find", lambda name, state: None)
-    monkeypatch.setattr(ability.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(programs, "find", lambda name, state: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     return folder
 
 
@@ -51,7 +51,7 @@ def test_without_user_namespaces_only_a_setuid_part_helps_and_root_not_even_that
             refuse_inability()
     monkeypatch.setattr(ability, "is_setuid", lambda path: path == starter)
     refuse_inability()
-    monkeypatch.setattr(ability.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(ProvisionError, match="no user namespace"):
         refuse_inability()
 

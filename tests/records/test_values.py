@@ -33,7 +33,7 @@ def times(median: float) -> dict[str, float]:
     return {name: share * median for name, share in shares.items()}
 
 
-def printed(*results: Record, **more: object) -> str:
+def printed(*results: Record, **more: Any) -> str:
     """Return the output of a program with these results; `more` is of its header."""
     of_results = [{"record": "result", **one} for one in results]
     return lines(header("made", **more), *of_results, {"record": "end", "results": len(results)})

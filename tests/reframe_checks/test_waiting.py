@@ -7,6 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import reframe.core.exceptions as errors
+from reframe.core.schedulers import lsf, pbs, sge
+from reframe.core.schedulers import slurm as slurm_of_reframe
 
 from campaign.progress import CampaignProgress
 from reframe_checks.bin import schedulers, waiting
@@ -175,7 +177,7 @@ def test_a_scheduler_other_than_slurm_that_does_not_answer_gives_up_no_job(
 @pytest.fixture
 def asked_in_time(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     """Have ReFrame ask all schedulers with a short limit; return their modules."""
-    modules = [schedulers.slurm, schedulers.pbs, schedulers.lsf, schedulers.sge]
+    modules: list[ModuleType] = [slurm_of_reframe, pbs, lsf, sge]
     for module in modules:
         for attribute in ("osext", "_run_strict"):
             monkeypatch.setattr(module, attribute, getattr(module, attribute))
@@ -194,7 +196,7 @@ def test_each_scheduler_is_asked_with_a_time_limit(asked_in_time: list[ModuleTyp
         for run in (module.osext.run_command, module._run_strict):
             with pytest.raises(errors.SpawnedProcessTimeout):
                 run("sleep 600")
-        polls = {one.poll for one in vars(module).values()
+        polls = {vars(one)["poll"] for one in vars(module).values()
                  if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
         assert polls and all(poll.__module__ == bounded.__module__ for poll in polls)
 
