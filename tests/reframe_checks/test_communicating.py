@@ -191,8 +191,8 @@ DAMAGES: list[tuple[Callable[[list[Record]], None], str]] = [
                    "message_bytes=8)"),
     (one_twice, "19 results, not the 18 requested"),
     (unknown_operation, "the operation 'gossip' is unknown"),
-    (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 asked"),
-    (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 asked"),
+    (cut_short, "put fence [pair], 8 bytes: 1 iterations and 0 discarded, not the 20 requested"),
+    (some_late, "get fence [pair], 8 bytes: 20 iterations and 1 discarded, not the 20 requested"),
     (impossible_time, "suspect: get: the shortest time 1e-09 s is below the clock's"),
 ]  # fmt: skip
 

@@ -152,7 +152,7 @@ def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     stand_in.variables[MARK] = str(campaign_of(stand_in))
     outcome = stand_in.run()
     assert outcome.code == 0, outcome.text
-    assert "has left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert "left 1 process(es) running, which were ended: sleep" in outcome.text
     assert outcome.launches[0]["left_running"] == 1
     assert int(pid.read_text()) not in processes()
 
