@@ -533,6 +533,8 @@ def look(options: argparse.Namespace) -> int:
                 f"make run SITE={manifest.site} RESUME={campaign.name}"
             )
         options.site, options.tier = manifest.site, manifest.tier
+        # The campaign names it.
+        options.site_by_default = False
         options.images, options.checks = ",".join(manifest.images), None
     request.refuse(ROOT, options)
     request.refuse_before_building(ROOT, options)

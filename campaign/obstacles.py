@@ -30,7 +30,7 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
     Of the cluster in a box only what is outside of it is looked at.
     """
     site = str(options.site)
-    if options.site_by_default:
+    if options.site_by_default and not options.estimate:
         refuse_login_node(Machine(), os.environ)
     room.refuse_least(root, site)
     if site == CLUSTER:
@@ -57,8 +57,8 @@ def refuse_login_node(machine: Machine, variables: Mapping[str, str]) -> None:
     kind, evidence = scheduler(machine)
     if kind != "local":
         raise CampaignError(
-            f"this machine submits jobs ({evidence}), and no job is around: what others do here "
-            "would be in the times, and the times of this campaign in theirs. Describe the "
+            f"this machine submits jobs ({evidence}), and you are not inside a job: other "
+            "users' work would distort this campaign, and it would disturb them. Describe the "
             "cluster, and measure on its nodes: make new-site NAME=<name>; or say that you want "
             "this machine measured: make run SITE=local"
         )

@@ -51,7 +51,7 @@ USUAL = {
 OUT_OF_MEMORY = re.compile(
     r"\boom[_-]kill|\bOOM Killed|^srun: error: .*: Out Of Memory$", re.MULTILINE
 )
-ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.+?) \*\*\*", re.IGNORECASE)
+ENDED_FOR = re.compile(r"CANCELLED AT \S+ DUE TO (.{1,200}?) \*\*\*", re.IGNORECASE)
 CANCELLED = re.compile(r"\*\*\* JOB \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
 BY_SOMEBODY = "somebody cancelled it"
 #: What changes how the text around it is shown, or is no character: controls but tab and newline,
@@ -107,14 +107,14 @@ NO_NAMESPACES = Known(
 NO_FUSE = Known(
     re.compile(
         r"(?i)(?:open|find|access)(?:ing)? /dev/fuse|/dev/fuse: |fuse: device not found"
-        r"|(?:squashfuse|fusermount3?)\b.*not found"
+        r"|(?:squashfuse|fusermount3?)\b.{0,200}not found"
     ),
     "images are mounted through /dev/fuse: ask those who run the machine to have it there, open to "
     "all (mode 0666), or for an Apptainer with its setuid part",
 )
 
 NO_SUBORDINATE_IDS = Known(
-    re.compile(r"(?i)/etc/sub[ug]id|newuidmap.*(?:not found|not allowed|failed)"),
+    re.compile(r"(?i)/etc/sub[ug]id|newuidmap.{0,200}(?:not found|not allowed|failed)"),
     "building needs a range of subordinate ids, which an administrator gives; images that others "
     "have built need none: make pull",
 )
@@ -142,7 +142,8 @@ MARK = re.compile(r"(?:[\w./-]+: )?(?:fatal|error|E)\s*: *", re.IGNORECASE)
 
 
 def known_in(said: str) -> Known | None:
-    """Return the known cause that something was said of, if there is one."""
+    """Return the known cause that something was said of, if there is one; remarks are none."""
+    said = "\n".join(line for line in said.splitlines() if not REMARK.match(line))
     return next((one for one in KNOWN if one.said.search(said)), None)
 
 
@@ -155,7 +156,8 @@ def sentence_in(said: str) -> str:
     remarks and banners are passed over.
     """
     if known := known_in(said):
-        line = next((one for one in said.splitlines() if known.said.search(one)), said)
+        lines = [one for one in said.splitlines() if not REMARK.match(one)]
+        line = next((one for one in lines if known.said.search(one)), " ".join(lines))
         return f"{_without_mark(one_line(line, LONGEST // 2))}; {known.sentence}"
     blocks: list[list[str]] = [[]]
     for line in map(one_line, said.splitlines()):

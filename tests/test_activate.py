@@ -34,7 +34,8 @@ ELSEWHERE = {
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which something is installed, by another name."""
     root = tmp_path_factory.mktemp("activate") / "a b & größe"
-    for name in ("activate", "activate.csh", "activate.fish", "campaign/bin/activated"):
+    for name in ("activate", "activate.csh", "activate.fish", "campaign/bin/activated",
+                 "campaign/bin/copied"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, root / name)
     (root / "reframe_checks").mkdir()
@@ -47,7 +48,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(command: list[str], place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "PWD": str(place), **FOREIGN}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place), "PWD": str(place), **FOREIGN}
     return subprocess.run([*command, *words], cwd=place, env=environment, capture_output=True,
                           text=True, check=False)  # fmt: skip
 

@@ -9,8 +9,8 @@ from typer.core import TyperGroup
 #: Each command is in one of them.
 GROUPS = {
     "The usual ones": ("report", "answer", "table", "compare", "history"),
-    "One campaign": ("show", "winners", "variability", "plot", "raw", "export", "conclude",
-                     "ingest"),
+    "One campaign": ("show", "winners", "confirm", "variability", "plot", "raw", "export",
+                     "conclude", "ingest"),
     "Campaigns over time": ("why", "regress", "night", "audit", "replay"),
     "Results of other programs, and reports": ("judge", "study"),
     "How precise, and how many rounds": ("plan", "spread", "timed"),

@@ -207,6 +207,7 @@ def test_help_has_every_command_in_a_group_and_the_usual_ones_first() -> None:
     places = [said.index(f" {name} ") for name in GROUPS["The usual ones"]]
     assert places == sorted(places) and places[0] < said.index(" show ") < said.index(" nodes ")
     assert len(known) == sum(map(len, GROUPS.values()))
+    assert known == set(get_command(app).commands)  # type: ignore[attr-defined]
 
 
 def test_campaigns_by_day_and_site(tmp_path: Path) -> None:
