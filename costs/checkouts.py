@@ -47,14 +47,14 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Course:
+class CheckoutCourse:
     """A campaign of one round: what it took, in seconds, and the mean logarithms of its values."""
 
     seconds: dict[str, float]
     measured: dict[Key, float]
 
 
-def course_of(campaign: Campaign, whole_s: float) -> Course:
+def course_of(campaign: Campaign, whole_s: float) -> CheckoutCourse:
     """Return what a campaign took that was read; `whole_s` is the whole command's time.
 
     Raises CampaignError where a launch is not sound, or none says how long it took.
@@ -68,7 +68,7 @@ def course_of(campaign: Campaign, whole_s: float) -> Course:
     between = [after[0] - before[1] for before, after in pairwise(spans)]
     round_s = sum(one.wall_s for one in campaign.manifest.rounds_done)
     in_launches = sum(end - start for start, end in spans)
-    return Course(
+    return CheckoutCourse(
         seconds={
             "between two launches, median (s)": statistics.median(between),
             "between two launches, mean (s)": statistics.fmean(between),
@@ -85,7 +85,7 @@ def course_of(campaign: Campaign, whole_s: float) -> Course:
     )
 
 
-def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> Course:
+def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> CheckoutCourse:
     """Measure a campaign of one round by a checkout, which waits for others to end; remove it.
 
     Raises CampaignError where that fails.
@@ -121,7 +121,7 @@ def folders(checkout: Path, name: str) -> list[Path]:
     return list((checkout / "runs").glob(f"*-local-{name}"))
 
 
-def rows(pairs: list[tuple[Course, Course]]) -> Iterable[str]:
+def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:
     """Yield a row of a Markdown table for each time; `pairs` are of here and there."""
     for name in pairs[0][0].seconds:
         here, there = ([one[side].seconds[name] for one in pairs] for side in (0, 1))
@@ -133,7 +133,7 @@ def rows(pairs: list[tuple[Course, Course]]) -> Iterable[str]:
         )
 
 
-def verdicts(pairs: list[tuple[Course, Course]]) -> Iterable[tuple[Key, Verdict]]:
+def verdicts(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[tuple[Key, Verdict]]:
     """Yield for each cell and implementation whether both measured the same, as one family."""
     logarithms: dict[Key, list[float]] = defaultdict(list)
     for here, there in pairs:
@@ -160,7 +160,7 @@ def main() -> int:
     checkouts = (ROOT, options.other.resolve())
     if not (checkouts[1] / "activate").is_file():
         raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
-    pairs: list[tuple[Course, Course]] = []
+    pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
     try:
         for number in range(max(2, options.rounds)):
             order = (0, 1) if number % 2 else (1, 0)

@@ -19,6 +19,13 @@ __all__ = ["open_folder"]
 PROJECT = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture(autouse=True)
+def no_make_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have make behave as for a person, though the tests may be run by make."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def test_cleaning_up_keeps_what_nothing_could_make_again(tmp_path: Path) -> None:
     """Keys to sign with and bundles stay, and so do campaigns; all else goes, hidden or not."""
     kept = {".wyeast/trust/pgp-secret", ".wyeast/bundles/a.tar.gz", "runs/a/manifest.json"}

@@ -10,10 +10,13 @@ from records.foreign.run import Measured, Value, name_of
 #: Units of which less is better, and those of which more is, as people write them.
 TIMES = re.compile(
     r"(?:[numµ]?s|secs?|seconds?|(?:nano|micro|milli)s(?:ec(?:ond)?s?)?|mins?|minutes?|h|hours?|"
-    r"cycles?|clocks?)(?:/(?!(?:d|days?|h|hours?|mins?|minutes?|weeks?|years?)\b)\w+)?", re.IGNORECASE,
+    r"cycles?|clocks?)(?:/(?!(?:d|days?|h|hours?|mins?|minutes?|weeks?|years?)\b)\w+)?",
+    re.IGNORECASE,
 )  # fmt: skip
 RATES = re.compile(
-    r".+/\s*s(?:ec(?:ond)?)?|[^/]*flops?(?:/s(?:ec(?:ond)?)?)?|[numµ]?s/d(?:ay)?|[kmgtpe]i?bps|[kmg]?(?:iops|teps)", re.IGNORECASE
+    r".+/\s*s(?:ec(?:ond)?)?|[^/]*flops?(?:/s(?:ec(?:ond)?)?)?|[numµ]?s/d(?:ay)?|"
+    r"[kmgtpe]i?bps|[kmg]?(?:iops|teps)",
+    re.IGNORECASE,
 )
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy
 import polars
 import pytest
+from typer.main import get_command
 
+from analysis.__main__ import app
 from analysis.commands.groups import GROUPS
 from analysis.comparison.answer import answer, tally
 from analysis.comparison.compare import compare

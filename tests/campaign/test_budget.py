@@ -493,7 +493,7 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     with pytest.raises(CampaignError, match="more rounds in its journal than in its manifest"):
         measuring.new_campaign(options)
     (path / "journal.jsonl").unlink()
-    with pytest.raises(CampaignError, match="has no journal of what it decided"):
+    with pytest.raises(CampaignError, match="has no journal of its decisions"):
         measuring.new_campaign(options)
 
 

@@ -43,7 +43,7 @@ def test_an_ordinary_path_is_taken_by_every_scheduler() -> None:
 
 def test_a_checkout_that_cannot_be_hidden_from_containers_is_refused_at_once() -> None:
     with pytest.raises(
-        CampaignError, match=r"/opt/wyeast.* since images have /opt/wyeast for themselves; move it$"
+        CampaignError, match=r"/opt/wyeast.* since images need /opt/wyeast for themselves; move it$"
     ):
         refuse_path(Path("/opt/wyeast/1.0"), {"scheduler": "slurm"})
     refuse_path(Path("/opt/site/wyeast"), {"scheduler": "slurm"})

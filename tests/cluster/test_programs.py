@@ -42,7 +42,7 @@ def test_they_are_unpacked_again_where_a_library_of_the_machine_is_gone(
     assert len(unpacked) == 1 and "nothing is installed" in capsys.readouterr().out
     programs.provide(state)
     assert len(unpacked) == 2
-    with pytest.raises(ClusterError, match=r"has brought libnew\.so\.2, which .*update"):
+    with pytest.raises(ClusterError, match=r"provides libnew\.so\.2, which .*update"):
         programs.provide(state)
 
 

@@ -44,6 +44,7 @@ CALLS = {
 }
 #: Where the program itself is named or looked for, and nothing of an image runs by that.
 NAMES = {
+    "analysis/report/appendix.py",
     # Whether it is there yet, before it is asked for its parts.
     "containers/ability.py",
     "containers/apptainer.py",

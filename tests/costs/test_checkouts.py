@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from costs import checkouts
-from costs.checkouts import Course, measure, rows, verdicts
+from costs.checkouts import CheckoutCourse, measure, rows, verdicts
 from records.base import CampaignError
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 
@@ -80,13 +80,15 @@ def test_what_cannot_be_measured_ends_with_its_last_words(checkout: Path) -> Non
         measure(checkout, "cost-1", 1, "Linpack", "alpha-1.0")
 
 
-def pairs(rate: float) -> list[tuple[Course, Course]]:
+def pairs(rate: float) -> list[tuple[CheckoutCourse, CheckoutCourse]]:
     """Return six pairs: half the time here, and a rate that is so many times that of there."""
     found = []
     for number in range(6):
         noise = 1e-4 * (-1) ** number
-        here = Course({"time (s)": 1 + noise}, {(CELL, "alpha-1.0"): math.log(rate) + noise})
-        found.append((here, Course({"time (s)": 2.0}, {(CELL, "alpha-1.0"): 0.0})))
+        here = CheckoutCourse(
+            {"time (s)": 1 + noise}, {(CELL, "alpha-1.0"): math.log(rate) + noise}
+        )
+        found.append((here, CheckoutCourse({"time (s)": 2.0}, {(CELL, "alpha-1.0"): 0.0})))
     return found
 
 

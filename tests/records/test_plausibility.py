@@ -118,7 +118,7 @@ DOCUMENTED = {
     "memory_above_core": "a loop of STREAM",
     "moved_beyond_launch": "in the launch's own wall time",
     "su3_too_fast": "longer in the exchange of borders than all trajectories took",
-    "emulation_too_fast": "faster on average, alone or beside others",
+    "emulation_too_fast": "faster on average, alone or with others",
     "node_pairs_above_link": "of two nodes of all that are tried in pairs",
     "emulation_above_link": "an emulated application's messages",
 }

@@ -120,7 +120,7 @@ WRONG_SIMULATIONS = [
      "the mean plaquette is 0.21140, expected 0.20499 within 0.00"),
     (simulation(plaquette=0.19), "failed", "(literature/su3_plaquette.csv, beta 3, 8x8x8x8)"),
     (simulation(plaquette=0.0), "failed", "the physics is wrong"),
-    (simulation(violation=0.0), "failed", "violates the energy by 0 in the mean"),
+    (simulation(violation=0.0), "failed", "violates the energy by 0 on average"),
     (simulation(violation=30.0), "failed", "the momenta or the force are wrong"),
     (simulation(unitarity_deviation=1e-6), "failed", "links deviate from SU(3) by 1e-06"),
     (simulation(lattice=[8, 8, 4, 16]), "failed", "lattice is [8, 8, 4, 16], not "),
