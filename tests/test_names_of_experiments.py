@@ -25,7 +25,8 @@ ALLOWED = {
     "records/experiments.yaml": "the entries of data",
     "analysis/simulation/history.py": "campaigns that are made up have to be of some experiment",
     "analysis/simulation/nights.py": "so do nights",
-    "costs/checkouts.py", "costs/hiding.py": "its programs have the arguments of experiments, and are judged as these",
+    "costs/checkouts.py": "so have the rounds that two checkouts measure in turn",
+    "costs/hiding.py": "its programs have the arguments of experiments, and are judged as these",
 }
 NAMES = "|".join(experiments())
 #: A name as a key: by itself, one of several in a pattern, with a parameter, or part of a name of

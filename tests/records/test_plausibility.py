@@ -119,7 +119,7 @@ DOCUMENTED = {
     "moved_beyond_launch": "in the launch's own wall time",
     "su3_too_fast": "longer in the exchange of borders than all trajectories took",
     "emulation_too_fast": "faster on average, alone or with others",
-    "node_pairs_above_link": "of two nodes of all that are tried in pairs",
+    "node_pairs_above_link": "between two nodes, of those that are tried in pairs",
     "emulation_above_link": "an emulated application's messages",
 }
 

@@ -24,7 +24,7 @@ def test_intervals_and_machines_are_words_on_the_page(
         rows = page.locator(f"{section} .rows tbody").first.locator("tr").all()
         assert rows
         for row in rows:
-            words = row.locator("td.number .within").all_inner_texts()
+            words = row.locator("td.number .within").all_text_contents()
             within = [word for word in words if re.fullmatch(r"[\d.]+ – [\d.]+ \(75%\)", word)]
             assert len(within) == 1, (section, words)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
