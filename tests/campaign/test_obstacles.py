@@ -87,7 +87,7 @@ def test_who_names_the_site_may_measure_a_login_node(
     for name in obstacles.OF_JOBS:
         monkeypatch.delenv(name, raising=False)
     refuse_obstacles(checkout, campaigns.arguments(["--look", "--site=local"]))
-    with pytest.raises(CampaignError, match="and no job is around"):
+    with pytest.raises(CampaignError, match="and you are not inside a job"):
         refuse_obstacles(checkout, campaigns.arguments(["--look", "--site-by-default"]))
 
 
