@@ -107,7 +107,7 @@ def rows_for_each(folder: Path, size: int) -> None:
 
 
 def memory_for_each(folder: Path, size: int) -> None:
-    [bytes(10_000) for _ in range(size * size)]
+    [bytes(60_000) for _ in range(size * size)]
 
 
 def calls_for_each(folder: Path, size: int) -> None:
