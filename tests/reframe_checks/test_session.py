@@ -291,7 +291,10 @@ def test_a_submission_without_an_answer_is_lost_and_a_job_that_comes_late_starts
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ("echo '17|PENDING||Resources'", "waited in the queue for longer than the site allows"),
+        (
+            "echo '17|PENDING||Resources'",
+            "it has waited in the queue for longer than the site allows",
+        ),
         ("echo '17|PENDING||ReqNodeNotAvail'", "cancelled because it was blocked"),
     ],
     ids=["the site's limit", "no node"],

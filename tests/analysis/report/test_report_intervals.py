@@ -20,14 +20,14 @@ def test_intervals_and_machines_are_words_on_the_page(
     sample_report: Path,  # noqa: F811
 ) -> None:
     page = open_page(browser, sample_report, 360)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     for section in ("#nas", "#linpack", "#start-up"):
         rows = page.locator(f"{section} .rows tbody").first.locator("tr").all()
         assert rows
         for row in rows:
-            words = row.locator("td.number .within").all_text_contents()
+            words = row.locator("td.number .within").all_inner_texts()
             within = [word for word in words if re.fullmatch(r"[\d.]+ – [\d.]+ \(75%\)", word)]
             assert len(within) == 1, (section, words)
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     names = page.locator("#communication").inner_text()
     assert "IBM SP-2 MPI" in names and "Paragon" in names
     said = page.locator("main > section:not(#provenance)").all_inner_texts()

@@ -36,7 +36,7 @@ class Counts:
 
 #: By so much more a count must grow from one size to the next to be looked at.
 LEAST = Counts(calls=20_000, looks=20, opened=20, read_bytes=200_000, rows=2000,
-               memory_bytes=32_000_000)  # fmt: skip
+               memory_bytes=1_000_000)  # fmt: skip
 #: The counts of what is under way; audit hooks stay for good, so there is one.
 _current: list[Counts] = []
 

@@ -213,7 +213,7 @@ def test_a_container_that_does_not_start_has_its_cause_and_what_helps(
     broken = machine(root, {"apptainer": f"printf '%s\\n' {words} >&2; exit 255"})
     monkeypatch.setenv("PATH", broken.path)
     [finding] = check_site.of_apptainer(root, SITE, [])
-    assert "cannot start here: " in finding.sentence
+    assert f"cannot start here: {said}; " in finding.sentence
     assert helps in finding.sentence and finding.sentence.isprintable()
 
 
