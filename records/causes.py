@@ -143,7 +143,7 @@ MARK = re.compile(r"(?:[\w./-]+: )?(?:fatal|error|E)\s*: *", re.IGNORECASE)
 
 def known_in(said: str) -> Known | None:
     """Return the known cause that something was said of, if there is one; remarks are none."""
-    said = "\n".join(line for line in said.splitlines() if not REMARK.match(line))
+    said = "\n".join(_without_remarks(said))
     return next((one for one in KNOWN if one.said.search(said)), None)
 
 
@@ -156,7 +156,7 @@ def sentence_in(said: str) -> str:
     remarks and banners are passed over.
     """
     if known := known_in(said):
-        lines = [one for one in said.splitlines() if not REMARK.match(one)]
+        lines = _without_remarks(said)
         line = next((one for one in lines if known.said.search(one)), " ".join(lines))
         return f"{_without_mark(one_line(line, LONGEST // 2))}; {known.sentence}"
     blocks: list[list[str]] = [[]]
@@ -178,6 +178,10 @@ def sentence_in(said: str) -> str:
     # Where all is a banner, it is better than nothing.
     message = next(iter([*told_between, *messages, *outside]), "")
     return one_line(message.partition("\n\n")[0])
+
+
+def _without_remarks(said: str) -> list[str]:
+    return [line for line in said.splitlines() if not REMARK.match(line)]
 
 
 def _without_mark(line: str) -> str:

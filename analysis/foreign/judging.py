@@ -7,7 +7,7 @@ interval). All that is compared is one family (inference/families.py).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,7 +15,7 @@ from analysis.comparison.verdict import Verdict, correct
 from analysis.foreign.samples import Directions, Key, Levels, Samples, levels_of, step_of
 from analysis.history.regressions import smallest_slowdown
 from inference.families import DIFFERENCE_ERROR
-from inference.intervals import CONFIDENCE, FEWEST_PAIRS, Ratio, independent_ratio
+from inference.intervals import CONFIDENCE, Ratio, independent_ratio
 
 Outcome = Literal["worse", "not worse", "could not be seen", "inconclusive"]
 
@@ -118,11 +118,6 @@ def with_claims(rows: Sequence[JudgedSeries]) -> list[JudgedSeries]:
 def smallest_shown(ratio: Ratio, margin: float, family: int) -> float | None:
     """Return the smallest slowdown that a verdict would show; it is of both directions."""
     return smallest_slowdown(ratio, margin, DIFFERENCE_ERROR / 2 / family)
-
-
-def too_few(rows: Iterable[JudgedSeries]) -> bool:
-    """Return whether nothing can be said of anything, for want of runs."""
-    return all(row.verdict.ratio.pairs < FEWEST_PAIRS for row in rows)
 
 
 def in_short(names: Collection[str], most: int = 3) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from analysis.comparison.verdict import ALPHA, Verdict
 from analysis.foreign.judging import JudgedSeries, Judgement, in_short, with_claims
 from analysis.foreign.samples import Directions, Key, Levels, Sample, Samples, levels_of, step_of
-from analysis.history.series import FEWEST_BEFORE, Change, against_earlier
+from analysis.history.series import Change, against_earlier
 from inference.change_points import change_points, level_of_each
 from inference.intervals import median
 from records.foreign.run import ForeignError, Run
@@ -161,8 +161,3 @@ def set_changes(courses: Sequence[Course]) -> None:
             course.changes.append(
                 Change(point.place, names[0], names[1], math.exp(after - before), point.p_value)
             )
-
-
-def is_too_short(courses: Sequence[Course]) -> bool:
-    """Return whether no thing has enough points before its newest one."""
-    return all(len(course.points) <= FEWEST_BEFORE for course in courses)

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from analysis.tables.csv import plain
 from analysis.tables.markdown import markdown_cell, markdown_table
 from analysis.tables.pages import page_environment
 from analysis.tables.table import Table
-
-#: Its own template, and the page that all share.
-TEMPLATES = [
-    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,7 @@ class ToldJudgement:
 
 def html(told: ToldJudgement) -> str:
     """Return the page."""
-    return page_environment(TEMPLATES).get_template("judgement.html").render(
+    return page_environment(__file__).get_template("judgement.html").render(
         table=told.table,
         sets=[(side, plain(path), count) for side, path, count in told.sets],
         answer=list(map(plain, told.answer)),

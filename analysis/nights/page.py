@@ -35,10 +35,6 @@ MOST_BYTES, REST_BYTES = 5_000_000, 500_000
 MOST_NIGHTS, MOST_CHANGES, MOST_LOOKED = 14, 300, 400
 #: How many changes are not folded: those of the last nights are what is looked for.
 MOST_OPEN = 20
-#: Its own template, and the page that all share.
-TEMPLATES = [
-    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
     }
     site_of = {name: site for site, names in by_site.items() for name in names}
     every = sorted(site_of)
-    return page_environment(TEMPLATES).get_template("history.html").render(
+    return page_environment(__file__).get_template("history.html").render(
         rows=rows, changes=changes, left_changes=len(changed) - len(changes),
         left_series=len(series) - len(rows), nights=nights_in(runs, every, site_of, place),
         choices=choices, number=lambda by, name: numbers[by].get(name, -1),

@@ -55,10 +55,6 @@ MOST_BESIDE = 4
 #: So many implementations have a sentence that is not folded: their picture follows it.
 MOST_HEADLINES = 3
 ROOT = Path(__file__).resolve().parents[2]
-#: Its own templates, and the page that all share.
-TEMPLATES = [
-    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
-]  # fmt: skip
 
 
 def communications(comparison: Comparison) -> list[tuple[str, list[Cell]]]:
@@ -161,7 +157,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
     campaign.problems += unreadable
     manifest = manifest_of_nodes(campaign)
     environment = page_environment(
-        TEMPLATES, prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text,
+        __file__, prefixed=prefixed, interval=interval_text, fact=fact_text, p=p_text,
         covering=covering,
     )  # fmt: skip
     rounds = {launch.record.round for launch in campaign.launches}

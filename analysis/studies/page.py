@@ -18,10 +18,6 @@ from analysis.tables.table import PREFIXED, Column, Printed, Row, Table, file_na
 from records.campaign import manifest_of_nodes
 from records.files import write_whole
 
-#: Its own templates, and the page that all share.
-TEMPLATES = [
-    Path(__file__).parent / "templates", Path(__file__).parents[1] / "tables" / "templates",
-]  # fmt: skip
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -83,7 +79,7 @@ def write_pages(
     manifest = manifest_of_nodes(measured.campaign) if measured else None
     origins = Origins(measured) if measured else None
     downloads = downloads_of(study_tables(paper, shown, origins))
-    environment = page_environment(TEMPLATES, markdown=markdown)
+    environment = page_environment(__file__, markdown=markdown)
     for path, template in pages.items():
         text = environment.get_template(template).render(
             paper=paper,

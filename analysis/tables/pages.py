@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,18 @@ def digest_for_policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def page_environment(folders: Sequence[Path], **filters: Callable[..., Any]) -> jinja2.Environment:
-    """Return the environment in which the pages of some folders of templates are rendered.
+#: The page that all share.
+SHARED = Path(__file__).parent / "templates"
 
-    What is Markdown is not escaped: it has a filter for that.
+
+def page_environment(module: str, **filters: Callable[..., Any]) -> jinja2.Environment:
+    """Return the environment in which the pages of a module are rendered, from the file that it is.
+
+    Its templates are in a folder beside it; they extend the page that all share. What is Markdown
+    is not escaped: it has a filter for that.
     """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folders),
+        loader=jinja2.FileSystemLoader([Path(module).parent / "templates", SHARED]),
         autoescape=lambda name: not (name and name.endswith(".md")),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

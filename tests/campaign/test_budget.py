@@ -169,12 +169,8 @@ def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
     assert set(read.values()) == {1}
 
 
-@pytest.mark.parametrize("start", [0, 2, 4])
-def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
-    played: Path, start: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ReFrame is killed in a launch, and the campaign with it; somebody resumes it."""
-    path = new(played, "1000s", *[{}] * start, {"killed after": 1})
+def die_with_reframe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure until ReFrame is killed, and the campaign with it."""
 
     def died(*_: object) -> None:
         raise KeyboardInterrupt
@@ -183,6 +179,16 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
         patch.setattr("campaign.rounds.end_leftovers", died)
         with pytest.raises(KeyboardInterrupt):
             measure(path)
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
+    played: Path, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ReFrame is killed in a launch, and the campaign with it; somebody resumes it."""
+    path = new(played, "1000s", *[{}] * start, {"killed after": 1})
+
+    die_with_reframe(path, monkeypatch)
     cut = state_of(path)
     assert cut.ended and cut.ended.why == "interrupted"
     [left_out] = [one for one in read_campaign(path).problems if "budget" in one.sentence]
@@ -328,13 +334,7 @@ def test_what_is_tested_once_at_the_end_is_not_judged_before(
 ) -> None:
     path = new(played, "1000s", *[{}] * start, {"killed after": 3})
 
-    def died(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("campaign.rounds.end_leftovers", died)
-        with pytest.raises(KeyboardInterrupt):
-            measure(path)
+    die_with_reframe(path, monkeypatch)
     assert state_of(path).waves[-1].why == ("begin" if start == 2 else "uniform")
     comparison = compare(read_campaign(path))
     verdicts = [one for cell in comparison.cells for one in cell.verdicts.values()]

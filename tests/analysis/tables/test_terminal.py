@@ -21,8 +21,8 @@ from analysis.__main__ import app
 from analysis.comparison.compare import Comparison, compare
 from analysis.comparison.metrics import metrics
 from analysis.comparison.tables import one_below_the_other, side_by_side
+from analysis.report import report
 from analysis.report.more_rows import for_a_page
-from analysis.report.report import TEMPLATES
 from analysis.tables import terminal
 from analysis.tables.csv import csv_text
 from analysis.tables.pages import page_environment
@@ -155,7 +155,7 @@ def text_at(width: int, table: Table) -> list[str]:
 
 def text_of_page(table: Table) -> list[str]:
     """Return the words of a table's page."""
-    template = page_environment(TEMPLATES).get_template("rows.html")
+    template = page_environment(report.__file__).get_template("rows.html")
     whole = for_a_page(table)
     text = template.render(
         table=whole, campaign="c", first=1, report="r", rows=whole.rows, before=None, after=None
