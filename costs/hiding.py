@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,10 +38,8 @@ from site_configs.settings import load_site
 from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADER = (
-    "| image | experiment | measured | as launched (s) | seeing more (s) | ratio | interval "
-    "| verdict |\n|---|---|---|---|---|---|---|---|"
-)
+#: What a launch is compared with.
+SEEING_MORE = "seeing more"
 #: The experiment that a container's start is a part of.
 STARTING = "StartUp"
 #: Stands between a series and a message size in the name of a quantity.
@@ -99,11 +97,18 @@ PROGRAMS = (
 )  # fmt: skip
 
 
-def as_launched(image: Admitted, folder: Path, alone: bool) -> Place:
-    """Return the place where programs start as launches do; `alone` is as of `launch_options`."""
+def as_launched(
+    image: Admitted, folder: Path, alone: bool, variables: Mapping[str, str] | None = None
+) -> Place:
+    """Return the place where programs start as launches do; `alone` is as of `launch_options`.
+
+    `variables` are set in the container.
+    """
     tmp = folder / "tmp"
     tmp.mkdir(exist_ok=True)
-    return _started(image, folder, isolation(ROOT, folder, alone), str(tmp) if alone else "")
+    set_inside = [f"--env={name}={value}" for name, value in (variables or {}).items()]
+    options = [*isolation(ROOT, folder, alone), *set_inside]
+    return _started(image, folder, options, str(tmp) if alone else "")
 
 
 def seeing_more(image: Admitted, folder: Path) -> Place:
@@ -127,27 +132,29 @@ def start(name: str, place: Place, _: list[str]) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class HidingRow:
+class LaunchedRow:
     """A series in an image: medians of the time in seconds, over sizes by the geometric mean."""
 
     experiment: str
     measured: str
-    hidden_s: float
-    shown_s: float
+    launched_s: float
+    otherwise_s: float
     verdict: Verdict
 
     def line(self) -> str:
         """Return its row of a Markdown table."""
         told = self.verdict
         return (
-            f"| {told.implementation} | {self.experiment} | {self.measured} | {self.hidden_s:.4g} "
-            f"| {self.shown_s:.4g} | {told.ratio.value:.3f} | {within(told.interval)} "
-            f"| {told.words} |"
+            f"| {told.implementation} | {self.experiment} | {self.measured} "
+            f"| {self.launched_s:.4g} | {self.otherwise_s:.4g} | {told.ratio.value:.3f} "
+            f"| {within(told.interval)} | {told.words} |"
         )
 
 
-def rows(image: str, experiment: str, pairs: Pairs) -> Iterator[HidingRow]:
-    """Yield a row for each series of the pairs (as launched, seeing more) of an image.
+def rows(
+    image: str, experiment: str, pairs: Pairs, other: str = SEEING_MORE
+) -> Iterator[LaunchedRow]:
+    """Yield a row for each series of the pairs (as launched, `other`) of an image.
 
     As in a campaign, a round's ratio is the mean over sizes of its logarithms, and above 1 where
     what is launched so is faster.
@@ -161,19 +168,31 @@ def rows(image: str, experiment: str, pairs: Pairs) -> Iterator[HidingRow]:
             for of_round in zip(*by_size, strict=True)
         ]
         margin = margin_of(experiment)
-        ratio = paired_ratio([shown - hidden for hidden, shown in logs], margin=margin)
-        hidden_s, shown_s = (
+        ratio = paired_ratio([second - first for first, second in logs], margin=margin)
+        launched_s, otherwise_s = (
             math.exp(statistics.median(of_round[side] for of_round in logs)) for side in (0, 1)
         )
-        verdict = Verdict(image, "seeing more", ratio, margin)
-        yield HidingRow(experiment, name, hidden_s, shown_s, verdict)
+        verdict = Verdict(image, other, ratio, margin)
+        yield LaunchedRow(experiment, name, launched_s, otherwise_s, verdict)
 
 
-def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> list[HidingRow]:
+def show(found: Sequence[LaunchedRow], other: str = SEEING_MORE) -> None:
+    """Correct the verdicts, each experiment's rows as one family, and print Markdown."""
+    for experiment in dict.fromkeys(row.experiment for row in found):
+        correct([row.verdict for row in found if row.experiment == experiment])
+    print(
+        f"| image | experiment | measured | as launched (s) | {other} (s) | ratio | interval "
+        "| verdict |\n|---|---|---|---|---|---|---|---|"
+    )
+    for row in found:
+        print(row.line())
+
+
+def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> list[LaunchedRow]:
     """Measure an image; return its rows, whose verdicts make no claims yet."""
     image = trust.admit(ROOT, implementation, load_site(SITE))
     mpiexec = mpiexec_of(image)
-    found: list[HidingRow] = []
+    found: list[LaunchedRow] = []
     # Where stage folders are, which the same cover hides.
     with tempfile.TemporaryDirectory(dir=ROOT / ".wyeast", prefix="hiding-") as name:
         folder = Path(name)
@@ -209,11 +228,7 @@ def main() -> int:
         for implementation in named_or_default(options.images)
         for row in measure(implementation, max(2, options.rounds), experiments)
     ]
-    for experiment in experiments:
-        correct([row.verdict for row in found if row.experiment == experiment])
-    print(HEADER)
-    for row in found:
-        print(row.line())
+    show(found)
     return 0
 
 

@@ -26,6 +26,7 @@ ALLOWED = {
     "analysis/simulation/history.py": "campaigns that are made up have to be of some experiment",
     "analysis/simulation/nights.py": "so do nights",
     "costs/checkouts.py": "so have the rounds that two checkouts measure in turn",
+    "costs/twins.py": "so have the campaigns of an image and its twin",
     "costs/hiding.py": "its programs have the arguments of experiments, and are judged as these",
 }
 NAMES = "|".join(experiments())

@@ -36,7 +36,7 @@ def test_verdicts_are_those_of_campaigns() -> None:
         "slower", "equivalent within 2%", "slower", "inconclusive (1 paired round)",
     ]  # fmt: skip
     assert found[0].verdict.ratio.value == pytest.approx(1.1**-0.5, rel=1e-3)
-    assert found[0].hidden_s / found[0].shown_s == pytest.approx(1.1**0.5, rel=1e-3)
+    assert found[0].launched_s / found[0].otherwise_s == pytest.approx(1.1**0.5, rel=1e-3)
     assert "| a | EchoTest | x | 1.049 | 1 | 0.953 | " in found[0].line()
 
 
