@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.description import ClusterError
@@ -27,9 +26,11 @@ PROGRAMS = ("usr/sbin/slurmctld", "usr/sbin/slurmd", "usr/sbin/slurmstepd", "usr
             "usr/sbin/munged", "usr/bin/iperf3", "usr/bin/ip", "usr/bin/pkill")  # fmt: skip
 #: The folders of / that are links into /usr.
 MERGED = ("bin", "lib", "lib64", "sbin")
+#: How apt is asked. To "reinstall" names those that the machine has, too, and takes no package from
+#: others that need it, as to pretend that the machine has none of them would.
+ASKED = ("--reinstall", "--simulate", "--no-install-recommends")
 #: Of `apt-get --simulate`: a package that would be installed, and its version.
 WOULD_INSTALL = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.M)
-DPKG_STATUS = Path("/var/lib/dpkg/status")
 #: Where they are unpacked, in the cluster's folder, before they have their place.
 ASIDE = ".new-programs"
 #: Of each unpacked package, its version; written last.
@@ -110,13 +111,7 @@ def unpack(state: Path, folder: Path) -> dict[str, str]:
     """Unpack the packages and what they need into a folder; return the version of each package."""
     machine = apt.of_machine(state)
     machine.update()
-    status = folder / "status"
-    status.write_text(without(PACKAGES, DPKG_STATUS.read_text()))
-    said = machine.run(
-        "install", "--simulate", "--no-install-recommends", "-o", f"Dir::State::status={status}",
-        *PACKAGES,
-    )  # fmt: skip
-    status.unlink()
+    said = machine.run("install", *ASKED, *PACKAGES)
     wanted = dict(WOULD_INSTALL.findall(said))
     downloads = folder / "downloads"
     files = machine.download([f"{name}={version}" for name, version in wanted.items()], downloads)
@@ -138,13 +133,6 @@ def unpack(state: Path, folder: Path) -> dict[str, str]:
         shutil.rmtree(folder / name, ignore_errors=True)
     link_as_installed(folder)
     return wanted
-
-
-def without(packages: Iterable[str], status: str) -> str:
-    """Return dpkg's status as if packages were not installed."""
-    left_out = {f"Package: {name}" for name in packages}
-    kept = [one for one in status.split("\n\n") if one.partition("\n")[0] not in left_out]
-    return "\n\n".join(kept)
 
 
 def link_as_installed(folder: Path) -> None:

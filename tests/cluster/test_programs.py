@@ -9,11 +9,8 @@ from cluster import programs
 from cluster.description import ClusterError
 from containers import apt
 
-STATUS = "Package: munge\nStatus: installed\n\nPackage: libc6\nStatus: installed\n\n"
-
 
 def test_what_is_unpacked_does_not_depend_on_whether_the_machine_has_it() -> None:
-    assert programs.without(["munge"], STATUS) == "Package: libc6\nStatus: installed\n\n"
     said = (
         "NOTE: This is only a simulation!\n"
         "Inst libmunge2 [0.5.14-1] (0.5.15-2+deb12u1 Debian:12.15/oldstable [amd64]) []\n"
@@ -23,6 +20,16 @@ def test_what_is_unpacked_does_not_depend_on_whether_the_machine_has_it() -> Non
     assert dict(programs.WOULD_INSTALL.findall(said)) == {
         "libmunge2": "0.5.15-2+deb12u1", "munge": "0.5.15-2+deb12u1",
     }  # fmt: skip
+
+
+@pytest.mark.real
+def test_what_the_machine_has_is_asked_for_without_taking_it_from_others(tmp_path: Path) -> None:
+    """A shell that needs procps is no broken package because the cluster wants procps, too."""
+    machine = apt.of_machine(tmp_path)
+    machine.update()
+    said = machine.run("install", *programs.ASKED, "base-files", "libc6")
+    assert programs.WOULD_INSTALL.findall(said)
+    assert {"base-files", "libc6"} <= dict(programs.WOULD_INSTALL.findall(said)).keys()
 
 
 def test_they_are_unpacked_again_where_a_library_of_the_machine_is_gone(
