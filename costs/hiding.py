@@ -23,7 +23,7 @@ from pathlib import Path
 from analysis.comparison.metrics import margin_of
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.units import within
-from containers import images, trust
+from containers import images, programs, trust
 from containers.apptainer import Admitted, command, exec_options, mount_option
 from containers.ending import exit_code
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
@@ -233,4 +233,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code("hiding", main, (images.ImageError, SiteError), "nothing was kept"))
+    sys.exit(
+        exit_code(
+            "hiding",
+            main,
+            (images.ImageError, programs.ProvisionError, SiteError),
+            "nothing was kept",
+        )
+    )

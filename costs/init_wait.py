@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from containers import images, trust
+from containers import images, programs, trust
 from containers.ending import exit_code
 from costs.hiding import PROGRAMS, LaunchedRow, as_launched, rows, show
 from costs.inside_and_outside import SITE, alternate
@@ -62,4 +62,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code("init_wait", main, (images.ImageError, SiteError), "nothing was kept"))
+    sys.exit(
+        exit_code(
+            "init_wait",
+            main,
+            (images.ImageError, programs.ProvisionError, SiteError),
+            "nothing was kept",
+        )
+    )

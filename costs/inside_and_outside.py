@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from analysis.tables.units import within
-from containers import images, trust
+from containers import images, programs, trust
 from containers.ending import exit_code
 from costs import su3
 from costs.hpl import FILLED_HEADER, filled, linpack, memory_share
@@ -167,4 +167,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code("performance", main, (images.ImageError, SiteError), "nothing was kept"))
+    sys.exit(
+        exit_code(
+            "performance",
+            main,
+            (images.ImageError, programs.ProvisionError, SiteError),
+            "nothing was kept",
+        )
+    )

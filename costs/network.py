@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from containers import images, selection, table, trust
+from containers import images, programs, selection, table, trust
 from containers.apptainer import Admitted
 from containers.ending import exit_code
 from costs.inside_and_outside import alternate, round_trips, show
@@ -136,5 +136,10 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code("cluster_performance", main, (images.ImageError, SiteError), "nothing was kept")
+        exit_code(
+            "cluster_performance",
+            main,
+            (images.ImageError, programs.ProvisionError, SiteError),
+            "nothing was kept",
+        )
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from containers import images, trust
+from containers import images, programs, trust
 from containers.ending import exit_code
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, named_or_default, show
 from costs.places import Place, inside, mpiexec_of
@@ -162,5 +162,10 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        exit_code("profile_performance", main, (images.ImageError, SiteError), "nothing was kept")
+        exit_code(
+            "profile_performance",
+            main,
+            (images.ImageError, programs.ProvisionError, SiteError),
+            "nothing was kept",
+        )
     )
