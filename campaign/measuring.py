@@ -409,7 +409,8 @@ def decided(campaign: Path, design: Design, known: KnownLaunches) -> Wave | Ende
 
     Each launch is read once: those read for an earlier wave are in `known`.
     """
-    from analysis.comparison.compare import Comparison, compare
+    from analysis.comparison.compare import compare
+    from analysis.comparison.result import Comparison
     from analysis.precision import waves
 
     journal = following(campaign)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analysis.comparison.comparability import rules
+from analysis.comparison.caveats.comparability import rules
 from records.base import RecordError
 from records.experiments import FILE, compared, experiments, read_experiments
 from records.profile import PREFIX

@@ -12,7 +12,7 @@ from records.acting_user import become, owner_of
 from records.causes import harmless
 
 if TYPE_CHECKING:
-    from analysis.comparison.compare import Comparison
+    from analysis.comparison.result import Comparison
     from records.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -142,7 +142,7 @@ def plot(
 ) -> None:
     """Draw curves over message size in the terminal, with a symbol for each implementation."""
     from analysis.comparison.metrics import metrics
-    from analysis.report.terminal_plot import curves_of, drawing
+    from analysis.report.drawings.terminal_plot import curves_of, drawing
     from analysis.tables.terminal import console, paged
 
     comparison = comparison_of(campaign, base)

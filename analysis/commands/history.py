@@ -146,7 +146,7 @@ def compare(
     if with_why:
         fail("--why is for two campaigns; name the second")
     if images:
-        from analysis.comparison.comparability import differences
+        from analysis.comparison.caveats.comparability import differences
         from analysis.comparison.compare import compare as compare_cells
 
         pair = images_of(images)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from analysis.comparison.clock_limited import limited_sentence
-from analysis.comparison.compare import Comparison, Group
-from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.caveats.clock_limited import limited_sentence
+from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.result import Comparison, Group
 from analysis.comparison.verdict import Verdict
 from analysis.tables.units import interval_text, percent
 

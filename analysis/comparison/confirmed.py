@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.tables.table import COUNT, PERCENT, Column, Row, Table
 from analysis.tables.units import interval_text

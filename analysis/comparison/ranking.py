@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from analysis.comparison.compare import Comparison, Group
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison, Group
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (

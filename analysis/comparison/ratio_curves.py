@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.comparison.compare import Cell
 from analysis.comparison.metrics import direction
+from analysis.comparison.result import Cell
 from inference.bands import simultaneous_band
 from inference.intervals import CONFIDENCE, FEWEST_PAIRS, ROUNDING, Interval
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from analysis.comparison.compare import Cell, Comparison
 from analysis.comparison.metrics import direction, metrics
+from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (

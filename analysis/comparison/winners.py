@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from analysis.comparison.compare import Comparison, compare_all_pairs
+from analysis.comparison.compare import compare_all_pairs
+from analysis.comparison.result import Comparison
 from analysis.tables.table import COUNT, Column, Row, Table
 from records.campaign import Campaign
 

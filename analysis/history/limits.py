@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from analysis.comparison.comparability import Difference, differences, refuses, rules
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.caveats.comparability import Difference, differences, refuses, rules
+from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.history.campaign_rows import categories, of_folders, rows_of
 from analysis.history.lost_cells import UntoldCell, counted
 from analysis.history.series import earlier_of_each, key_of

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from analysis.comparison.caveats.comparability import differences
 from analysis.comparison.cells import measured_cells
-from analysis.comparison.comparability import differences
-from analysis.comparison.compare import OVERSUBSCRIBED
 from analysis.comparison.metrics import direction, metrics
+from analysis.comparison.result import OVERSUBSCRIBED
 from analysis.comparison.verdict import ALPHA, Verdict, correct
 from analysis.history.campaign_rows import rows_of
 from analysis.history.two_campaigns import ComparedCell

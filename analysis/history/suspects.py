@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from analysis.comparison.comparability import Difference, launch_differences, rules
+from analysis.comparison.caveats.comparability import Difference, launch_differences, rules
 from analysis.history.lost_cells import counted
 from analysis.history.two_campaigns import (
     CampaignComparison,
@@ -29,10 +29,9 @@ from records.campaign import Campaign
 
 RULE = (
     "Ordered by how much a change of this kind is known to move results (1 to 4, "
-    "analysis/comparison/comparability.yaml) x how much it changed x the share of what moved that "
-    "it can "
-    "affect; among equals, the one that affects least else comes first. A suspect is not proof: "
-    "measure again with only that changed."
+    "analysis/comparison/caveats/comparability.yaml) x how much it changed x the share of what "
+    "moved that it can affect; among equals, the one that affects least else comes first. A "
+    "suspect is not proof: measure again with only that changed."
 )
 UNKNOWN = 0.5
 

@@ -13,17 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.comparison.cells import MeasuredCell, measured_cells
-from analysis.comparison.comparability import (
+from analysis.comparison.caveats.comparability import (
     Difference,
     condition_differences,
     differences,
     launch_differences,
     refuses,
 )
-from analysis.comparison.compare import OVERSUBSCRIBED, enough_rounds, group_title, over_cells
+from analysis.comparison.caveats.stolen_time import stolen_time
+from analysis.comparison.cells import MeasuredCell, measured_cells
+from analysis.comparison.families import group_title, over_cells
 from analysis.comparison.metrics import direction, metrics
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.result import OVERSUBSCRIBED, enough_rounds
 from analysis.comparison.verdict import Verdict, correct
 from analysis.history.lost_cells import (
     UntoldCell,

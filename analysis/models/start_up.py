@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import Any
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.result import Comparison
 from analysis.tables.table import Column, Row, Table
 from inference.intervals import median
 from records.campaign import Campaign

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from analysis.comparison.comparability import differences
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.caveats.comparability import differences
+from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
 from analysis.comparison.verdict import ALPHA
 from analysis.history.regressions import tested

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.comparison.compare import Cell, Comparison, family_of
+from analysis.comparison.families import family_of
+from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.precision.rounds import round_seconds
 from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR

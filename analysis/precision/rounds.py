@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from analysis.comparison.compare import Comparison, family_of, judged_cells, ratio_over
+from analysis.comparison.families import family_of, ratio_over
+from analysis.comparison.result import Comparison, judged_cells
 from inference.families import DIFFERENCE_ERROR
 from inference.intervals import CONFIDENCE, FEWEST_PAIRS, ROUNDING, median, possible_deviations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.result import Comparison
 from analysis.precision.rounds import PrecisionPlan
 from analysis.precision.spread import SHARES, Spread
 from analysis.tables.table import (

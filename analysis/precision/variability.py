@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.result import Cell, Comparison
 from inference.intervals import median
 
 

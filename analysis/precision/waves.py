@@ -17,8 +17,10 @@ from functools import partial
 from statistics import fmean, variance
 from typing import Literal
 
-from analysis.comparison.compare import Comparison, compare, family_of
+from analysis.comparison.compare import compare
+from analysis.comparison.families import family_of
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 from analysis.tables.launch_names import cell_name
 from inference.allocation import OpenSeries, next_wave, scores
 from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.comparison.clock_limited import limited_table
-from analysis.comparison.compare import Comparison
+from analysis.comparison.caveats.clock_limited import limited_table
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 from analysis.comparison.tables import (
     group_table,
     launch_table,
@@ -18,7 +18,7 @@ from analysis.comparison.tables import (
 from analysis.models.all_tables import Models
 from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
 from analysis.models.start_up import Parts, parts_of, start_up_table
-from analysis.report.latency_plane import Plane, latency_plane
+from analysis.report.drawings.latency_plane import Plane, latency_plane
 from analysis.tables.table import Table, with_origin
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.comparison.answer import sentences_of
-from analysis.comparison.compare import Comparison
+from analysis.comparison.result import Comparison
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
 from analysis.tables.latex import latex_cell, latex_table
 from analysis.tables.markdown import markdown_cell, markdown_table

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 
 #: How many rows a table of the report has at most: the rest is on a page beside it.

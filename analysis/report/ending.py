@@ -6,11 +6,11 @@ import shlex
 import textwrap
 from collections.abc import Sequence
 
-from analysis.comparison.compare import Comparison
-from analysis.comparison.from_outside import from_outside
-from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.caveats.from_outside import from_outside
+from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.precision.outlook import OpenCells, open_cells
 from analysis.report.differences import distance

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from analysis.comparison.compare import Comparison
-from analysis.comparison.from_outside import from_outside
-from analysis.comparison.image_caveats import ImageCaveat
+from analysis.comparison.caveats.from_outside import from_outside
+from analysis.comparison.caveats.image_caveats import ImageCaveat
+from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.result import Comparison
 from analysis.figures.over_size import Curve, bandwidth_figure
+from analysis.report.drawings.size_figures import Figure, Figures, curves_of
 from analysis.report.headline import without_room
-from analysis.report.size_figures import Figure, Figures, curves_of
 from analysis.tables.launch_names import cell_name
 from inference.estimates import Estimate
 from inference.intervals import CONFIDENCE, median, median_interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.comparison.compare import OVERSUBSCRIBED, UNFINISHED, Comparison
+from analysis.comparison.result import OVERSUBSCRIBED, UNFINISHED, Comparison
 from analysis.precision.outlook import OpenCells, is_open, open_cells
 from analysis.tables.units import about, percent
 from inference.outlook import FARTHEST

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from analysis.comparison.answer import answer, tally
-from analysis.comparison.compare import Comparison
 from analysis.comparison.ranking import ranked
+from analysis.comparison.result import Comparison
 from analysis.tables.markdown import markdown_cell, markdown_table
 from analysis.tables.table import digests
 

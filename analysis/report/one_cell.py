@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.comparison.clock_limited import limited_table
-from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.caveats.clock_limited import limited_table
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.tables import FORMULA, median_table, ratio_table
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (

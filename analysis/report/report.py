@@ -8,11 +8,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
-from analysis.comparison.clock_limited import NAME as LIMITED
-from analysis.comparison.compare import Cell, Comparison, compare
-from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.caveats.clock_limited import NAME as LIMITED
+from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.compare import compare
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
+from analysis.comparison.result import Cell, Comparison
 from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
@@ -26,15 +27,15 @@ from analysis.report.differences import (
     foremost,
     shown_differences,
 )
+from analysis.report.drawings.forest import Forest, forest
+from analysis.report.drawings.heat_map import heat_maps
+from analysis.report.drawings.latency_plane import latency_plane
+from analysis.report.drawings.pair_map import pair_maps
+from analysis.report.drawings.profile_figures import matrix_figure, share_figure
+from analysis.report.drawings.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.first_screen import first_curves, warnings
-from analysis.report.forest import Forest, forest
 from analysis.report.headline import headlines
-from analysis.report.heat_map import heat_maps
-from analysis.report.latency_plane import latency_plane
 from analysis.report.more_rows import MorePages
-from analysis.report.pair_map import pair_maps
-from analysis.report.profile_figures import matrix_figure, share_figure
-from analysis.report.size_figures import Figures, RatioCurves, figures_of, without
 from analysis.report.traces import Traces
 from analysis.tables.csv import Download, downloads_of
 from analysis.tables.pages import page_environment

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from analysis.comparison.compare import Cell, Comparison, Group
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Cell, Comparison, Group
 from analysis.comparison.tables import FORMULA
 from analysis.models.profile import ProfiledCell
 from analysis.models.start_up import PARTS

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 
-from analysis.comparison.compare import Comparison
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 from analysis.tables.csv import plain
 from analysis.tables.launch_names import cell_name
 from inference.estimates import Estimate

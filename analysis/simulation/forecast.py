@@ -12,7 +12,7 @@ from statistics import fmean
 
 import numpy as np
 
-from analysis.comparison.compare import Comparison
+from analysis.comparison.result import Comparison
 from analysis.precision.outlook import beliefs_of
 from analysis.precision.rounds import round_seconds
 from analysis.simulation.designs import Component, drawn, race, rounds

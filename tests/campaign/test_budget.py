@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.history.lost_cells import lost_cells
 from analysis.precision import waves
 from analysis.report.ending import ending

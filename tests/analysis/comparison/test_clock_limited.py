@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison.answer import answer, tally
-from analysis.comparison.clock_limited import limited_sentence
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.caveats.clock_limited import limited_sentence
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.history.two_campaigns import compare_campaigns
 from analysis.report.one_cell import cell_tables
 from analysis.report.report import write_report

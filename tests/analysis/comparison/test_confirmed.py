@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
 from analysis.comparison.confirmed import Held, confirmed_tables, held_against
+from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from inference.families import FamilyClaim
 from inference.intervals import Interval, Ratio

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison.answer import sentences_of
-from analysis.comparison.compare import Group, compare, enough_rounds, log_ratios, over_cells
+from analysis.comparison.compare import compare, log_ratios
+from analysis.comparison.families import over_cells
 from analysis.comparison.ranking import ranked
+from analysis.comparison.result import Group, enough_rounds
 from analysis.comparison.tables import contradicts, group_table, median_size, side_by_side
 from analysis.history.tables import group_sentences
 from analysis.history.two_campaigns import compare_campaigns

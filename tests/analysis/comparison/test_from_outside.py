@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.comparison.from_outside import from_outside
+from analysis.comparison.caveats.from_outside import from_outside
 from records.campaign import Campaign
 from records.hpl import HplRun
 from records.launch import Launch

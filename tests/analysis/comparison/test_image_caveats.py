@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
-from analysis.comparison.image_caveats import image_caveats
+from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.report.markdown import markdown
 from analysis.report.report import write_report
 from records.campaign import read_campaign

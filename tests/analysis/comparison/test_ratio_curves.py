@@ -9,10 +9,11 @@ import numpy
 import pytest
 from scipy import stats
 
-from analysis.comparison.compare import Cell, compare
+from analysis.comparison.compare import compare
 from analysis.comparison.ratio_curves import RatioPoint, differs_at, ratio_curve
+from analysis.comparison.result import Cell
 from analysis.figures.axes import Axis
-from analysis.report.ratio_figure import ratio_figure, ratio_ticks
+from analysis.report.drawings.ratio_figure import ratio_figure, ratio_ticks
 from inference.bands import band_factor, simultaneous_band
 from inference.intervals import Interval
 from records.campaign import read_campaign

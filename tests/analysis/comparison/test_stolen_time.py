@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.stolen_time import stolen_time
+from analysis.comparison.caveats.stolen_time import stolen_time
 from records.campaign import Campaign, read_campaign
 from tests.analysis.support.synthetic import Synthetic, Truth
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.compare import compare, compare_all_pairs, family_of
+from analysis.comparison.compare import compare, compare_all_pairs
+from analysis.comparison.families import family_of
 from analysis.comparison.winners import contests, winners_table
 from inference.families import DIFFERENCE_ERROR
 from records.campaign import read_campaign

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.comparison.comparability import differences, rules, shown
+from analysis.comparison.caveats.comparability import differences, rules, shown
 from analysis.comparison.metrics import metrics
 from analysis.history.two_campaigns import IncomparableError, compare_campaigns
 from records.campaign import read_campaign

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.comparability import in_words, rules
+from analysis.comparison.caveats.comparability import in_words, rules
 from analysis.history.suspects import Explanation, explain, sentences
 from analysis.history.two_campaigns import compare_campaigns
 from records.campaign import read_campaign

@@ -21,7 +21,7 @@ from analysis.models.node_pairs import (
     node_pairs_in,
 )
 from analysis.models.node_tables import rates_by_node, tables_of_nodes
-from analysis.report.pair_map import pair_maps
+from analysis.report.drawings.pair_map import pair_maps
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import Synthetic, Truth
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from analysis.__main__ import app
 from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
 from analysis.report import report as report_module
-from analysis.report.profile_figures import in_blocks, matrix_figure, share_figure
+from analysis.report.drawings.profile_figures import in_blocks, matrix_figure, share_figure
 from analysis.report.report import write_report
 from analysis.tables.launch_names import LaunchNames
 from analysis.tables.table import with_origin

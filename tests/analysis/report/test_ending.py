@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.precision.outlook import is_open, open_cells
 from analysis.report.ending import MOST_LINES, differences, ending
 from analysis.report.headline import Headline, headlines

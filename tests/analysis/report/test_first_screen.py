@@ -9,14 +9,15 @@ import numpy
 import pytest
 from playwright.sync_api import Browser, Page
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.report.differences import MOST_BELOW, difference, foremost, shown_differences
+from analysis.report.drawings.forest import forest, sign_of
+from analysis.report.drawings.heat_map import heat_maps
+from analysis.report.drawings.size_figures import RatioCurves, curves_of, figures_of
 from analysis.report.first_screen import first_curves, in_seconds, warnings
-from analysis.report.forest import forest, sign_of
-from analysis.report.heat_map import heat_maps
 from analysis.report.report import median_rows, subject_of_medians, write_report
-from analysis.report.size_figures import RatioCurves, curves_of, figures_of
 from analysis.tables.units import interval_text
 from inference.intervals import median
 from records.campaign import read_campaign

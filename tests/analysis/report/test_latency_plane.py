@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from analysis.report.latency_plane import latency_plane
+from analysis.report.drawings.latency_plane import latency_plane
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import TWICE, Synthetic
 

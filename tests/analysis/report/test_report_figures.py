@@ -10,8 +10,8 @@ from playwright.sync_api import Browser
 
 from analysis.comparison.compare import compare
 from analysis.figures.axes import BOTTOM, HEIGHT
+from analysis.report.drawings.size_figures import COPY, LINK, figures_of, link_times
 from analysis.report.report import write_report
-from analysis.report.size_figures import COPY, LINK, figures_of, link_times
 from records.base import CampaignError
 from records.campaign import read_campaign
 from tests.analysis.report.test_report import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.comparability import in_words, shown
+from analysis.comparison.caveats.comparability import in_words, shown
 from analysis.report.report import write_report
 from analysis.studies.page import write_pages
 from tests.analysis.support.study_samples import demo, measured

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from analysis.comparison.clock_limited import limited_table
+from analysis.comparison.caveats.clock_limited import limited_table
 from analysis.comparison.compare import compare
 from analysis.comparison.tables import group_table
 from analysis.models.guidelines import times_in, trials_by

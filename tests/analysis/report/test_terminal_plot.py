@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from analysis.__main__ import app
 from analysis.comparison.compare import compare
-from analysis.report.terminal_plot import curves_of, drawing
+from analysis.report.drawings.terminal_plot import curves_of, drawing
 from inference.estimates import Estimate
 from inference.intervals import Interval
 from records.campaign import read_campaign

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.report.watchers import bencher, estimates, openmetrics
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import TWICE, Synthetic

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
+from analysis.comparison.result import Comparison
 from analysis.simulation import forecast
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import Synthetic, Truth

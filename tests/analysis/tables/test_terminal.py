@@ -18,8 +18,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from analysis.__main__ import app
-from analysis.comparison.compare import Comparison, compare
+from analysis.comparison.compare import compare
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 from analysis.comparison.tables import one_below_the_other, side_by_side
 from analysis.report import report
 from analysis.report.more_rows import for_a_page

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from analysis.comparison.compare import Cell, Comparison
+from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.report.differences import MOST_ROWS, difference, foremost
-from analysis.report.forest import drawn, sign_of
-from analysis.report.size_figures import RatioCurves, caption_of, cells_of_curves
+from analysis.report.drawings.forest import drawn, sign_of
+from analysis.report.drawings.size_figures import RatioCurves, caption_of, cells_of_curves
 from analysis.tables.units import prefixed
 
 #: With more columns than this there is no room for numbers in them, nor for all sizes above them.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from analysis.comparison.comparability import Rule, rules, shown, value_of
-from analysis.comparison.compare import Comparison
+from analysis.comparison.caveats.comparability import Rule, rules, shown, value_of
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from analysis.comparison.compare import Cell, Comparison, curve_title
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ratio_curves import RatioPoint, ratio_curve
+from analysis.comparison.result import Cell, Comparison, curve_title
 from analysis.figures.over_size import Curve, Limit, bandwidth_figure, limit_points
-from analysis.report.ratio_figure import ratio_figure
+from analysis.report.drawings.ratio_figure import ratio_figure
 from analysis.tables.launch_names import cell_name
 from records.campaign import Campaign
 from records.communication import Communication, PingPong

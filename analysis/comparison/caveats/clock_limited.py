@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.comparison.compare import Comparison
 from analysis.comparison.metrics import metrics
+from analysis.comparison.result import Comparison
 from analysis.tables.table import COUNT, PREFIXED, Column, Row, Table, formatted
 from records.limits.plausibility import FEWEST_STEPS
 

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from analysis.comparison.verdict import Verdict
 from analysis.figures.axes import Axis
-from analysis.report.ratio_figure import ratio_ticks, reach_of
+from analysis.report.drawings.ratio_figure import ratio_ticks, reach_of
 from analysis.tables.units import interval_text
 
 #: The sign of a verdict by the first of its words, which is also its colour's class.

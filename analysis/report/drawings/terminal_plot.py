@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from analysis.comparison.compare import Comparison, curve_title
+from analysis.comparison.result import Comparison, curve_title
 from analysis.figures.axes import Axis
 from analysis.figures.over_size import segments
 from analysis.tables.units import prefixed

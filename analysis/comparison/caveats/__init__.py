@@ -1,0 +1,1 @@
+"""What to keep in mind beside a comparison: differences, disturbances, and what clocks miss."""

@@ -1,0 +1,1 @@
+"""The report's drawings: curves, maps, planes and forests, as SVG and as text."""
