@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import SanityError
@@ -28,39 +26,33 @@ from records.causes import (
     one_line,
     sentence_in,
 )
-from records.environment import NAME
 from records.image_file import COMMAND as FILE_OF
-from records.image_file import ImageFile, image_file
 from records.launch import AskedLaunch
 from records.left_behind import open_left
-from records.program_output import disturbances_in
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
 from reframe_checks.mixins.job_script import OWN_TMP, found_on_nodes, own_tmp, quoted
+from reframe_checks.mixins.noted import (
+    AFTER,
+    BEFORE,
+    ENDED,
+    EXIT_CODE,
+    IMAGE_AFTER,
+    IMAGE_BEFORE,
+    NODE,
+    STARTED,
+    STOPS,
+    NotingCheck,
+)
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
-NODE = "launch_node"
-STARTED = "launch_started"
 #: The schedule that says which launches of the round are left while it is measured: one or none.
 SCHEDULES: list[Schedule] = []
 #: The round that is being measured; a session of several rounds sets it for each.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 #: How many processes the last job left running here, which were ended.
 left_running = 0
-ENDED = "launch_ended"
-#: What a job's script saw of the node's processes and links before and after, and its own stops.
-BEFORE, AFTER, STOPS = "launch_seen_before", "launch_seen_after", "launch_stops"
-#: Which file the image was before and after.
-IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
-#: The fields of the first line of /proc/stat, in the order of proc(5): user, nice, system, idle,
-#: iowait, irq, softirq, steal. Guests' time is part of user's.
-PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
-EXIT_CODE = "launch_exit_code"
-#: The variables of the node that into_container removed.
-REMOVED = "launch_removed"
-#: How much of standard error is searched for how ranks ended.
-MOST_SAID_BYTES = 100_000
 
 
 class Suspect(Exception):
@@ -84,7 +76,7 @@ def complaint_in(path: Path, *programs: str) -> str:
     return sentence_in("\n".join(others)) or sentence_in("\n".join(lines))
 
 
-class RecordedCheck(rfm.RegressionTestPlugin):
+class RecordedCheck(NotingCheck):
     """A check whose launch is judged by `examine` and kept in the campaign.
 
     The check defines `cell_parameters()` and `examine()`; the latter returns nothing for a sound
@@ -290,10 +282,6 @@ class RecordedCheck(rfm.RegressionTestPlugin):
                 "a new campaign"
             )
 
-    def image_files(self) -> tuple[ImageFile | None, ImageFile | None]:
-        """Return which file the image was before and after the launch, as far as is recorded."""
-        return image_file(self.noted(IMAGE_BEFORE)), image_file(self.noted(IMAGE_AFTER))
-
     def refuse_set_clock(self) -> None:
         """Raise Suspect if the node's clock was set: a library may take its times from it."""
         began, ended = self.instants()
@@ -306,98 +294,6 @@ class RecordedCheck(rfm.RegressionTestPlugin):
 
     def explain_failure(self) -> None:
         """Raise if the output of a failed program explains more than its standard error does."""
-
-    def said(self) -> str:
-        """Return the end of standard error, where launchers say how ranks ended.
-
-        They say it last; a program may have written any amount before.
-        """
-        try:
-            with self.output_path("stderr").open("rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SAID_BYTES))
-                return file.read().decode(errors="replace")
-        except OSError:
-            return ""
-
-    def exit_code(self) -> int | None:
-        """Return the launch's exit code, or None if the job ended before the launch did."""
-        try:
-            return int((Path(self.stagedir) / EXIT_CODE).read_text())
-        except (OSError, ValueError):
-            # A scheduler that runs the script here knows how the script itself ended.
-            code: int | None = self.job.exitcode
-            return code
-
-    def output_path(self, stream: str) -> Path:
-        """Return where the launch's stdout or stderr is."""
-        return Path(self.stagedir) / str(sn.evaluate(getattr(self, stream)))
-
-    def noted(self, name: str) -> list[str]:
-        """Return the lines that the launch noted in a file: the time, the processors' time."""
-        try:
-            return (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
-        except OSError:
-            return []
-
-    def noted_variables(self) -> dict[str, Any]:
-        """Return what the record says about variables: which were removed on the launch's node."""
-        names = {name for line in self.noted(REMOVED) for name in line.split()}
-        return {"variables_removed": sorted(filter(NAME.fullmatch, names))} if names else {}
-
-    def node(self) -> dict[str, Any]:
-        """Return the facts of the launch's first node; None for those that it did not report."""
-        return nodes.facts("\n".join(self.noted(NODE)))
-
-    def instants(self) -> tuple[instants.Instant | None, instants.Instant | None]:
-        """Return when the launch began and ended, by the clocks of its first node."""
-        return instants.instant(self.noted(STARTED)), instants.instant(self.noted(ENDED))
-
-    def launch_seconds(self) -> tuple[float, float] | None:
-        """Return when the launch began and ended, in seconds since the epoch, if it did both.
-
-        Both are by the clock as it was when the launch began, even if it was set meanwhile.
-        """
-        began, ended = self.instants()
-        seconds = began.seconds_until(ended) if began and ended else None
-        return None if began is None or seconds is None else (began.utc_s, began.utc_s + seconds)
-
-    def processor_seconds(self) -> dict[str, float]:
-        """Return how long the first node's processors were busy, idle and stolen meanwhile.
-
-        In seconds over all its processors; stolen is what a hypervisor gave to other guests while
-        there was something to do here. Nothing where the kernel does not tell.
-        """
-        try:
-            before, after = (
-                [int(ticks) for ticks in self.noted(name)[1].split()[1:9]]
-                for name in (STARTED, ENDED)
-            )
-            spent = {
-                name: sum(after[field] - before[field] for field in fields)
-                / os.sysconf("SC_CLK_TCK")
-                for name, fields in PROCESSORS.items()
-            }
-        except (IndexError, ValueError):
-            return {}
-        # The kernel's count of waiting for input and output may go back, says proc(5).
-        return spent if min(spent.values()) >= 0 else {}
-
-    def disturbance(self) -> disturbance.Disturbance | None:
-        """Return the disturbances during the launch, as far as its first node shows them.
-
-        A program of ours says it of all its ranks and their nodes.
-        """
-        counted = disturbances_in(self.output_path("stdout"))
-        script = disturbance.stops_noted(Path(self.stagedir) / STOPS)
-        return disturbance.disturbance(
-            self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
-            stopped=disturbance.stops_of(script, counted["stopped"], *self.other_stops()),
-            carriers=counted["carriers"],
-        )  # fmt: skip
-
-    def other_stops(self) -> list[int | None]:
-        """Return the stops that the launch's other programs counted; None for those that do not."""
-        return []
 
     def apptainer(self) -> str | None:
         """Return the version of the Apptainer that started the launch, if it was checked."""
