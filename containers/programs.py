@@ -122,8 +122,8 @@ def unpack_as_user(packages: set[str], state: Path) -> None:
     if "uidmap" in packages:
         raise ProvisionError(
             "newuidmap is missing, and only root can install it since it is a setuid program; "
-            "ask an administrator for the package uidmap; images that others have built need none: "
-            "make pull"
+            "ask an administrator for the package uidmap; images that others have built do not "
+            "need it: make pull"
         )
     if not find("patchelf", state):
         packages.add("patchelf")

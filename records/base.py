@@ -174,7 +174,7 @@ class End(Record):
     """The last line; an output without it was cut off.
 
     `stopped` is how often a rank went on after it had been stopped, `carriers` how often a link of
-    a rank's node lost or got its carrier; None of programs that do not count it.
+    a rank's node lost or regained its carrier; None of programs that do not count it.
     """
 
     record: Literal["end"]

@@ -109,8 +109,8 @@ NO_FUSE = Known(
         r"(?i)(?:open|find|access)(?:ing)? /dev/fuse|/dev/fuse: |fuse: device not found"
         r"|(?:squashfuse|fusermount3?)\b.{0,200}not found"
     ),
-    "images are mounted through /dev/fuse: ask those who run the machine to have it there, open to "
-    "all (mode 0666), or for an Apptainer with its setuid part",
+    "images are mounted through /dev/fuse: ask those who run the machine to provide it, open to "
+    "all (mode 0666), or an Apptainer with its setuid part",
 )
 
 NO_SUBORDINATE_IDS = Known(

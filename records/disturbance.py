@@ -22,7 +22,7 @@ from records.base import Count, Duration
 from records.causes import one_line
 
 #: Prints the script's process, the time since the node's start, what the kernel says of each
-#: process, and how often each link has lost or got its carrier.
+#: process, and how often each link has lost or regained its carrier.
 COMMAND = (
     "{ echo $$; cat /proc/uptime /proc/[0-9]*/stat; "
     "grep -H '' /sys/class/net/*/carrier_changes; } 2>/dev/null"
@@ -83,7 +83,7 @@ def why_again(counts: Mapping[Outside, int], beyond: Mapping[Outside, int]) -> s
     """Return why a launch's block is measured again, None if it is not."""
     said = {
         "stopped": "one of its processes was stopped and continued",
-        "carriers": "a link lost or got its carrier",
+        "carriers": "a link lost or regained its carrier",
     }
     reasons = [
         said[name] for name, count in counts.items() if name in beyond and count > beyond[name]

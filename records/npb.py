@@ -215,7 +215,7 @@ class _Summary:
         if not found:
             return (middle,)
         if len(found) > 1:
-            raise RecordError(f"{self.path}:{found[1][0]}: Each time a second time")
+            raise RecordError(f"{self.path}:{found[1][0]}: Each time appears a second time")
         [(number, text)] = found
         where = f"{self.path}:{number}"
         times = tuple(_number(word, where, "Each time")[0] for word in text.split())
@@ -288,7 +288,7 @@ def npb_output(whole: str, path: Path) -> NpbRun:
     for number, line in enumerate(lines[starts[0] :], starts[0] + 1):
         if entry := LINE.match(line):
             if entry[1] in found:
-                raise RecordError(f"{path}:{number}: {entry[1]} a second time")
+                raise RecordError(f"{path}:{number}: {entry[1]} appears a second time")
             found[entry[1]] = (entry[2], number)
     missing = [name for name in NEEDED if not found.get(name, ("",))[0]]
     # The version comes last: a summary with a whole line of it is whole.

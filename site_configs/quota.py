@@ -28,8 +28,8 @@ class Quota:
         if self.cores is not None and self.cores < cores:
             found.append(
                 f"A quota gives this campaign the time of {self.cores:.3g} of {cores} cores: "
-                "beyond it the kernel stops all ranks for a part of each tenth of a second, which "
-                "is in the times."
+                "beyond it the kernel stops all ranks for a part of each tenth of a second, and "
+                "the times include that."
             )
         if self.memory_bytes is not None and self.memory_bytes < memory_bytes:
             found.append(

@@ -260,7 +260,7 @@ def _wrong_value(name: str, entry: SiteEntry) -> str:
     said = "null" if value is None else str(value)
     hint = nearest(said, key.choices)
     if isinstance(value, str) and re.fullmatch(r"[\d.]+[eE][+-]?\d+", value):
-        hint = f"; YAML reads {value} as text: a point and a sign make it a number, as in 12.5e+6"
+        hint = f"; YAML reads {value} as text: write a decimal point and a sign, as in 12.5e+6"
     return f"{entry.place}: `{name}` must be {key.words}, not {said}{hint}"
 
 

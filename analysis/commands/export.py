@@ -63,7 +63,7 @@ def export(
     ] = None,
     base: BaseOption = None,
     repository: Annotated[
-        str | None, typer.Option(help="for an appendix: where the program is to be had")
+        str | None, typer.Option(help="for an appendix: where the program is available")
     ] = None,
 ) -> None:
     """Write the results as CSV, Markdown, LaTeX, JUnit's XML and more, for other programs."""

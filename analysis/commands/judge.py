@@ -24,8 +24,8 @@ app = typer.Typer()
 #: How many sentences on what is left out go to the terminal; a page has them all.
 MOST_SAID = 12
 ONE_RUN = (
-    "one run a side says nothing of how much runs vary, and iterations within a process are no "
-    "repetitions: run each at least three times, every run a file or a line of its own"
+    "one run on each side says nothing about how much runs vary, and iterations within a process "
+    "are not repetitions: run each at least three times, with a file or a line for each run"
 )
 
 
@@ -48,10 +48,10 @@ def judge(
         bool, typer.Option("--each-size", help="judge every message size by itself")
     ] = False,
     lower_is_better: Annotated[
-        list[str] | None, typer.Option(help="pattern of names of which less is better")
+        list[str] | None, typer.Option(help="pattern of names for which lower is better")
     ] = None,
     higher_is_better: Annotated[
-        list[str] | None, typer.Option(help="pattern of names of which more is better")
+        list[str] | None, typer.Option(help="pattern of names for which higher is better")
     ] = None,
     margin: Annotated[
         float, typer.Option(help="how far from 1 a ratio may be and still count as equal")
@@ -200,8 +200,8 @@ def told_of_history(
     )
     table.notes.append(
         f"Runs are in the order of {history.order}; those of one session of ReFrame, or, where no "
-        "session is known, of one hour, are one value, their median. Compared is with those since "
-        "the last change of level."
+        "session is known, of one hour, are one value, their median. The newest is compared with "
+        "those since the last change of level."
     )
     return judgement, ToldJudgement(
         table, [("history", name, len(runs.runs))], answer(judgement, slowdown),

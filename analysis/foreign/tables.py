@@ -32,7 +32,7 @@ RUNS_NOTE = (
 FAMILY_NOTE = (
     "Above 1 the new runs are better. Verdicts and their intervals hold together in 95% (Holm's "
     "procedure over all rows); an interval leaves out 1 exactly where a difference is shown. A "
-    "median's interval covers it by itself in 95%, or in as much as so few runs allow."
+    "median's interval, by itself, has 95% coverage, or as much as so few runs allow."
 )
 
 

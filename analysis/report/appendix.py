@@ -89,7 +89,7 @@ def expected_table(comparison: Comparison) -> Table:
 
 
 def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
-    """Return the appendix of a campaign; `repository` is where the program is to be had."""
+    """Return the appendix of a campaign; `repository` is where the program is available."""
     campaign = comparison.campaign
     manifest = manifest_of_nodes(campaign)
     machine, software = manifest.machine, manifest.software

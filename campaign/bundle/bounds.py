@@ -35,6 +35,6 @@ def refuse_unbounded(manifest: Manifest, most_rounds: int) -> None:
     if not 0 < seconds <= MOST_TIME_LIMIT_S:
         raise BundleError(
             f"{manifest.campaign} allows each launch a time of {manifest.time_limit[:40]!a}, and "
-            f"at most {MOST_TIME_LIMIT_S // 3600}h are allowed; it is in runs/, and whoever means "
-            f"that can say so: python -m campaign --like {manifest.campaign}"
+            f"at most {MOST_TIME_LIMIT_S // 3600}h are allowed; it is in runs/, and to repeat it "
+            f"all the same: python -m campaign --like {manifest.campaign}"
         )

@@ -34,7 +34,7 @@ def read_perflog(text: str, where: str, stem: str) -> tuple[list[Run], list[str]
     heads = lines[0].strip().split(SEPARATOR)
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
-        raise ForeignError(f"{where}:1: the field {name_of(twice)} is there twice")
+        raise ForeignError(f"{where}:1: the field {name_of(twice)} appears twice")
     found: list[Run] = []
     left_out: list[str] = []
     for number, line in enumerate(lines[1:], 2):
@@ -46,7 +46,7 @@ def read_perflog(text: str, where: str, stem: str) -> tuple[list[Run], list[str]
             fields.pop()
         try:
             if len(fields) != len(heads):
-                raise ValueError(f"it has {len(fields)} fields, and not {len(heads)}")
+                raise ValueError(f"it has {len(fields)} fields, not {len(heads)}")
             found.append(_run(heads, fields, f"{where}:{number}", stem, line))
         except ValueError as error:
             left_out.append(f"{where}:{number}: {error}")

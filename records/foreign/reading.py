@@ -168,7 +168,7 @@ def _read_json(text: str, where: str) -> tuple[str, list[Run], list[str]]:
     try:
         data = session_of(text)
     except ValueError as error:
-        raise ForeignError(f"{where}: it is no JSON: {error}") from None
+        raise ForeignError(f"{where}: it is not JSON: {error}") from None
     if is_google_benchmark(data):
         run, left_out = read_google_benchmark(data, text, where)
         return "benchmark", [run], left_out

@@ -65,7 +65,7 @@ def _sessions(path: Path) -> Iterator[str]:
         with closing(database):
             for (text,) in rows:
                 if not isinstance(text, str):
-                    raise ForeignError(f"{path}: a session is no text")
+                    raise ForeignError(f"{path}: a session is not text")
                 yield text
     except sqlite3.Error as error:
         raise ForeignError(f"{path}: it cannot be read: {one_line(str(error))}") from None
@@ -95,7 +95,7 @@ def _is_plain(statement: object) -> bool:
 def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
     """Return the runs of a session, and sentences on what is left out; raises ForeignError."""
     if not is_session(data):
-        raise ForeignError(f"{where}: it is no report of ReFrame")
+        raise ForeignError(f"{where}: it is not a report of ReFrame")
     info = data["session_info"]
     session = text_in(info, "uuid") if isinstance(info, dict) else ""
     attempts = data["runs"]
@@ -108,7 +108,7 @@ def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
         raise ForeignError(f"{where}: its runs are not ReFrame's") from None
     for attempt, case in cases:
         if not isinstance(case, dict):
-            left_out.append(f"{where}: a test case that is none")
+            left_out.append(f"{where}: not a test case")
             continue
         test = text_in(case, "name") or text_in(case, "display_name")
         try:

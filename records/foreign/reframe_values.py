@@ -51,8 +51,8 @@ def performance(
     if len(set(told)) > 1:
         better = "less" if told[0] else "more"
         raise Undirected(
-            f"{variable}: by the thresholds of its reference {better} is better, by its unit "
-            f"{words} the contrary"
+            f"{variable}: by the thresholds of its reference {better} is better, but by its unit "
+            f"{words} the opposite"
         )
     return Measured(name_of(f"{test} {variable}"), words, told[0] if told else None, {0: value})
 

@@ -71,7 +71,7 @@ def test_osu_of_several_runs_and_kinds(tmp_path: Path) -> None:
         (osu([1.0]) + "16x 2.0\n", ":5: 16x is not a message size"),
         ("hello\n", "is none of"),
         ("", "is none of"),
-        ("{", "it is no JSON"),
+        ("{", "it is not JSON"),
         ("[" * 100_000, "is none of"),
         ('{"a":' * 100_000, "nested too deeply"),
         ('{"benchmarks": []}', "it has no benchmark"),
@@ -141,7 +141,7 @@ def test_perflog(tmp_path: Path) -> None:
     assert (one.unit, one.lower_is_better) == ("MB/s", False)
     assert found.runs[0].labels == {"system": "cluster", "partition": "cpu", "environ": "gnu"}
     assert found.left_out == [
-        "Stream.log:4: StreamTest has no value: fail", "Stream.log:5: it has 2 fields, and not 12",
+        "Stream.log:4: StreamTest has no value: fail", "Stream.log:5: it has 2 fields, not 12",
     ]  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_a_perflog_that_reframe_wrote() -> None:
 
 def test_a_unit_that_contradicts_the_thresholds_is_refused(tmp_path: Path) -> None:
     lines = perflog([100.0]).replace("MB/s", "seconds")
-    with pytest.raises(ForeignError, match="more is better, by its unit seconds the contrary"):
+    with pytest.raises(ForeignError, match="more is better, but by its unit seconds the opposite"):
         read_set(perflog_file(tmp_path / "Stream.log", lines))
 
 

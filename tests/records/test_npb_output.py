@@ -100,7 +100,7 @@ def test_the_median_of_repeated_times_counts(tmp_path: Path) -> None:
         (" ".join(101 * ["0.001928296"]), "101 times, more than 99"),
         (f"0.001928296 0.0019 {400 * '9'}", "is not a finite number"),
         (f"0.001928296 0.0019 {'9' * 308} {'9' * 308} 0.0019", "is not a finite number"),
-        ("0.001928296\n Each time       = 0.001928296", "Each time a second time"),
+        ("0.001928296\n Each time       = 0.001928296", "Each time appears a second time"),
     ],
 )
 def test_times_of_which_the_summary_is_not_the_median(
@@ -142,7 +142,7 @@ def test_short_time_is_a_bound_only(tmp_path: Path) -> None:
         (OURS + OURS, ":26: a second benchmark: the ranks did not form one world"),
         (CG + CG, ": a second benchmark"),
         (OURS.replace(" Hosts ", " Hosts           = one\n Hosts "), "hosts are named 2 times"),
-        (OURS.replace(" Class ", " Class           = S\n Class "), ":10: Class a second time"),
+        (OURS.replace(" Class ", " Class           = S\n Class "), ":10: Class appears a second"),
         (OURS.replace("= " + 23 * " " + "S", "= X"), ":9: MG has no class 'X'"),
         (OURS.replace("MG Benchmark", "XY Benchmark"), "there is no benchmark XY"),
         (OURS.replace("32x  32x  32", "32x  32x  64"), "that of class S is 32x32x32"),

@@ -53,7 +53,7 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
             FromOutside(
                 "blocks that moved",
                 f"The launches of {len(moved)} block(s) began on different nodes: what differs "
-                "between these differs between the launches, too (column `moved` of "
+                "between those nodes also differs between the launches (column `moved` of "
                 "launches.parquet).",
             )
         )
@@ -125,7 +125,8 @@ def carriers(records: list[LaunchRecord]) -> FromOutside | None:
         return None
     return FromOutside(
         "a link went down",
-        f"During {len(found)} launch(es) a link lost or got its carrier, as during {found[0]}.",
+        f"During {len(found)} launch(es) a link lost or regained its carrier, as during "
+        f"{found[0]}.",
     )
 
 

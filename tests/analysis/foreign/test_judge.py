@@ -75,7 +75,7 @@ def test_repetitions_of_one_process_are_no_runs(tmp_path: Path, count: int) -> N
     done = analysis("judge", str(base), str(new))
     assert done.returncode == 1
     assert f"inconclusive (1 and {count} runs)" in " ".join(done.stdout.split())
-    assert "iterations within a process are no repetitions" in done.stderr
+    assert "iterations within a process are not repetitions" in done.stderr
 
 
 def test_the_family_is_all_that_is_compared(tmp_path: Path) -> None:
