@@ -100,7 +100,7 @@ def test_a_name_as_a_key_is_found(line: str) -> None:
         "isinstance(result, Stream)",
     ],
 )  # fmt: skip
-def test_what_is_no_key_is_none(line: str) -> None:
+def test_what_is_not_a_key_is_none(line: str) -> None:
     assert keys_in("a.py", line) == []
 
 

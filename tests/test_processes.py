@@ -49,7 +49,7 @@ rm "$file"; exit 3
 """
 
 
-def test_what_ends_beside_a_lane_is_not_seen_for_ever() -> None:
+def test_orphans_that_ended_beside_a_lane_do_not_stay_visible() -> None:
     code = (
         "import sys; from tests import processes\n"
         "processes.become_subreaper()\n"

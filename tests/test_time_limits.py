@@ -89,7 +89,7 @@ def hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_queue_that_does_not_answer_is_no_word_of_it(
+def test_a_queue_that_does_not_answer_says_nothing_about_the_job(
     hangs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schedulers, "PATIENCE_S", 0.3)

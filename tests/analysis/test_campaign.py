@@ -262,7 +262,7 @@ def test_what_has_measured_nothing_is_found_by_its_name_alone(tmp_path: Path) ->
     assert find_campaign(tmp_path, "latest") == empty
 
 
-def test_foreign_folder_is_no_campaign(tmp_path: Path) -> None:
+def test_a_foreign_folder_is_not_a_campaign(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="holds no campaign yet"):
         find_campaign(tmp_path, "latest")
     (tmp_path / "manifest.json").write_text('{"schema": "other"}')

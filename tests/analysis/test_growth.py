@@ -145,7 +145,7 @@ def test_what_grows_with_the_work_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 1.5, 2.0])
-def test_a_power_is_told_beside_what_a_start_takes(power: float) -> None:
+def test_a_power_is_distinguished_from_what_a_start_takes(power: float) -> None:
     counts = [round(10**6 + 10**4 * size**power) for size in (4, 8, 16)]
     assert power_of((4, 8, 16), counts, 1) == pytest.approx(power, abs=1e-3)
     assert power_of((4, 8, 16), counts, 10**9) == 0

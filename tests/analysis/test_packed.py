@@ -84,7 +84,7 @@ def test_a_raw_file_is_printed_of_packs_and_folders(packed: Path) -> None:
         assert done.exit_code == 1 and sentence in done.stderr
 
 
-def test_what_is_compressed_in_a_pack_is_looked_through_before_it_is_given_away(
+def test_compressed_members_of_a_pack_are_searched_before_it_is_given_away(
     packed: Path, tmp_path: Path
 ) -> None:
     from records import packs as records_packs

@@ -116,7 +116,7 @@ def test_who_proves_or_replays_finds_values_that_an_output_does_not_give(tmp_pat
     assert name in done.output
 
 
-def test_values_of_another_version_are_computed_anew(
+def test_values_of_another_version_are_recomputed(
     packed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {one.record.launch: one.values.series for one in read_campaign(packed).sound()}

@@ -151,7 +151,7 @@ def test_too_faulty_network(
     assert sentence in done.stderr
 
 
-def test_doubled_datagrams_are_told_by_their_number(
+def test_doubled_datagrams_are_recognised_by_their_number(
     one: Built, faulty_network: Path, tmp_path: Path
 ) -> None:
     done = one.run(

@@ -63,7 +63,7 @@ def test_data_of_the_other_half_are_wrong(one: Built, tmp_path: Path, operation:
     assert f"{operation}, 64 bytes: " in said
 
 
-def test_a_barrier_that_does_not_wait_is_no_barrier(one: Built, tmp_path: Path) -> None:
+def test_a_barrier_that_does_not_wait_fails(one: Built, tmp_path: Path) -> None:
     """On the world alone, so that the ranks' beginning together is not what is seen."""
     preloaded = library(
         one, tmp_path, "int MPI_Barrier(MPI_Comm c) { return c == MPI_COMM_WORLD ? PMPI_Barrier(c)"

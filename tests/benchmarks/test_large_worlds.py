@@ -137,7 +137,7 @@ def test_an_output_says_where_every_rank_was_in_little_room(large: Said, ranks: 
         ([["a", 2]], [["3-", 2]], "processors.0.0"),
     ],
 )
-def test_runs_that_are_none_are_refused(
+def test_invalid_runs_are_refused(
     large: Said, hosts: list[object], processors: list[object], words: str
 ) -> None:
     first, *others = large("records", 2, 2).splitlines()

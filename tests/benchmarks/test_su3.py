@@ -290,7 +290,7 @@ def test_bad_arguments(one: Built, arguments: list[str], ranks: int, sentence: s
     assert one.refuse("su3", arguments, ranks, sentence).stdout == ""
 
 
-def test_step_that_is_too_long_is_no_result(one: Built) -> None:
+def test_a_step_that_is_too_long_is_not_a_result(one: Built) -> None:
     done = one.run(
         "su3", *lattice(2, 2, 2, 2), "--step-size", "1", "--beta", "1000", "--steps", "50", ranks=2
     )

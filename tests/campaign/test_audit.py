@@ -160,7 +160,7 @@ def test_a_launch_that_does_not_say_which_file_its_image_was_is_unproven(played:
     assert proof_in(campaign).words == "unproven: image not noted"
 
 
-def test_a_clock_that_was_set_is_told_and_another_machine_is_not() -> None:
+def test_a_clock_that_was_set_is_reported_and_another_machine_is_not() -> None:
     def entry(monotonic_s: float, utc: str, boot: str = "a") -> Entry:
         return Entry(seq=1, before=NOTHING, monotonic_s=monotonic_s, utc=utc, boot=boot,
                      event=Resumed())  # fmt: skip

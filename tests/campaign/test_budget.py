@@ -397,7 +397,7 @@ def test_time_between_sessions_is_not_spent(played: Path) -> None:
 @pytest.mark.parametrize(
     "words", ["", "15", "m", "0s", "-5m", "1e3s", "15 m", "15min", "nan", "999999h"]
 )
-def test_what_is_no_time_is_refused(words: str) -> None:
+def test_what_is_not_a_time_is_refused(words: str) -> None:
     with pytest.raises(CampaignError, match=f"^BUDGET={words}: a budget is a time"):
         asked(f"--budget={words}")
 
@@ -535,7 +535,7 @@ def test_where_no_launch_says_how_long_it_takes_that_is_said(
 
 
 @pytest.mark.parametrize("place", ["begin", "first wave", "last wave"])
-def test_a_campaign_of_which_a_kill_has_cut_the_beginning_is_none(
+def test_a_campaign_whose_beginning_was_cut_by_a_kill_does_not_count(
     played: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = new(played, "1000s")

@@ -275,7 +275,7 @@ def test_a_reframe_that_dies_and_a_folder_that_goes_cost_nothing(name: str) -> N
     assert others.items() <= bytes_of_records(path).items()
 
 
-def test_stages_and_tables_that_cannot_be_written_are_told_and_made_later(
+def test_stages_and_tables_that_cannot_be_written_are_reported_and_made_later(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     stages = PROJECT / ".wyeast" / "reframe" / "local" / "stage"

@@ -223,7 +223,7 @@ def test_what_cannot_be_driven_by_jobs_is_refused(
     assert slurm.jobs == 0
 
 
-def test_a_driver_that_is_no_job_says_how_to_begin_one(
+def test_a_driver_outside_a_job_says_how_to_submit_one(
     slurm: PlayedSlurm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)

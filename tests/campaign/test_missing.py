@@ -697,7 +697,7 @@ def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machi
         sleeping.wait()
 
 
-def test_a_job_that_nobody_can_ask_about_is_told_of_and_blocks_nothing(
+def test_a_job_that_cannot_be_queried_is_reported_and_blocks_nothing(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = root / "site_configs" / "local" / "site.yaml"

@@ -219,7 +219,7 @@ def test_only_a_night_is_gone_on_with(
     assert "is not a night" in capsys.readouterr().err
 
 
-def test_a_night_that_is_gone_on_with_uses_what_was_measured_again(root: Path) -> None:
+def test_a_resumed_night_uses_what_was_measured_again(root: Path) -> None:
     options = argparse.Namespace(site="local", resume="20260102T000000Z-local-nightly")
     for day, of in ((1, "another"), (2, options.resume)):
         again = root / "runs" / f"2026010{day}T010000Z-local-nightly-again1"

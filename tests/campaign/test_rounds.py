@@ -75,7 +75,7 @@ def test_two_campaigns_at_once_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("site", ["../local", "./local", "-x", "", "a/../local"])
-def test_a_path_is_no_site_and_makes_no_folder(tmp_path: Path, site: str) -> None:
+def test_a_path_is_not_a_site_and_makes_no_folder(tmp_path: Path, site: str) -> None:
     root = checkout(tmp_path / "checkout")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(CampaignError, match="is unknown; site_configs/ has "), \

@@ -291,7 +291,7 @@ def test_a_group_that_may_replace_images_is_named_by_the_site(checkout: Path) ->
     assert trust.admit(checkout, NAME, {"image_group": "users"})
 
 
-def test_signing_begins_anew_after_it_was_killed(
+def test_signing_starts_over_after_it_was_killed(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = place(checkout, origin=origin.BUILT)

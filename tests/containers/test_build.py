@@ -94,7 +94,7 @@ def test_a_base_from_elsewhere_makes_an_image_no_older(
         build.build(checkout, [NAME], "docker", force=False)
 
 
-def test_what_is_no_input_does_not_count(checkout: Path) -> None:
+def test_what_is_not_an_input_does_not_count(checkout: Path) -> None:
     (checkout / "benchmarks" / "NOTES.md").write_text("words")
     (checkout / "benchmarks" / "build").mkdir()
     (checkout / "benchmarks" / "build" / "left.c").write_text("int x;")

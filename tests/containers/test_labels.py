@@ -88,7 +88,7 @@ def test_a_wrong_label_is_refused_wherever_it_is_read(
 
 
 @pytest.mark.parametrize("words", [None, [], {"org.wyeast.pmi": 1}, {"org.wyeast.pmi": None}])
-def test_what_are_no_labels_is_refused(tmp_path: Path, words: object) -> None:
+def test_what_are_not_labels_is_refused(tmp_path: Path, words: object) -> None:
     path = locked(tmp_path, words)
     for way in (lambda: images.labels(path), lambda: images.entry_of(tmp_path, NAME)):
         with pytest.raises(images.ImageError, match=NAME):

@@ -62,7 +62,7 @@ def test_a_missing_image_names_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": "other"}'])
-def test_what_is_no_lock_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_lock_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "containers").mkdir()
     (tmp_path / images.LOCK).write_text(text)
     with pytest.raises(images.ImageError, match="remove it and build again"):

@@ -41,9 +41,7 @@ def test_a_person_goes_before_the_site(root: Path) -> None:
         ("wrong", "", "`images_from` of site wrong is .*write oras://"),
     ],
 )
-def test_an_address_that_is_none_is_refused(
-    site: str, words: str, sentence: str, root: Path
-) -> None:
+def test_an_invalid_address_is_refused(site: str, words: str, sentence: str, root: Path) -> None:
     with pytest.raises(RegistryError, match=sentence):
         registry_of(root, site, words)
 

@@ -27,7 +27,7 @@ def test_every_other_host_is_taken(host: str) -> None:
     "address", ["oras://[fd00::1]:5000/x", "oras://fd00::1/x", "oras://h.org:/x", "http://h.org/x",
                 "oras://h.org/x?y", "oras://h.org//x", "oras://h.org/../x", "oras://H.org/x"]
 )  # fmt: skip
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_what_is_not_an_address_is_refused(address: str) -> None:
     with pytest.raises(RegistryError, match="write oras://host"):
         check_address(address)
 

@@ -41,7 +41,7 @@ def test_every_kind_of_difference_is_named(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_is_no_sif_file_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_not_a_sif_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "x.sif"
     path.write_bytes(b"x" * 200)
     with pytest.raises(sif_header.SifError, match="not a SIF file"):

@@ -120,7 +120,7 @@ def test_what_is_no_file_of_its_own_is_refused(
 
 
 @pytest.mark.parametrize("text", [b"{}", b"[]", b"\xff"])
-def test_a_bill_that_is_none_is_refused(tmp_path: Path, text: bytes) -> None:
+def test_an_invalid_bill_is_refused(tmp_path: Path, text: bytes) -> None:
     path = write_sif(tmp_path / "x.sif", [GOOD, Part(BILL, text)])
     with pytest.raises(SifError, match=r"not in the CycloneDX format|cannot be read"):
         sif_objects.bill(path)

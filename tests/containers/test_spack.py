@@ -77,7 +77,7 @@ def test_every_implementation_has_a_lock(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOCKED)
-def test_a_lock_is_of_what_spack_yaml_asks_for(name: str) -> None:
+def test_a_lock_matches_what_spack_yaml_asks_for(name: str) -> None:
     assert name in NAMES, f"no implementation has the lock of {name}: remove it"
     text = spack_environment.lock_path(PROJECT, name).read_text()
     nodes = spack_environment.read_lock(text)
@@ -261,7 +261,7 @@ def test_a_difference_in_words(old: Any, new: Any, words: list[str]) -> None:
     assert spack_environment.difference(before, lock(*new)) == words
 
 
-def test_what_is_no_lock_is_refused() -> None:
+def test_what_is_not_a_lock_is_refused() -> None:
     for text in ("", "[]", "{}", '{"_meta": {"file-type": "other"}}'):
         with pytest.raises(SpackError, match="not a Spack lock"):
             spack_environment.read_lock(text)
@@ -303,7 +303,7 @@ def test_an_old_spack_leaves_real_tests_out_and_one_that_is_named_fails_them(
         assert outcome in done.stdout and "0.23.1, but spack.yaml" in done.stdout
 
 
-def test_what_is_no_spack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_spack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPACK_ROOT", str(tmp_path))
     with pytest.raises(ProvisionError, match="is not a Spack"):
         spack.find(tmp_path)

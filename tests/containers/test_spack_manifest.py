@@ -63,7 +63,7 @@ def test_recipes_of_the_lock_s_packages_are_told_apart_by_their_content(
     assert manifest_of(upstream)["recipes_sha256"] != before
 
 
-def test_what_is_no_checkout_has_no_commit(upstream: spack.Spack, tmp_path: Path) -> None:
+def test_what_is_not_a_checkout_has_no_commit(upstream: spack.Spack, tmp_path: Path) -> None:
     inner = upstream.packages / "unpacked"
     inner.mkdir()
     assert spack.commit_of(inner) is None

@@ -71,7 +71,7 @@ def test_refusals_name_file_entry_and_key(entry: dict[str, str], sentence: str) 
 
 
 @pytest.mark.parametrize("text", ["", "[", "bases: 1", "implementations: {}"])
-def test_what_is_no_table_is_refused(text: str) -> None:
+def test_what_is_not_a_table_is_refused(text: str) -> None:
     with pytest.raises(table.TableError, match=table.TABLE):
         table.parse_table(text)
 

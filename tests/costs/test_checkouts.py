@@ -99,7 +99,7 @@ def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
 
 
-def test_a_folder_that_is_no_checkout_is_a_sentence(
+def test_a_folder_that_is_not_a_checkout_is_refused_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["checkouts", str(tmp_path)])

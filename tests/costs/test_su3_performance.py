@@ -35,7 +35,7 @@ def test_su3_naive_is_on_one_rank_alone() -> None:
     assert "| – | – |" in Roofs(2, 1e9, 1e9).row(SpeedRow(8, 1e6, 2e6, None, None))
 
 
-def test_there_are_no_more_ranks_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_at_most_as_many_ranks_as_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
     assert rank_counts() == [1]
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})

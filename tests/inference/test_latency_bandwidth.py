@@ -78,7 +78,9 @@ def test_line_of_no_message_has_no_half() -> None:
         ([-8, 8], [1e-6, 1e-6], "no message's"),
     ],
 )
-def test_what_is_no_line_is_refused(sizes: list[int], seconds: list[float], sentence: str) -> None:
+def test_what_is_not_a_line_is_refused(
+    sizes: list[int], seconds: list[float], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=sentence):
         fit(sizes, seconds)
 

@@ -92,7 +92,7 @@ def test_each_command_on_campaigns_becomes_the_owner(
 
 
 @needs_root
-def test_a_checkout_that_only_root_may_enter_can_be_read_by_whom_root_becomes(
+def test_a_checkout_closed_to_all_but_root_is_readable_by_the_user_root_becomes(
     tmp_path: Path,
 ) -> None:
     """As pytest's folder is, and root's home."""
@@ -176,7 +176,7 @@ def test_a_list_of_access_may_not_let_others_write_above_a_checkout(
 
 
 @needs_root
-def test_what_is_no_file_is_not_waited_for(open_folder: Path) -> None:
+def test_what_is_not_a_file_is_not_waited_for(open_folder: Path) -> None:
     """A pipe in place of a manifest would hold up whoever looks into all of runs/."""
     os.mkfifo(open_folder / "pipe")
     (open_folder / "zero").symlink_to("/dev/zero")
@@ -321,7 +321,7 @@ def test_what_git_runs_all_the_same_is_not_of_root(open_folder: Path) -> None:
     assert (open_folder / "said" / "user").read_text().strip() == str(OTHER)
 
 
-def test_a_commit_of_a_manifest_is_no_option_of_git(tmp_path: Path) -> None:
+def test_a_manifests_commit_is_never_an_option_of_git(tmp_path: Path) -> None:
     target = tmp_path / "written"
     assert contents.of_commit(PROJECT, f"--output={target}") == {}
     assert contents.of_commit(PROJECT, "HEAD") == {}

@@ -92,7 +92,7 @@ def test_which_signal_ended_a_launch_is_named(code: int, said: str, cause: str) 
     assert cause in str(of_signal(code, said))
 
 
-def test_what_ended_by_itself_was_ended_by_no_signal() -> None:
+def test_what_exited_normally_was_not_ended_by_a_signal() -> None:
     """Launchers kill the ranks that are left when one fails."""
     for code, said in (
         (0, "Bus error"), (1, "no bus here"), (1, "signal 79"), (1, ""),

@@ -194,7 +194,7 @@ WORDS: dict[str, str] = {
 
 @KINDS
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_no_record_is_a_sentence(tmp_path: Path, kind: str, damage: str) -> None:
+def test_what_is_not_a_record_is_a_sentence(tmp_path: Path, kind: str, damage: str) -> None:
     file = tmp_path / f"{kind}.json"
     file.write_bytes(DAMAGES[damage])
     assert read(kind, file) is None

@@ -94,7 +94,7 @@ def test_what_the_node_does_not_tell_is_not_made_up(cut: list[str]) -> None:
 @pytest.mark.parametrize(
     "line", ["", "1 (x", "1 (x) S 1", "(x) " + "S " * 30, "7 (a) S" + " x" * 30]
 )
-def test_a_line_that_is_no_process_is_none(line: str) -> None:
+def test_a_line_that_is_not_a_process_is_ignored(line: str) -> None:
     found = look_of([*look(), line])
     assert found is not None and set(found.processes) == {1, 20}
 

@@ -214,6 +214,6 @@ def test_no_order_of_beginnings_is_below_what_is_certain(hosts: list[str]) -> No
 
 
 @pytest.mark.parametrize("group", ["4 far pairs", "world of wonders", "ranks 1 and 2"])
-def test_an_unknown_group_is_no_guess(group: str) -> None:
+def test_an_unknown_group_is_not_guessed(group: str) -> None:
     with pytest.raises(ValueError, match="are not pairs of ranks"):
         least_seconds(communication(1.0, **pairs("send-recv", group)), APART, LINK)

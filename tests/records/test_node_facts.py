@@ -81,7 +81,7 @@ def test_facts_and_conditions_of_a_node() -> None:
         ("quiet --", "quiet"), ("", ""), (None, None),
     ],
 )  # fmt: skip
-def test_of_what_a_kernel_was_told_only_what_bears_on_measurements_is_kept(
+def test_only_kernel_options_that_affect_measurements_are_kept(
     told: str | None, kept: str | None
 ) -> None:
     assert nodes.of_kernel(told) == kept

@@ -26,7 +26,7 @@ def names(campaign: Path) -> list[str]:
     return [case["display_name"] for case in cases_in(campaign)]
 
 
-def test_every_session_is_told_of_in_one_file(tmp_path: Path) -> None:
+def test_every_session_is_listed_in_one_file(tmp_path: Path) -> None:
     keep_last(tmp_path)
     assert names(tmp_path) == []
     for number in range(3):
@@ -50,7 +50,7 @@ def test_what_a_kill_has_cut_costs_its_session_alone(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a", "b"]
 
 
-def test_a_kill_before_the_report_is_removed_has_it_told_once(tmp_path: Path) -> None:
+def test_a_kill_before_the_report_is_removed_has_it_reported_once(tmp_path: Path) -> None:
     for name in "ab":
         leave(tmp_path, name)
         report = (tmp_path / FOLDER / LAST).read_bytes()

@@ -107,7 +107,7 @@ def test_a_launch_that_no_machine_had_costs_itself_alone(
     ],
     ids=str,
 )  # fmt: skip
-def test_a_manifest_of_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_impossible_manifest_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(CampaignError) as error:
         manifest_of(manifest_facts(**wrong), "manifest.json")
     [name] = wrong
@@ -137,7 +137,7 @@ def test_a_duration_is_as_fine_as_the_clock_where_nobody_set_it() -> None:
 
 
 @pytest.mark.parametrize("step", [-86400.0, -1.0, -0.5, 0.5, 3600.0])
-def test_a_clock_that_was_set_is_told_and_does_not_change_durations(step: float) -> None:
+def test_a_clock_that_was_set_is_reported_and_does_not_change_durations(step: float) -> None:
     began = instants.instant(lines(1e6, 50.0, 50.01))
     ended = instants.instant(lines(1e6 + 2.0 + step, 52.0, 52.01))
     assert began and ended

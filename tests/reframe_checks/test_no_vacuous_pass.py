@@ -134,7 +134,7 @@ def test_wrong_digest(stand_in: StandIn, relock: Callable[[str], None]) -> None:
 
 
 @pytest.mark.parametrize("how", ["written", "built"])
-def test_an_image_that_is_replaced_before_the_launch_ends_is_no_sound_one(
+def test_an_image_replaced_before_the_launch_ends_makes_it_unsound(
     stand_in: StandIn, how: str
 ) -> None:
     """A job may wait for hours between the image's admission and its start."""

@@ -151,7 +151,7 @@ def test_other_cells_and_tiers_keep_the_handwritten_one(stand_in: StandIn, site:
     assert kept(stand_in)["metrics"]["latency"]["reference"][0] == 0.0001087
 
 
-def test_a_file_that_is_none_fails_the_check(stand_in: StandIn, site: Path) -> None:
+def test_an_invalid_file_of_references_fails_the_check(stand_in: StandIn, site: Path) -> None:
     (site / references.ACCEPTED).write_text("schema: other\n")
     outcome = run(stand_in, 1e-5)
     assert outcome.code != 0 and references.ACCEPTED in outcome.reason()

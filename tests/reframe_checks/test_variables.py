@@ -44,7 +44,7 @@ def test_what_is_set_on_the_node_is_removed_there_and_recorded(stand_in: StandIn
     assert "UCX_TLS" not in text and "LOADED" not in text
 
 
-def test_a_program_that_is_hidden_by_a_mount_is_told_from_one_that_fails(
+def test_a_program_hidden_by_a_mount_is_distinguished_from_one_that_fails(
     stand_in: StandIn,
 ) -> None:
     stand_in.write("", 'FATAL:   "mpiexec": executable file not found in $PATH\n', 255)

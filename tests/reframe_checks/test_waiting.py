@@ -93,7 +93,7 @@ def test_waiting_speaks_after_a_minute_and_again_and_never_while_the_job_runs(
     ],
     ids=["hangs", "munge stopped"],
 )  # fmt: skip
-def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
+def test_a_slurm_that_does_not_answer_is_reported_and_stops_no_launch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squeue: str, said: str
 ) -> None:
     slurm(tmp_path, monkeypatch, squeue, "exit 1")
@@ -111,7 +111,7 @@ def test_a_slurm_that_does_not_answer_stops_no_launch_and_is_told_of(
     ]
 
 
-def test_a_silence_about_a_running_job_is_told_after_a_minute(
+def test_silence_about_a_running_job_is_reported_after_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = slurm(tmp_path, monkeypatch, "exit 1", "exit 1")

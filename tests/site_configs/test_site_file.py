@@ -105,7 +105,7 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     assert f"the key `{key}` is missing; it must be " in refusal(tmp_path, left)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     wrong = GOOD.replace("nodes: 4", "nodes: 0").replace("launch:", "lunch:")
     assert len(refusal(tmp_path, wrong).splitlines()) == 2
 

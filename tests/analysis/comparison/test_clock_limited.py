@@ -149,7 +149,7 @@ def test_two_campaigns_are_judged_by_their_clocks_step(tmp_path: Path) -> None:
     assert "agree to the last digit" in medium.counted
 
 
-def test_a_cell_of_nothing_else_is_no_cell(folder: Path) -> None:
+def test_a_cell_with_nothing_else_is_not_a_cell(folder: Path) -> None:
     change_output(folder, OTHER, {"clock_tick_s": 1e-6}, where="short")
     comparison = compare(read_campaign(folder))
     assert not any(SHORT in cell.name for cell in comparison.cells)

@@ -90,7 +90,7 @@ def test_ticks_hold_1_and_have_room() -> None:
     assert len(ticks) >= 5
 
 
-def test_two_sizes_are_no_curve() -> None:
+def test_two_sizes_do_not_make_a_curve() -> None:
     assert ratio_figure("title", [("beta", 1, points((8, 0.9, 1.1), (64, 1.1, 1.3)))]) is None
 
 

@@ -251,7 +251,7 @@ def test_history_of_many_campaigns_is_timed(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("damage", ["half", "flipped", "empty", "foreign"])
-def test_damaged_index_is_built_anew(runs: Path, damage: str) -> None:
+def test_a_damaged_index_is_rebuilt(runs: Path, damage: str) -> None:
     rows, _ = rows_of(runs)
     path = runs / FILE
     content = path.read_bytes()
@@ -332,7 +332,7 @@ def test_any_damage_to_a_manifest_is_a_sentence(
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\nb", b"\x1b[2J"])
-def test_a_folder_whose_name_is_no_text_is_left_out(runs: Path, name: bytes) -> None:
+def test_a_folder_whose_name_is_not_text_is_left_out(runs: Path, name: bytes) -> None:
     """Where several users have campaigns, anybody's name may stand there."""
     found, before = rows_of(runs, rebuild=True)
     os.mkdir(os.fsencode(runs) + b"/" + name)

@@ -183,7 +183,7 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
         (["--against", "history", "--margin", "-1"], "--margin must be"),
     ],
 )
-def test_what_cannot_be_told_is_an_error(
+def test_an_undecidable_question_is_an_error(
     tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     runs = tmp_path / "runs"

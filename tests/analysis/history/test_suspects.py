@@ -147,7 +147,7 @@ def test_other_ranks_come_first_and_are_not_compared(before: Path, after: Path) 
     assert any(line.startswith("- not compared: ranks: 2 and 4") for line in sentences(found))
 
 
-def test_long_values_are_told_by_what_differs() -> None:
+def test_long_values_are_shown_by_what_differs() -> None:
     assert in_words("a b c d e f g", "a b c d e f h") == (
         "only the first has g and only the second has h"
     )

@@ -161,7 +161,7 @@ def test_quotients_scale_and_hold_their_value(values: list[float], factor: float
     assert other.interval.high == pytest.approx(factor * one.interval.high, rel=1e-6)
 
 
-def test_a_denominator_that_may_be_nothing_bounds_no_quotient() -> None:
+def test_a_denominator_that_may_be_zero_bounds_no_quotient() -> None:
     assert quotient_of_launches([1.0, 1.1, 0.9], [1.0, -1.0, 0.1]).interval is None
     assert quotient_of_launches([1.0], [2.0]).interval is None
     assert mean_of_launches([3.0]).interval is None
@@ -291,7 +291,7 @@ def test_worlds_are_read_from_the_launches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ranks", "stages"), [(2, 1), (4, 2), (6, 3)])
-def test_the_time_to_reduce_a_byte_is_told_apart(ranks: int, stages: int) -> None:
+def test_the_time_to_reduce_a_byte_is_separated(ranks: int, stages: int) -> None:
     sizes = [256, 512, 768, 1024]
     beta, gamma = 1e-9, 4e-10
     both = [

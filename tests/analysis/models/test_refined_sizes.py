@@ -213,7 +213,7 @@ def test_a_round_without_enough_sizes_of_a_line_is_told(tmp_path: Path) -> None:
     assert any("1 of 3 of Mpptest" in note for note in segment_table(fitted.models).notes)
 
 
-def test_a_line_that_no_round_can_be_fitted_to_is_told_and_gives_no_gap(tmp_path: Path) -> None:
+def test_a_line_that_fits_no_round_is_reported_and_gives_no_gap(tmp_path: Path) -> None:
     """Together the rounds have three sizes above the switch, none of them has three itself."""
     del_last = [0, 1024, 8192, 32_768, 131_072]
     found = campaign(tmp_path / "c", [[262_144], [524_288], [393_216]], asked=del_last)

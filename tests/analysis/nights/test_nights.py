@@ -108,7 +108,7 @@ def test_nights_of_a_site_whose_name_ends_alike_are_others(tmp_path: Path) -> No
         assert of["campaign"].n_unique() == found, (site, name)
 
 
-def test_a_launch_that_a_round_lacks_is_told_by_the_exit_code(runs: Path) -> None:
+def test_a_launch_missing_from_a_round_shows_in_the_exit_code(runs: Path) -> None:
     """Whatever became of it: that its round has ended says nothing."""
     path = night(runs, NIGHTS)
     lost = sorted((path / "launches").iterdir())[-1]

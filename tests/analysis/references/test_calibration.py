@@ -278,7 +278,7 @@ def test_older_campaigns_are_read_from_the_reports_of_reframe(root: Path) -> Non
     ],
     ids=["not YAML", "unknown key", "copied", "both sides", "a list"],
 )
-def test_a_file_that_is_none_is_refused_with_a_sentence(
+def test_an_invalid_file_of_references_is_refused_with_a_sentence(
     root: Path, change: Callable[[str], str], sentence: str
 ) -> None:
     measure(root, 1)

@@ -53,7 +53,7 @@ def test_a_link_that_nobody_knows_is_not_drawn(tmp_path: Path, link: float | Non
     assert "dotted grey" not in write_report(folder, None, None).read_text()
 
 
-def test_a_link_without_end_is_no_number(tmp_path: Path) -> None:
+def test_an_infinite_link_is_not_a_number(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=r"json cannot be read: Infinity is not a number"):
         read_campaign(echoes(tmp_path / "c", nodes=2, link=float("inf")))
 

@@ -62,7 +62,7 @@ def test_identical_rounds_need_six(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("among", [1, 8, 50])
-def test_identical_rounds_that_are_many_are_told_though_corrected(among: int) -> None:
+def test_many_identical_rounds_are_reported_even_when_corrected(among: int) -> None:
     confidence = 1 - 0.05 / among
     for count, told in ((5, False), (100, True)):
         found = interval_of(count * [1.5], "ratio", confidence)

@@ -299,6 +299,6 @@ def test_a_bundle_beyond_the_limits_is_refused_before_anything_is_written(
     assert not (here.root / ".wyeast" / "bundles").exists()
 
 
-def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="cannot be the name of a file"):
         archive.sums_of({"campaign/\udcff": Member(b"")})

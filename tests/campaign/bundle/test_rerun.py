@@ -127,7 +127,7 @@ def test_dry_run_changes_nothing(
 
 
 @pytest.mark.usefixtures("uncompared")
-def test_an_image_that_came_is_none_of_this_checkout(
+def test_a_received_image_does_not_count_as_built_here(
     there: Checkout, bundle: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever the bundle's lock says of it: it runs in this bundle's rerun, and stays apart."""
@@ -393,7 +393,7 @@ def test_a_bundle_that_names_another_campaign_is_refused(
         ({"inputs": {"a": 1}}, "an entry of 'inputs' is not a digest"),
     ],
 )
-def test_a_manifest_that_is_none_is_refused(
+def test_what_is_not_a_manifest_is_refused(
     there: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     facts: dict[str, object], sentence: str,
 ) -> None:  # fmt: skip

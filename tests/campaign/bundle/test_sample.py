@@ -192,7 +192,7 @@ def test_nothing_else_is_overwritten(source: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("pattern", ["Nothing", "("])
-def test_cells_that_are_none_are_a_sentence(
+def test_unknown_cells_are_refused_with_a_sentence(
     source: Path, pattern: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert made(source, "--cells", pattern)[0] == 1

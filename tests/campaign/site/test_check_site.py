@@ -220,7 +220,7 @@ def test_a_container_that_does_not_start_has_its_cause_and_what_helps(
 @pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can cover a part of /proc")
 @pytest.mark.parametrize("launch", ["mpiexec", "srun"])
-def test_a_covered_proc_is_told_where_launches_have_one_of_their_own(launch: str) -> None:
+def test_a_covered_proc_is_reported_where_launches_need_their_own(launch: str) -> None:
     """As in a container of Docker, in a mount namespace; containers that share it can start."""
     script = (
         "import sys; from campaign.site import check; "
