@@ -35,7 +35,7 @@ from analysis.commands.campaigns import (
 from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
-from records.terminal import suit_terminal
+from records.terminal_encoding import suit_terminal
 
 app = typer.Typer(
     cls=Grouped,

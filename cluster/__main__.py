@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from cluster import accounts, box, network, programs, scrontab, session
+from cluster import accounts, box, network, programs, scrontab, terminal_session
 from cluster.description import Cluster, ClusterError, describe
 from records.acting_user import hand_over
 from records.files import only_owner_writes
@@ -125,7 +125,7 @@ def execute(options: argparse.Namespace, project: Path, state: Path) -> int:
     command = box.inside(pid, *options.arguments, user=None if user == "root" else user)
     if user == "root":
         os.execvpe(command[0], command, box.environment_of_user(user, state))
-    return session.run(command, box.environment_of_user(user, state), box.child_of)
+    return terminal_session.run(command, box.environment_of_user(user, state), box.child_of)
 
 
 def node_outside(pid: int, number: int) -> int:

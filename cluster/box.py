@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cluster import accounts, session, slurm
+from cluster import accounts, slurm
 from cluster.description import Cluster, ClusterError
+from cluster.terminal_session import has_terminal, own_session
 from records import acting_user
 from records.causes import sentence_in
 
@@ -167,7 +168,7 @@ def inside(pid: int, *arguments: str, user: str | None = None) -> list[str]:
     """
     enter = ["nsenter", f"--target={pid}", *NAMESPACES, f"--wdns={os.getcwd()}"]
     become = (
-        [*session.own_session(session.has_terminal()), "setpriv", f"--reuid={user}",
+        [*own_session(has_terminal()), "setpriv", f"--reuid={user}",
          f"--regid={user}", "--init-groups", "--inh-caps=-all", "--pdeathsig=TERM"]
         if user
         else []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from records.causes import FULL_DISK, harmless
 from records.files import only_owner_writes
-from records.terminal import suit_terminal
+from records.terminal_encoding import suit_terminal
 
 INTERRUPTED = 130
 

@@ -26,7 +26,7 @@ app = typer.Typer()
 @app.command()
 def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> None:
     """Print the answer in a few lines: what differs, what is open and what would decide it."""
-    from analysis.report.ending import ending
+    from analysis.report.campaign_end import ending
 
     for line in ending(comparison_of(campaign, base)):
         print(line)

@@ -39,7 +39,7 @@ def conclude(
     """
     from analysis.comparison.compare import compare
     from analysis.history.campaign_rows import stamp_of
-    from analysis.report.ending import ending
+    from analysis.report.campaign_end import ending
     from analysis.report.report import report_on
     from records.campaign import read_campaign
 

@@ -33,7 +33,7 @@ def plan(
     pager: PagerOption = True,
 ) -> None:
     """Print how many rounds a wanted precision takes, given the campaign's spread."""
-    from analysis.precision.rounds import plans
+    from analysis.precision.rounds_needed import plans
     from analysis.precision.tables import plan_table
     from analysis.tables.terminal import show
 

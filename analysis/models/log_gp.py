@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from analysis.models.messages import SizeSweep, SweepModel, slopes_by_round
 from analysis.models.one_way_times import medians
-from inference.lines import FittedLine
 from inference.means import Mean, mean_of_launches
+from inference.protocol_switch import FittedLine
 from records.experiments import serves
 
 WINDOW = re.compile(r"pairs window of (\d+) \[1 near pair\]")

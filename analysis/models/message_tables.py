@@ -26,8 +26,8 @@ from analysis.tables.table import (
 )
 from analysis.tables.units import prefixed
 from inference.latency_bandwidth import FEWEST_SIZES, LatencyBandwidth, fit
-from inference.lines import FittedLine
 from inference.means import AGREE, Mean, mean_of_launches, quotient_of_launches
+from inference.protocol_switch import FittedLine
 from records.experiments import serving
 
 

@@ -2,7 +2,7 @@
 
 Between two switches a message takes t(n) = alpha + beta n (Hockney 1994): alpha is the start-up,
 1 / beta the asymptotic bandwidth, n1/2 = alpha / beta the size that reaches half of it. The
-switches are found in medians over launches (inference/lines.py); then each round's own
+switches are found in medians over launches (inference/protocol_switch.py); then each round's own
 times are fitted between them, at the sizes that it has there, so that a round is one value and
 intervals are over rounds. All fits weigh relative errors: a short message counts as much as a long
 one.
@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.models.one_way_times import RAW, Rounds, medians, one_way_times
-from inference.lines import (
+from inference.means import Mean, mean_of_launches, quotient_of_launches
+from inference.protocol_switch import (
     FEWEST_POINTS,
     LEAST_SPAN,
     FittedLine,
@@ -26,7 +27,6 @@ from inference.lines import (
     lines_of,
     switches_between,
 )
-from inference.means import Mean, mean_of_launches, quotient_of_launches
 from records.campaign import Campaign
 from records.communication import BESIDE, COMPUTING, Communication, PingPong
 from records.launch import RANGE, Launch

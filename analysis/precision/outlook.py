@@ -12,7 +12,7 @@ import numpy as np
 from analysis.comparison.families import family_of
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
-from analysis.precision.rounds import round_seconds
+from analysis.precision.rounds_needed import round_seconds
 from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR
 from inference.intervals import FEWEST_PAIRS
 from inference.outlook import Belief, SeenRatio, beliefs, rounds_to_decide

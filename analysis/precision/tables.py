@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.comparison.result import Comparison
-from analysis.precision.rounds import PrecisionPlan
+from analysis.precision.rounds_needed import PrecisionPlan
 from analysis.precision.spread import SHARES, Spread
 from analysis.tables.table import (
     COUNT,

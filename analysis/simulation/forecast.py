@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis.comparison.result import Comparison
 from analysis.precision.outlook import beliefs_of
-from analysis.precision.rounds import round_seconds
+from analysis.precision.rounds_needed import round_seconds
 from analysis.simulation.designs import Component, drawn, race, rounds
 from analysis.tables.launch_names import cell_name
 from inference.looks import Looks

@@ -20,7 +20,7 @@ from records.causes import of_command, one_line
 from records.journal import NotStarted
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule
-from reframe_checks.bin.bounds import cut
+from reframe_checks.bin.output_limit import cut
 from reframe_checks.bin.telling import LEFT, is_over
 from reframe_checks.bin.waiting import WaitedTooLong
 from reframe_checks.mixins import recording

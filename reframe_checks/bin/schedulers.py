@@ -24,7 +24,7 @@ from reframe.core.schedulers.sge import SgeJobScheduler
 from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 
 from records.causes import one_line
-from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.waiting import WaitedTooLong, Waiting
 from reframe_checks.mixins.asking import NoAnswer, ask
 

@@ -17,7 +17,7 @@ from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.history.lost_cells import lost_cells
 from analysis.precision import waves
-from analysis.report.ending import ending
+from analysis.report.campaign_end import ending
 from analysis.report.first_screen import warnings
 from analysis.report.headline import headlines
 from campaign import __main__ as campaigns

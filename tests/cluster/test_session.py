@@ -14,9 +14,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 #: As by `nsenter`, it is a child of what is started.
 RUN = """
 import os, sys
-from cluster import session
-command = [*session.own_session(session.has_terminal()), "sh", "-c", "echo said; exit 3"]
-sys.exit(session.run(["sh", "-c", '"$@"; exit $?', "sh", *command], os.environ, lambda _: None))
+from cluster.terminal_session import has_terminal, own_session, run
+command = [*own_session(has_terminal()), "sh", "-c", "echo said; exit 3"]
+sys.exit(run(["sh", "-c", '"$@"; exit $?', "sh", *command], os.environ, lambda _: None))
 """
 #: Shells that a person starts it in: at the front, behind it, and in a session beside it.
 SHELLS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from inference.lines import lines_of, protocol_switches
+from inference.protocol_switch import lines_of, protocol_switches
 
 PROJECT = Path(__file__).resolve().parents[2]
 SIZES = [2**k * f // 4 for k in range(6, 20) for f in (4, 5, 6, 7)]

@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from records.terminal import plain, suit_terminal
+from records.terminal_encoding import plain, suit_terminal
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAID = "3 \N{MULTIPLICATION SIGN} 10\N{SUPERSCRIPT FIVE} \N{EN DASH} größe\N{HORIZONTAL ELLIPSIS}"
-PRINT = f"from records.terminal import suit_terminal; suit_terminal(); print({SAID!r}, '\u2588')"
+PRINT = (
+    "from records.terminal_encoding import suit_terminal; suit_terminal(); "
+    f"print({SAID!r}, '\u2588')"
+)
 
 
 @pytest.mark.parametrize(

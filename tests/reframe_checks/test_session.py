@@ -160,8 +160,8 @@ def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
 def test_a_launch_that_prints_without_end_is_ended_and_says_so(stand_in: StandIn) -> None:
     stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
     (stand_in.root / "sitecustomize.py").write_text(
-        "from reframe_checks.bin import bounds\n"
-        "bounds.MOST_OUTPUT_BYTES, bounds.MOST_KEPT_BYTES = 20_000, 1000\n"
+        "from reframe_checks.bin import output_limit\n"
+        "output_limit.MOST_OUTPUT_BYTES, output_limit.MOST_KEPT_BYTES = 20_000, 1000\n"
     )
     script = stand_in.root / "bin" / "apptainer"
     first, rest = script.read_text().split("\n", 1)

@@ -12,7 +12,7 @@ from reframe.core.schedulers import slurm as slurm_of_reframe
 
 from campaign.progress import CampaignProgress
 from reframe_checks.bin import schedulers, waiting
-from reframe_checks.bin.bounds import bounded
+from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.telling import WAITS
 from reframe_checks.bin.waiting import Waiting
 from reframe_checks.mixins import asking

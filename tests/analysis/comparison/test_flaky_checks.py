@@ -14,7 +14,7 @@ from analysis.comparison.result import Group, enough_rounds
 from analysis.comparison.tables import contradicts, group_table, median_size, side_by_side
 from analysis.history.tables import group_sentences
 from analysis.history.two_campaigns import compare_campaigns
-from analysis.precision.rounds import plans
+from analysis.precision.rounds_needed import plans
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from analysis.comparison.compare import compare
-from analysis.precision.rounds import (
+from analysis.precision.rounds_needed import (
     MOST_ROUNDS,
     deviation_limit,
     least,

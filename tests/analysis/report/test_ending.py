@@ -9,7 +9,7 @@ import pytest
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.precision.outlook import is_open, open_cells
-from analysis.report.ending import MOST_LINES, differences, ending
+from analysis.report.campaign_end import MOST_LINES, differences, ending
 from analysis.report.headline import Headline, headlines
 from analysis.report.report import write_report
 from records.campaign import read_campaign
