@@ -188,6 +188,20 @@ def test_the_order_of_imports_is_held(what: str | None, tmp_path: Path) -> None:
     assert (done.returncode == 0) == (what is None), done.stdout + done.stderr
 
 
+#: How many modules a room of analysis has at most; one of more is a corridor.
+MOST_MODULES = 15
+
+
+def test_no_room_of_analysis_is_crowded() -> None:
+    rooms = [path.parent for path in (PROJECT / "analysis").rglob("__init__.py")]
+    crowded = {
+        str(room.relative_to(PROJECT)): len(modules)
+        for room in rooms
+        if len(modules := set(room.glob("*.py")) - {room / "__init__.py"}) > MOST_MODULES
+    }
+    assert len(rooms) > 10 and crowded == {}
+
+
 def twice_named(sources: dict[str, str]) -> list[str]:
     """Return each name that classes of several files share, with the files."""
     found: dict[str, list[str]] = {}
