@@ -20,6 +20,7 @@ from analysis.tables.parquet import write_tables
 from records.base import CampaignError
 from records.campaign import find_campaign, read_campaign
 from records.manifest import read_manifest
+from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -31,15 +32,23 @@ def twice(tmp_path: Path) -> Path:
     return Synthetic(tmp_path / "20260101T000000Z-local-synthetic", TWICE, rounds=6).write()
 
 
-def analysis(*arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the same for tests that change nothing of it."""
+    root = tmp_path_factory.mktemp("kept")
+    return Synthetic(root / "20260101T000000Z-local-synthetic", TWICE, rounds=6).write()
+
+
+def by_itself(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "analysis", *arguments],
         cwd=PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
-def test_known_ratio_is_found(twice: Path) -> None:
-    comparison = compare(read_campaign(twice))
+def test_known_ratio_is_found(kept: Path) -> None:
+    comparison = compare(read_campaign(kept))
     assert comparison.base == "alpha-1.0" and len(comparison.cells) == 26
     for cell in comparison.experiment("PointToPoint"):
         verdict = cell.verdicts["beta-2.0"]
@@ -51,16 +60,16 @@ def test_known_ratio_is_found(twice: Path) -> None:
         assert not cell.verdicts["beta-2.0"].is_different
 
 
-def test_base_turns_the_verdict_round(twice: Path) -> None:
-    comparison = compare(read_campaign(twice), base="beta-2.0")
+def test_base_turns_the_verdict_round(kept: Path) -> None:
+    comparison = compare(read_campaign(kept), base="beta-2.0")
     words = {cell.verdicts["alpha-1.0"].words for cell in comparison.experiment("PointToPoint")}
     assert words == {"slower"}
     with pytest.raises(ValueError, match=r"gamma was not measured in .*; choose one of: alpha"):
-        compare(read_campaign(twice), base="gamma")
+        compare(read_campaign(kept), base="gamma")
 
 
-def test_answer_in_words(twice: Path) -> None:
-    comparison = compare(read_campaign(twice))
+def test_answer_in_words(kept: Path) -> None:
+    comparison = compare(read_campaign(kept))
     sentences = answer(comparison)
     assert len(sentences) == 4
     for sentence, group in zip(sentences, ("Short", "Medium", "Long"), strict=False):
@@ -180,7 +189,7 @@ def test_what_is_broken_is_left_out_by_name(twice: Path) -> None:
 
 
 def test_commands(twice: Path) -> None:
-    assert "312 launches" in analysis("ingest", str(twice)).stdout
+    assert "312 launches" in by_itself("ingest", str(twice)).stdout
     shown = analysis("table", str(twice), "--experiment", "Linpack").stdout
     assert "no difference shown" in shown and "PointToPoint" not in shown
     assert "faster in 24 of 24" in analysis("compare", str(twice)).stdout
@@ -196,8 +205,8 @@ def test_commands(twice: Path) -> None:
         (["table", "{}", "--experiment", "Nas"], "Nas was not measured"),
     ],
 )
-def test_mistakes_are_one_sentence(twice: Path, arguments: list[str], sentence: str) -> None:
-    done = analysis(*(word.format(twice) for word in arguments))
+def test_mistakes_are_one_sentence(kept: Path, arguments: list[str], sentence: str) -> None:
+    done = analysis(*(word.format(kept) for word in arguments))
     assert done.returncode == 1 and sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -3,7 +3,7 @@
 Its steps are those of reframe_checks.bin.session; what it measures is made up. A test leaves
 `plays.json` in the root: what each start of it does, by number; without one it measures all. What
 it measures of a campaign with a budget has values: one cell's implementations differ, the other's
-never do.
+never do. Each start of it is a process: it loads no more than the journal needs.
 """
 
 import errno
@@ -15,9 +15,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from campaign import leftovers, measuring, rounds
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond
 from records.journal import NotStarted, PlannedLaunch
@@ -77,28 +74,6 @@ def numbers() -> Iterator[int]:
                     return
                 number = int(line)
                 yield number
-
-
-def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Play ReFrame in the campaign's own process, as one that dies of what it cannot write.
-
-    It takes no time then to start one, and none is looked for.
-    """
-
-    def measured(self: rounds.ReframeSession, number: int) -> int:
-        self.log.parent.mkdir(exist_ok=True)
-        os.environ["WYEAST_CAMPAIGN"] = str(self.campaign)
-        try:
-            return measure(self.root, number)
-        except (CampaignError, OSError) as error:
-            print(error)
-            return 1
-
-    monkeypatch.setenv("WYEAST_CAMPAIGN", "")
-    monkeypatch.setattr(rounds.ReframeSession, "measure", measured)
-    monkeypatch.setattr(leftovers, "end_all", lambda *_: 0)
-    for room in (rounds, measuring):
-        monkeypatch.setattr(room, "end_leftovers", lambda *_, **__: 0)
 
 
 def main(root: Path) -> int:

@@ -16,7 +16,7 @@ from records.journal import FILE, Resumed, Stopped, read_journal
 from records.manifest import FILE as MANIFEST
 from records.manifest import read_manifest
 from tests.campaign.failing_disk import Mounted, failing_disk
-from tests.campaign.played_reframe import play_here
+from tests.campaign.played_here import play_here
 from tests.whole_records import put_manifest
 
 pytestmark = pytest.mark.real

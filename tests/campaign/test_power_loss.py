@@ -18,7 +18,7 @@ from records.journal import FILE, Intended, content_of
 from records.manifest import Manifest, read_manifest
 from records.schedule import state_of
 from tests.campaign.failing_disk import failing_disk
-from tests.campaign.played_reframe import play_here
+from tests.campaign.played_here import play_here
 from tests.campaign.power_loss import Disk, Request, losses
 
 pytestmark = pytest.mark.real
