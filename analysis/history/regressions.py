@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -29,18 +30,29 @@ POWER = 0.8
 class Tested:
     """A row and its finding; `margin` is the worsening, as a fraction, that is too much.
 
-    `p_value` is one-sided, for not being worse, after Holm's correction. `smallest` is the smallest
-    slowdown, as a fraction, that the row would have shown with a probability of POWER, for the
-    spread that was observed; None if it could have shown none. It `needed` to show one of that
-    size.
+    `p_value` is one-sided, for not being worse, after Holm's correction. `level` is that of a
+    single row. It `needed` to show a slowdown of that size, as a fraction.
     """
 
     row: ComparedCell
     outcome: Outcome
     margin: float
     p_value: float | None = None
-    smallest: float | None = None
+    level: float = ALPHA
     needed: float | None = None
+
+    @cached_property
+    def smallest(self) -> float | None:
+        """Return the smallest slowdown, as a fraction, that the row shows with POWER.
+
+        For the spread that was observed; None if it could have shown none. It takes milliseconds,
+        and most rows are not asked for it.
+        """
+        return smallest_slowdown(self.row.verdict.ratio, self.margin, self.level)
+
+    def would_show(self, slowdown: float) -> bool:
+        """Return whether it shows a slowdown, as a fraction, with POWER."""
+        return self.smallest is not None and self.smallest <= slowdown
 
     @property
     def sentence(self) -> str:
@@ -90,11 +102,11 @@ def tested(
     for row in rows:
         allowed = row.verdict.margin if margin is None else margin
         p_value = adjusted.get(id(row))
-        smallest = smallest_slowdown(row.verdict.ratio, allowed, level / max(1, len(told)))
         said = outcome(row.verdict, allowed, level, p_value)
-        if said == "none shown" and needed is not None and (smallest is None or smallest > needed):
-            said = "could not be seen"
-        found.append(Tested(row, said, allowed, p_value, smallest, needed))
+        one = Tested(row, said, allowed, p_value, level / max(1, len(told)), needed)
+        if said == "none shown" and needed is not None and not one.would_show(needed):
+            one = replace(one, outcome="could not be seen")
+        found.append(one)
     return found
 
 
