@@ -46,6 +46,17 @@ def in_child(work: Callable[[], object]) -> Any:
 
 
 @contextmanager
+def users_stay() -> Iterator[None]:
+    """Have no other test make or remove a user of this machine meanwhile."""
+    turn = os.open("/dev", os.O_RDONLY)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(turn)
+
+
+@contextmanager
 def ordinary_user() -> Iterator[str]:
     """Make a user who may open /dev/fuse, for root; give the name.
 
@@ -53,9 +64,7 @@ def ordinary_user() -> Iterator[str]:
     /etc/passwd has one writer.
     """
     name, fuse = f"wyeast-{uuid.uuid4().hex[:8]}", Path("/dev/fuse")
-    turn = os.open(fuse.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    with users_stay():
         mode = fuse.stat().st_mode & 0o777
         subprocess.run(["useradd", "--create-home", name], check=True)
         try:
@@ -64,8 +73,6 @@ def ordinary_user() -> Iterator[str]:
         finally:
             fuse.chmod(mode)
             subprocess.run(["userdel", "--remove", name], check=True, capture_output=True)
-    finally:
-        os.close(turn)
 
 
 @pytest.fixture

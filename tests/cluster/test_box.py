@@ -6,12 +6,14 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cluster import accounts, box, programs
 from tests.cluster.conftest import CLUSTER, PROJECT, Cluster, control, wait_for
+from tests.other_user import users_stay
 
 pytestmark = pytest.mark.cluster
 
@@ -147,6 +149,14 @@ def other_checkout(running_cluster: Cluster, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def same_users() -> Iterator[None]:
+    """Other tests, in the lanes beside, make users of this machine, which is what is looked at."""
+    with users_stay():
+        yield
+
+
+@pytest.mark.usefixtures("same_users")
 def test_the_machine_is_as_before_also_where_the_start_was_killed(other_checkout: Path) -> None:
     state = box.state_folder(other_checkout)
     shutil.rmtree(programs.folder_of(state))
