@@ -17,6 +17,11 @@ from pathlib import Path
 
 from tests import lanes
 
+#: What cannot be right there, and why; named, it runs all the same.
+NOT_BESIDE = {
+    "tests/cluster/test_nightly.py": "a rank that waits for a processor leaves the link idle, and "
+    "nights then differ by more than the tenth of the link that is to be found",
+}
 #: Starts processes that compute until what has started this one is gone.
 BUSY = """
 import os, sys
@@ -51,7 +56,8 @@ def busy(processes: int) -> Iterator[int]:
 def command(tests: Sequence[str], record: Path) -> list[str]:
     """Return what runs the tests once and keeps their outcomes."""
     lane = lanes.MEASURES
-    chosen = tests or [f"-m={lane.marks} and not long", *lane.files()]
+    files = [name for name in lane.files() if name not in NOT_BESIDE]
+    chosen = tests or [f"-m={lane.marks} and not long", *files]
     return [
         sys.executable, "-m", "tests.processes", sys.executable, "-m", "pytest", "-q",
         f"--junitxml={record}", *chosen,
@@ -107,6 +113,8 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the tests; return 0 where each run passed."""
     options = arguments()
+    for name, why in NOT_BESIDE.items() if not options.tests else ():
+        print(f"left out: {name}: {why}", flush=True)
     runs: list[list[lanes.Done]] = []
     began = time.monotonic()
     with busy(options.busy * lanes.cores()):

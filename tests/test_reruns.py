@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.lanes import PROJECT, cores
-from tests.reruns import busy
+from tests.lanes import MEASURES, PROJECT, cores
+from tests.reruns import NOT_BESIDE, busy, command
 
 
 def test_a_test_that_fails_now_and_then_is_listed_with_its_runs(tmp_path: Path) -> None:
@@ -36,6 +36,13 @@ def test_a_test_that_fails_now_and_then_is_listed_with_its_runs(tmp_path: Path) 
     assert first.startswith("2 passed, 1 failed, ") and first.endswith("::test_every_other_time")
     assert second.startswith("3 passed, 0 failed, ") and second.endswith("::test_always")
     assert last.startswith("3 runs beside 0 busy process(es) a core, ")
+
+
+def test_all_that_measures_is_run_but_for_what_says_why_not() -> None:
+    words = command([], Path("record.xml"))
+    files = [word for word in words if word.startswith("tests/")]
+    assert set(MEASURES.files()) == {*files, *NOT_BESIDE} and not set(files) & set(NOT_BESIDE)
+    assert command(["tests/test_one.py"], Path("record.xml"))[-1] == "tests/test_one.py"
 
 
 def test_processes_compute_meanwhile_and_none_is_left() -> None:

@@ -173,6 +173,11 @@ def another_night(night: Path, days: int, off: float) -> None:
 def test_third_of_three_nights_has_a_regression(
     cluster: Cluster, scrontab: str, history: str
 ) -> None:
+    """Only where nothing else takes the processors.
+
+    A rank that waits for one leaves the link idle, and nights then differ by more than the tenth of
+    the link that is to be found.
+    """
     with one_node_less(cluster):
         if history == "measured":
             for _ in range(BEFORE):
