@@ -59,7 +59,9 @@ INPUTS = (
 INPUTS_OF_CHOICES = (
     "analysis/comparison/cells.py",
     "analysis/comparison/compare.py",
+    "analysis/comparison/families.py",
     "analysis/comparison/metrics.py",
+    "analysis/comparison/result.py",
     "analysis/comparison/verdict.py",
     "analysis/precision/waves.py",
     "analysis/tables/launch_names.py",
