@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests import lanes
+from tests.processes import end_with_descendants
 
 #: What cannot be right there, and why; named, it runs all the same.
 NOT_BESIDE = {
@@ -71,14 +72,18 @@ def rerun(tests: Sequence[str], number: int) -> list[lanes.Done]:
     environment = {
         **os.environ, lanes.BUILDS: str(lanes.builds(lanes.PROJECT / ".wyeast/tests/builds")),
     }  # fmt: skip
-    done = subprocess.run(
+    process = subprocess.Popen(
         command(tests, record), cwd=lanes.PROJECT, env=environment, text=True, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
-    found = list(lanes.outcomes("reruns", record, done.returncode))
-    if done.returncode:
-        print(done.stdout, flush=True)
-    return found
+    try:
+        said, _ = process.communicate()
+    except BaseException:
+        end_with_descendants([process.pid])
+        raise
+    if process.returncode:
+        print(said, flush=True)
+    return list(lanes.outcomes("reruns", record, process.returncode))
 
 
 def table(runs: Sequence[Sequence[lanes.Done]]) -> list[str]:
@@ -113,21 +118,26 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the tests; return 0 where each run passed."""
     options = arguments()
+    # What was started ends with it, as by a limit of time from outside.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for name, why in NOT_BESIDE.items() if not options.tests else ():
         print(f"left out: {name}: {why}", flush=True)
     runs: list[list[lanes.Done]] = []
     began = time.monotonic()
-    with busy(options.busy * lanes.cores()):
-        for number in range(1, options.times + 1):
-            runs.append(rerun(options.tests, number))
-            bad = sum(one.outcome in lanes.BAD for one in runs[-1])
-            words = f"{len(runs[-1])} tests, {bad} failed"
-            print(f"run {number} of {options.times}: {words}", flush=True)
-    print("\n".join(table(runs)))
-    print(
-        f"{options.times} runs beside {options.busy} busy process(es) a core, "
-        f"{(time.monotonic() - began) / 60:.1f} min"
-    )
+    try:
+        with busy(options.busy * lanes.cores()):
+            for number in range(1, options.times + 1):
+                runs.append(rerun(options.tests, number))
+                bad = sum(one.outcome in lanes.BAD for one in runs[-1])
+                words = f"{len(runs[-1])} tests, {bad} failed"
+                print(f"run {number} of {options.times}: {words}", flush=True)
+    finally:
+        # Also of one that was ended before its last run.
+        print("\n".join(table(runs)))
+        print(
+            f"{len(runs)} runs beside {options.busy} busy process(es) a core, "
+            f"{(time.monotonic() - began) / 60:.1f} min", flush=True,
+        )  # fmt: skip
     every = [one for run in runs for one in run]
     return 0 if every and not any(one.outcome in lanes.BAD for one in every) else 1
 
