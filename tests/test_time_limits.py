@@ -43,6 +43,7 @@ WORK = {
     "costs/network.py": {"tcp_bandwidth"},
     "costs/places.py": {"run"},
     "costs/su3.py": {"build_naive", "naive"},
+    "costs/twins.py": {"measure"},
     "records/mounts.py": {"mount"},
     "records/nodes.py": {"of_this_machine"},
     "spack_repo/wyeast/linkage.py": {"loaded"},
