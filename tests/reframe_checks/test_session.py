@@ -248,10 +248,11 @@ def test_what_waits_for_a_preflight_that_failed_has_failed(stand_in: StandIn) ->
 def by_slurm(stand_in: StandIn, sbatch: str, answer_s: int = 120) -> list[str]:
     """Have the site's jobs handed to an sbatch; return the options.
 
-    Every command of Slurm's has `answer_s` to answer. Where that is a second, a busy machine may
-    need more for any of them: scancel, say, which then has cancelled a job and is not believed.
+    Every command of Slurm's has `answer_s` to answer.
     """
-    programs = {"sbatch": sbatch, "squeue": "#!/bin/sh\n", "srun": '#!/bin/sh\nexec "$@"\n'}
+    # ReFrame asks scontrol where a job was that has ended, if it has something to say then.
+    programs = {"sbatch": sbatch, "squeue": "#!/bin/sh\n", "scontrol": "#!/bin/sh\n",
+                "srun": '#!/bin/sh\nexec "$@"\n'}  # fmt: skip
     for name, text in programs.items():
         (stand_in.root / "bin" / name).write_text(text)
         (stand_in.root / "bin" / name).chmod(0o755)
