@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from campaign import driver, measuring, request
+from campaign import beginning, concluding, driver, measuring, request, resuming
 from campaign.missing import first_failure
-from campaign.rounds import only_campaign
+from campaign.site_lock import only_campaign
 from containers.ending import exit_code
 from records import files
 from records.acting_user import act_for
@@ -85,13 +85,13 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     """Measure and report; return the exit code."""
-    act_for(measuring.ROOT)
-    os.environ.setdefault("WYEAST_ROOT", str(measuring.ROOT))
+    act_for(beginning.ROOT)
+    os.environ.setdefault("WYEAST_ROOT", str(beginning.ROOT))
     files.only_owner_writes()
     return exit_code(
         "campaign",
         lambda: work(arguments()),
-        measuring.ERRORS,
+        beginning.ERRORS,
         "resume it: make run RESUME=<the folder>",
     )
 
@@ -99,7 +99,7 @@ def main() -> int:
 def site_of(options: argparse.Namespace) -> str:
     """Return the site of a campaign that is begun or resumed."""
     if options.resume:
-        return measuring.read_manifest(options.resume).site
+        return beginning.read_manifest(options.resume).site
     return str(options.site)
 
 
@@ -108,25 +108,25 @@ def work(options: argparse.Namespace) -> int:
 
     Raises what ERRORS names, and OSError.
     """
-    measuring.as_before(options)
-    measuring.as_study(options)
+    beginning.as_before(options)
+    beginning.as_study(options)
     if options.driver and not options.estimate:
-        driver.refuse(measuring.ROOT, site_of(options))
-    request.with_design(measuring.ROOT, options)
+        driver.refuse(beginning.ROOT, site_of(options))
+    request.with_design(beginning.ROOT, options)
     if options.look:
-        return measuring.look(options)
+        return resuming.look(options)
     options.site = site_of(options)
     if options.driver and not options.estimate:
         return driver.begin(options)
-    with only_campaign(measuring.ROOT, options.site):
+    with only_campaign(beginning.ROOT, options.site):
         if options.estimate:
-            print(measuring.expected(options))
+            print(beginning.expected(options))
             return 0
-        campaign, manifest = (measuring.old_campaign if options.resume else measuring.new_campaign)(
+        campaign, manifest = (resuming.old_campaign if options.resume else beginning.new_campaign)(
             options
         )
         passed = measuring.measure(campaign, manifest)
-        reported = measuring.report(campaign, manifest.study)
+        reported = concluding.report(campaign, manifest.study)
     if not passed:
         first = f", first {said}" if (said := first_failure(campaign)) else ""
         print(

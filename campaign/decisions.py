@@ -5,8 +5,8 @@ from __future__ import annotations
 from campaign.estimate import duration
 from campaign.progress import CampaignProgress
 from records.budget import begun_cells, left_out
+from records.events import Ended, Wave
 from records.fold import State
-from records.journal import Ended, Wave
 from records.manifest import Design
 
 

@@ -15,8 +15,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from campaign import leftovers, measuring
-from campaign.rounds import only_campaign
+from campaign import beginning, leftovers, resuming
+from campaign.site_lock import only_campaign
 from containers import selection
 from records import schedule
 from records.base import CampaignError
@@ -121,9 +121,9 @@ def begin(options: argparse.Namespace) -> int:
 
     Raises CampaignError, and what a new campaign raises.
     """
-    root, site = measuring.ROOT, str(options.site)
+    root, site = beginning.ROOT, str(options.site)
     if options.resume:
-        campaign, _ = measuring.unfinished(options)
+        campaign, _ = resuming.unfinished(options)
         if jobs := leftovers.queued([name_of(campaign)]):
             raise CampaignError(
                 f"{campaign.name} is already driven by job {', '.join(jobs)}, or Slurm does not "
@@ -131,7 +131,7 @@ def begin(options: argparse.Namespace) -> int:
             )
     else:
         with only_campaign(root, site):
-            campaign, _ = measuring.new_campaign(options)
+            campaign, _ = beginning.new_campaign(options)
     again = f"make run SITE={site} RESUME={campaign.name} DRIVER={JOB}"
     try:
         (campaign / LOG).parent.mkdir(exist_ok=True)

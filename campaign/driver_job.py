@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from campaign import __main__ as campaigns
-from campaign import driver, measuring
-from campaign.rounds import SiteIsBusy, TimeIsOver
+from campaign import beginning, driver
+from campaign.rounds import TimeIsOver
+from campaign.site_lock import SiteIsBusy
 from containers import selection
 from containers.ending import exit_code
 from records import files, schedule
@@ -45,9 +46,9 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
 
     Raises what a campaign raises.
     """
-    root = measuring.ROOT
+    root = beginning.ROOT
     campaign = root / "runs" / Path(options.campaign).name
-    site = measuring.read_manifest(campaign.name).site
+    site = beginning.read_manifest(campaign.name).site
     limit = float(selection.site_data(root, site).get("driver_time_s", driver.TIME_S))
     until = began + BEGINS * limit
     os.environ[UNTIL] = str(until)
@@ -107,8 +108,8 @@ def when_free(work: Callable[[], int], until: float) -> int:
 def main() -> int:
     """Drive a campaign for the duration of a job; return the exit code."""
     began, own = time.monotonic(), os.environ.get("SLURM_JOB_ID", "")
-    act_for(measuring.ROOT)
-    os.environ.setdefault("WYEAST_ROOT", str(measuring.ROOT))
+    act_for(beginning.ROOT)
+    os.environ.setdefault("WYEAST_ROOT", str(beginning.ROOT))
     files.only_owner_writes()
     options = arguments()
     driver.forget_own_job()
@@ -121,7 +122,7 @@ def main() -> int:
             )
         return drive(options, own, began)
 
-    return exit_code("driver", work, measuring.ERRORS, "resume: make run "
+    return exit_code("driver", work, beginning.ERRORS, "resume: make run "
                      f"RESUME={options.campaign} DRIVER={driver.JOB}")  # fmt: skip
 
 

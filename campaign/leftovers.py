@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
+from campaign.site_lock import only_campaign
+from containers import selection
+from records import files, schedule
 from records.base import CampaignError
-from records.processes import end, processes, running_for
+from records.manifest import read_manifest
+from records.processes import end, known, processes, running_for
+from records.schedule import Schedule
+from site_configs.site_file import LOCAL
 
 #: How long a process that was killed may take to end.
 LONGEST_S = 30.0
@@ -128,3 +136,85 @@ def ask(command: list[str]) -> subprocess.CompletedProcess[str] | None:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:
+    """End what a dead ReFrame left here and in the queue; return how many processes ended here.
+
+    If somebody `goes_on`, a job of a scheduler that cannot be queried is only reported, and starts
+    nothing if it has not begun yet; otherwise that raises NotAsked. Raises CampaignError if
+    something does not end, and OSError if the campaign cannot be written.
+    """
+    jobs = held.jobs_in_flight()
+    if scheduler == LOCAL:
+        return end_all(held.campaign, known(list(jobs.values())))
+    try:
+        end_queued(held.campaign, scheduler, jobs, held.give_up_unanswered())
+    except NotAsked as left:
+        if not goes_on:
+            raise
+        held.give_up_in_flight()
+        print(
+            f"job {left.jobs} of {held.campaign.name}, whose ReFrame has died, may still run and "
+            f"disturb what is measured now: the scheduler {scheduler} is not queried here; if it "
+            "has begun, stop this, end the job and resume; if not, it will start nothing",
+            file=sys.stderr,
+        )
+    return end_all(held.campaign)
+
+
+def end_leftovers_of_the_dead(root: Path, site: str) -> None:
+    """End what killed campaigns of this checkout left behind, here or on a site.
+
+    The caller holds the site, and campaigns that are measuring are not touched. Raises
+    CampaignError if something does not end, and OSError if a campaign cannot be written.
+    """
+    runs = root / "runs"
+    at_work = {Path(one.works_for) for one in processes().values() if one.works_for}
+    for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
+        try:
+            manifest = read_manifest(campaign)
+        except CampaignError:
+            continue
+        is_killed = manifest.site == site and not manifest.finished_utc
+        if not (is_killed or campaign in at_work) or not files.belongs_to_us(campaign):
+            continue
+        with ExitStack() as stack:
+            try:
+                if manifest.site != site:
+                    # Even if both are here: the lock of the machine may have been refused.
+                    has_machine = are_here(root, site, manifest.site)
+                    stack.enter_context(only_campaign(root, manifest.site, has_machine))
+            except CampaignError:
+                # It is being measured, or its site is no longer there.
+                continue
+            if ended := end_all(campaign) + end_in_flight(root, campaign, manifest.site):
+                print(f"ended {ended} process(es) that runs/{campaign.name} had left running")
+
+
+def are_here(root: Path, *sites: str) -> bool:
+    """Return whether the launches of all these sites run on this machine."""
+    return all(selection.runs_here(root, site) for site in sites)
+
+
+def end_in_flight(root: Path, campaign: Path, site: str) -> int:
+    """End what a killed campaign's journal has in flight; return how many processes.
+
+    Its journal is not changed: resuming the campaign settles it.
+    """
+    try:
+        state = schedule.state_of(campaign)
+        if not state or not any(one.in_flight or one.unanswered for one in state.of(None)):
+            return 0
+        held = ExitStack()
+        book = held.enter_context(schedule.held(campaign))
+    except CampaignError:
+        # It is unknown, or somebody measures it by hand, which no lock prevents.
+        return 0
+    with held:
+        return end_leftovers(scheduler_of(root, site), book, goes_on=True)
+
+
+def scheduler_of(root: Path, site: str) -> str:
+    """Return ReFrame's name of a site's scheduler."""
+    return str(selection.site_data(root, site)["scheduler"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from records import schedule
-from records.fold import LaunchState, State
+from records.fold import LaunchState, State, refuse_another
 from records.kept import read_records, there
 from records.manifest import Manifest, RoundDone
 
@@ -17,7 +17,7 @@ def state_of(campaign: Path, manifest: Manifest) -> State | None:
     """
     state = schedule.state_of(campaign)
     if state:
-        schedule.refuse_another(campaign, state, manifest.campaign)
+        refuse_another(campaign, state, manifest.campaign)
     return state
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from campaign import __main__ as campaigns
-from campaign import estimate, measuring, request, retention
+from campaign import beginning, estimate, measuring, request, resuming, retention
 from campaign.driver import forget_own_job
-from campaign.rounds import SiteIsBusy, only_campaign
+from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import images, selection, trust
 from containers.ending import exit_code
 from records.acting_user import act_for
@@ -28,7 +28,7 @@ from records.base import CampaignError
 from records.files import only_owner_writes, read_json
 from records.manifest import read_manifest
 
-ROOT = measuring.ROOT
+ROOT = beginning.ROOT
 AGAIN = 2
 NAME = "nightly"
 ANOTHER_AT_WORK = 5
@@ -146,7 +146,7 @@ def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[s
     for number in range(1, AGAIN + 1):
         try:
             again.append(measure(wanted_again(night, wanted, told, number)))
-        except (*measuring.ERRORS, OSError) as error:
+        except (*beginning.ERRORS, OSError) as error:
             print(f"nightly: {error}", file=sys.stderr)
     return night, judge(night, again, True)
 
@@ -197,13 +197,13 @@ def measured(options: argparse.Namespace, wanted: Wanted) -> Path:
     own = as_campaign(options)
     own.name, own.checks, own.images = wanted.name, wanted.checks, ",".join(wanted.images)
     own.resume = old.name if old else None
-    if old and measuring.read_manifest(old.name).finished_utc:
+    if old and beginning.read_manifest(old.name).finished_utc:
         campaign = old
     else:
         campaign, manifest = (
-            measuring.old_campaign(own)
+            resuming.old_campaign(own)
             if old
-            else measuring.new_campaign(
+            else beginning.new_campaign(
                 own, {"night": wanted.facts, "commands": [command_of(options)]}
             )
         )
@@ -228,7 +228,7 @@ def command_of(options: argparse.Namespace) -> str:
 def wanted_of(options: argparse.Namespace) -> Wanted:
     """Return the requested night, or the one that is resumed."""
     if options.resume:
-        manifest = measuring.read_manifest(options.resume)
+        manifest = beginning.read_manifest(options.resume)
         night = manifest.night
         if night is None or night.again_of:
             raise CampaignError(f"{options.resume} is not a night; see: ls runs")
@@ -250,7 +250,7 @@ def say_plan(options: argparse.Namespace, wanted: Wanted) -> None:
     print(f"would measure {', '.join(wanted.images)} on site {options.site}, tier {options.tier}")
     own = as_campaign(options)
     own.images = ",".join(wanted.images)
-    print(estimate.expectation(ROOT, measuring.alike(own), options.rounds))
+    print(estimate.expectation(ROOT, beginning.alike(own), options.rounds))
 
 
 def clear_away(options: argparse.Namespace) -> None:
@@ -273,7 +273,7 @@ def main() -> int:
     # A night that is itself a Slurm job submits independent jobs.
     forget_own_job()
     state = "resume it: make nightly RESUME=<folder>"
-    return exit_code("nightly", lambda: work(arguments()), measuring.ERRORS, state)
+    return exit_code("nightly", lambda: work(arguments()), beginning.ERRORS, state)
 
 
 def work(options: argparse.Namespace) -> int:

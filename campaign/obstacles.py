@@ -14,7 +14,7 @@ from typing import Any
 
 from campaign import provenance, room
 from campaign.request import CLUSTER
-from campaign.rounds import only_campaign
+from campaign.site_lock import only_campaign
 from containers import ability, selection
 from records.base import CampaignError
 from site_configs.machine import Machine, scheduler

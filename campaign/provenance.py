@@ -43,6 +43,7 @@ INPUTS = (
     "containers/table.py",
     "containers/trust.py",
     # What is started, with which options of ReFrame's, and by which scripts.
+    "campaign/reframe_session.py",
     "campaign/rounds.py",
     "reframe_checks/**/*.py",
     "reframe_checks/**/*.yaml",

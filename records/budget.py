@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from records.events import Entry, Resumed, Wave, WaveRound
 from records.experiments import compared, proving
 from records.fold import LaunchState, State
-from records.journal import Entry, Resumed, Wave, WaveRound
 
 #: Why a launch of a first round is not made.
 BEYOND = "the budget has no room for it"

@@ -18,7 +18,7 @@ from records.budget import awaits_test, left_out
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.files import read_json
-from records.fold import State
+from records.fold import State, changed_manifest, refuse_another
 from records.journal import FILE as JOURNAL
 from records.kept import Shelf, has_launches, kept_by
 from records.launch import Launch, read_launch
@@ -26,7 +26,7 @@ from records.manifest import FILE as MANIFEST
 from records.manifest import Manifest, read_manifest
 from records.nodes import differing, possible
 from records.program_output import ProgramOutput
-from records.schedule import changed_manifest, refuse_another, state_of
+from records.schedule import state_of
 
 #: In the folder of a campaign that came in a bundle: whose site is another machine's.
 IMPORTED = "imported.json"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from records.disturbance import Outside
-from records.journal import (
+from records.events import (
     Begun,
     Ended,
     Event,
     Gone,
     Intended,
-    JournalError,
     Lost,
     NotStarted,
     Planned,
@@ -32,7 +32,8 @@ from records.journal import (
     Submitted,
     Wave,
 )
-from records.manifest import Design
+from records.journal import FILE, JournalError
+from records.manifest import Design, Manifest
 from records.packs import PackPlace
 
 #: So often an attempt at a launch may be lost before the launch is given up until RESUME.
@@ -335,3 +336,29 @@ def fold(events: Iterable[Event]) -> State:
     for event in events:
         state.apply(event)
     return state
+
+
+def refuse_another(campaign: Path, state: State, name: str) -> None:
+    """Raise JournalError if the journal in a campaign's folder is not that of `name`."""
+    if state.campaign in (None, name):
+        return
+    file = campaign / FILE
+    raise JournalError(
+        f"{file} is the journal of {state.campaign}, not of {name}; put its own back, or, if "
+        f"the folder was renamed: mv {campaign.parent.name}/{campaign.name} "
+        f"{campaign.parent.name}/{state.campaign}"
+    )
+
+
+def changed_manifest(state: State, manifest: Manifest) -> str | None:
+    """Return a sentence if a manifest no longer declares what it did before the first launch.
+
+    This cannot be checked for a part of a campaign, or for one that was redacted.
+    """
+    is_whole = not (manifest.redacted or manifest.sample)
+    if not is_whole or state.declared_sha256 in (None, manifest.declared_sha256()):
+        return None
+    return (
+        f"the manifest of {manifest.campaign} was changed: it no longer declares what it declared "
+        "before the first launch (its design, images, inputs or machine)"
+    )

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from records.events import Event
 from records.fold import State
-from records.journal import Content, Event, read_journal
+from records.journal import Content, read_journal
 
 
 class Following:

@@ -19,11 +19,11 @@ from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.campaign import Campaign, is_imported, read_campaign
 from records.causes import one_line
-from records.fold import State, fold
-from records.journal import Content, Entry, Lost, read_journal
+from records.events import Entry, Lost
+from records.fold import State, changed_manifest, fold, refuse_another
+from records.journal import Content, read_journal
 from records.launch import LaunchRecord
 from records.manifest import Manifest
-from records.schedule import changed_manifest, refuse_another
 
 Verdict = Literal["proven", "unproven", "damaged"]
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.

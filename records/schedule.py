@@ -18,17 +18,11 @@ from records import kept, packs
 from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
 from records.disturbance import Outside, why_again
-from records.files import flush_to_disk
-from records.fold import LaunchState, State
-from records.following import following
-from records.journal import (
-    FILE,
+from records.events import (
     Begun,
     Event,
     Gone,
     Intended,
-    Journal,
-    JournalError,
     Lost,
     Planned,
     PlannedLaunch,
@@ -37,11 +31,14 @@ from records.journal import (
     Resumed,
     SessionBegan,
     Submitted,
-    open_journal,
 )
+from records.files import flush_to_disk
+from records.fold import LaunchState, State, refuse_another
+from records.following import following
+from records.journal import Journal, JournalError, open_journal
 from records.launch import LaunchRecord, record_in, values_of_text
 from records.left_behind import read_left
-from records.manifest import Design, Manifest
+from records.manifest import Design
 from records.packs import PackPlace
 from records.values import FILE as VALUES
 
@@ -343,32 +340,6 @@ def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Rec
         cause=record.sentence if record.outcome != "sound" else None, place=place,
         outside=record.disturbance.from_outside() if record.disturbance else {},
     )  # fmt: skip
-
-
-def refuse_another(campaign: Path, state: State, name: str) -> None:
-    """Raise JournalError if the journal in a campaign's folder is not that of `name`."""
-    if state.campaign in (None, name):
-        return
-    file = campaign / FILE
-    raise JournalError(
-        f"{file} is the journal of {state.campaign}, not of {name}; put its own back, or, if "
-        f"the folder was renamed: mv {campaign.parent.name}/{campaign.name} "
-        f"{campaign.parent.name}/{state.campaign}"
-    )
-
-
-def changed_manifest(state: State, manifest: Manifest) -> str | None:
-    """Return a sentence if a manifest no longer declares what it did before the first launch.
-
-    This cannot be checked for a part of a campaign, or for one that was redacted.
-    """
-    is_whole = not (manifest.redacted or manifest.sample)
-    if not is_whole or state.declared_sha256 in (None, manifest.declared_sha256()):
-        return None
-    return (
-        f"the manifest of {manifest.campaign} was changed: it no longer declares what it declared "
-        "before the first launch (its design, images, inputs or machine)"
-    )
 
 
 @contextmanager

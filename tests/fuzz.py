@@ -27,7 +27,7 @@ from typing import Any
 from containers import bill_of_materials, images, store
 from containers.registry_connection import RegistryError
 from containers.sharing import registry
-from records import archive, files, fold, journal, manifest, packs
+from records import archive, events, files, fold, journal, manifest, packs
 from records.base import CampaignError
 from records.causes import harmless
 from records.launch import RECORD
@@ -170,20 +170,20 @@ def chained(lines: list[bytes]) -> bytes:
 
 def journal_seeds(folder: Path) -> list[bytes]:
     name = "round001_EchoTest_ranks=2_mpich-5.0.2"
-    planned = journal.PlannedLaunch(
+    planned = events.PlannedLaunch(
         launch=name, cell="EchoTest ranks=2", implementation="mpich-5.0.2"
     )
-    events: list[journal.Event] = [
-        journal.Begun(campaign="c"), journal.SessionBegan(round=1, process=7),
-        journal.Planned(round=1, launches=(planned,)), journal.Intended(launch=name, attempt=1),
-        journal.Submitted(launch=name, attempt=1, job="7"),
-        journal.Lost(launch=name, attempt=1, cause="a node died"), journal.Resumed(),
-        journal.Intended(launch=name, attempt=2),
-        journal.Recorded(launch=name, attempt=2, position=1, outcome="sound"),
-        journal.Gone(launch=name, cause="removed"), journal.Stopped(cause="full disk"),
+    happened: list[events.Event] = [
+        events.Begun(campaign="c"), events.SessionBegan(round=1, process=7),
+        events.Planned(round=1, launches=(planned,)), events.Intended(launch=name, attempt=1),
+        events.Submitted(launch=name, attempt=1, job="7"),
+        events.Lost(launch=name, attempt=1, cause="a node died"), events.Resumed(),
+        events.Intended(launch=name, attempt=2),
+        events.Recorded(launch=name, attempt=2, position=1, outcome="sound"),
+        events.Gone(launch=name, cause="removed"), events.Stopped(cause="full disk"),
     ]  # fmt: skip
     with journal.open_journal(folder) as book:
-        for event in events:
+        for event in happened:
             book.append(event, sync=False)
     return [(folder / journal.FILE).read_bytes()]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from records import schedule
-from records.journal import PlannedLaunch
+from records.events import PlannedLaunch
 from records.kept import kept_launches
 from records.launch import RECORD, record_in
 from records.packs import FOLDER, pack_name, segments_of

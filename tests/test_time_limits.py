@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 WORK = {
     "analysis/simulation/history.py": {"timed_history"},
     "campaign/bundle/rerun.py": {"repeat", "compare"},
-    "campaign/measuring.py": {"report"},
+    "campaign/concluding.py": {"report"},
     "campaign/nightly.py": {"say_analysis"},
     "campaign/request.py": {"matching"},
     "cluster/box.py": {"ask"},

@@ -28,8 +28,7 @@ from inference.looks import Looks
 from records.base import CampaignError
 from records.budget import begun_cells, left_out, spent_s
 from records.campaign import Campaign
-from records.fold import State, fold
-from records.journal import (
+from records.events import (
     Ended,
     Entry,
     Event,
@@ -44,6 +43,7 @@ from records.journal import (
     WaveRound,
     WaveScore,
 )
+from records.fold import State, fold
 from records.manifest import BEGIN, DECIDED_BY, FEWEST, Design
 
 #: How much a number may differ when it is replayed, as a share: only in its last digits.

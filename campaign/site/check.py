@@ -19,9 +19,9 @@ from typing import Any
 from analysis.tables.table import Column, Row, Table
 from analysis.tables.terminal import show
 from campaign import __main__ as campaigns
-from campaign import measuring
+from campaign import beginning, measuring
 from campaign.obstacles import missing_commands
-from campaign.rounds import only_campaign
+from campaign.site_lock import only_campaign
 from containers import ability, images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, launch_options, run_apart
@@ -250,8 +250,8 @@ def preflight(site: str, names: list[str]) -> tuple[Path, dict[str, str]]:
     """Measure a round of preflights; return the campaign and what became of each image."""
     words = ["--site", site, "--rounds", "1", "--checks", CHECKS, "--name", "check-site"]
     options = campaigns.arguments([*words, "--images", ",".join(names)])
-    with only_campaign(measuring.ROOT, site):
-        campaign, manifest = measuring.new_campaign(options)
+    with only_campaign(beginning.ROOT, site):
+        campaign, manifest = beginning.new_campaign(options)
         try:
             measuring.measure(campaign, manifest)
         except CampaignError as error:
@@ -290,7 +290,7 @@ def main() -> int:
     options = parser.parse_args()
     act_for(ROOT)
     only_owner_writes()
-    return exit_code("check-site", lambda: work(options), measuring.ERRORS, "it can be repeated")
+    return exit_code("check-site", lambda: work(options), beginning.ERRORS, "it can be repeated")
 
 
 def work(options: argparse.Namespace) -> int:

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 from records.budget import experiment_of
+from records.events import PlannedLaunch
 from records.experiments import experiments
 from records.fold import State
-from records.journal import PlannedLaunch
 from records.once import came_to_nothing
 from reframe_checks.mixins.recording import RecordedCheck
 

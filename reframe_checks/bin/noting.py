@@ -17,7 +17,7 @@ from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept
 from records.causes import of_command, one_line
-from records.journal import NotStarted
+from records.events import NotStarted
 from records.processes import MARK, end_what_is_left, named
 from records.schedule import Schedule
 from reframe_checks.bin.output_limit import cut

@@ -16,7 +16,7 @@ import reframe.core.exceptions as errors
 import reframe.frontend.dependencies as dependencies
 
 from records.base import CampaignError
-from records.journal import Begun
+from records.events import Begun
 from records.kept import has_launches
 from records.once import is_without
 from records.schedule import Schedule, held

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign import measuring, provenance
+from campaign import beginning, provenance, resuming
 from containers import images, trust
 from records import locks
 from tests.campaign.played_reframe import NAMES
@@ -51,9 +51,10 @@ def played(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"sys.exit(main(Path({str(checkout)!r})))\n"
     )
     script.chmod(0o755)
-    monkeypatch.setattr(measuring, "ROOT", checkout)
-    monkeypatch.setattr(measuring, "chosen", lambda options: (list(NAMES), {}))
-    monkeypatch.setattr(measuring, "load_site", lambda site: {"scheduler": "local"})
+    monkeypatch.setattr(beginning, "ROOT", checkout)
+    monkeypatch.setattr(beginning, "chosen", lambda options: (list(NAMES), {}))
+    for module in (beginning, resuming):
+        monkeypatch.setattr(module, "load_site", lambda site: {"scheduler": "local"})
     monkeypatch.setattr(
         provenance, "describe_images",
         lambda root, names, site: {name: {"sha256": "1" * 64} for name in names},

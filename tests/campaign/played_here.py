@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from campaign import leftovers, measuring, rounds
+from campaign import leftovers, reframe_session, rounds
 from records.base import CampaignError
 from tests.campaign.played_reframe import measure
 
@@ -15,7 +15,7 @@ def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
     It takes no time then to start one, and none is looked for.
     """
 
-    def measured(self: rounds.ReframeSession, number: int) -> int:
+    def measured(self: reframe_session.ReframeSession, number: int) -> int:
         self.log.parent.mkdir(exist_ok=True)
         os.environ["WYEAST_CAMPAIGN"] = str(self.campaign)
         try:
@@ -25,7 +25,8 @@ def play_here(monkeypatch: pytest.MonkeyPatch) -> None:
             return 1
 
     monkeypatch.setenv("WYEAST_CAMPAIGN", "")
-    monkeypatch.setattr(rounds.ReframeSession, "measure", measured)
-    monkeypatch.setattr(leftovers, "end_all", lambda *_: 0)
-    for room in (rounds, measuring):
-        monkeypatch.setattr(room, "end_leftovers", lambda *_, **__: 0)
+    monkeypatch.setattr(reframe_session.ReframeSession, "measure", measured)
+    for module in (leftovers, resuming):
+        monkeypatch.setattr(module, "end_all", lambda *_: 0)
+    for module in (rounds, resuming):
+        monkeypatch.setattr(module, "end_leftovers", lambda *_, **__: 0)

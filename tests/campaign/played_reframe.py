@@ -17,7 +17,7 @@ from pathlib import Path
 
 from records.base import CampaignError
 from records.budget import BEYOND, is_beyond
-from records.journal import NotStarted, PlannedLaunch
+from records.events import NotStarted, PlannedLaunch
 from records.schedule import Schedule, held
 from reframe_checks.bin.telling import OVER, TOLD
 from tests.whole_records import launch as whole_launch

@@ -18,7 +18,8 @@ import polars
 from analysis.comparison.compare import compare
 from records import schedule
 from records.campaign import read_campaign
-from records.journal import Event, Lost, read_journal
+from records.events import Event, Lost
+from records.journal import read_journal
 from records.kept import kept_launches
 from records.manifest import read_manifest
 

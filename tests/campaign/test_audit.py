@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from campaign import __main__ as campaigns
-from campaign import measuring, retention
+from campaign import beginning, measuring, retention
 from records import schedule
-from records.journal import FILE, NOTHING, Entry, Resumed
+from records.events import Entry, Resumed
+from records.journal import FILE, NOTHING
 from records.kept import kept_launches
 from records.proof import clock_steps, proof_in
 from records.references import ACCEPTED
@@ -128,7 +129,7 @@ def test_each_way_to_lose_or_mix_launches_is_told(
     played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = campaigns.arguments(["--rounds", "2"])
-    campaign, manifest = measuring.new_campaign(options)
+    campaign, manifest = beginning.new_campaign(options)
     assert measuring.measure(campaign, manifest)
     (campaign / "tables").mkdir()
     found, told = {}, {}
@@ -155,7 +156,7 @@ def test_each_way_to_lose_or_mix_launches_is_told(
 
 def test_a_launch_that_does_not_say_which_file_its_image_was_is_unproven(played: Path) -> None:
     (played / "plays.json").write_text(json.dumps([{"image not noted": True}]))
-    campaign, manifest = measuring.new_campaign(campaigns.arguments(["--rounds", "1"]))
+    campaign, manifest = beginning.new_campaign(campaigns.arguments(["--rounds", "1"]))
     measuring.measure(campaign, manifest)
     assert proof_in(campaign).words == "unproven: image not noted"
 
@@ -175,7 +176,7 @@ def test_a_clock_that_was_set_is_reported_and_another_machine_is_not() -> None:
 
 def test_jobs_that_nobody_could_ask_about_are_a_doubt(played: Path) -> None:
     (played / "plays.json").write_text(json.dumps([{"lost after": 1}]))
-    campaign, manifest = measuring.new_campaign(campaigns.arguments(["--rounds", "1"]))
+    campaign, manifest = beginning.new_campaign(campaigns.arguments(["--rounds", "1"]))
     measuring.measure(campaign, manifest)
     assert "jobs beside" not in str(proof_in(campaign).words)
     change(campaign / "manifest.json", site_data={"scheduler": "pbs"})

@@ -21,7 +21,15 @@ from analysis.report.campaign_end import ending
 from analysis.report.first_screen import warnings
 from analysis.report.headline import headlines
 from campaign import __main__ as campaigns
-from campaign import estimate, measuring, nightly, request, rounds
+from campaign import (
+    beginning,
+    estimate,
+    measuring,
+    nightly,
+    reframe_session,
+    request,
+    resuming,
+)
 from campaign.decisions import why_ended
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
@@ -31,8 +39,7 @@ from records.base import CampaignError
 from records.budget import BEYOND, is_beyond, left_out, spent_s
 from records.campaign import read_campaign, unmeasured
 from records.digests import LaunchFiles
-from records.fold import State, fold
-from records.journal import (
+from records.events import (
     Begun,
     Ended,
     Entry,
@@ -48,8 +55,9 @@ from records.journal import (
     SessionBegan,
     Wave,
     WaveRound,
-    read_journal,
 )
+from records.fold import State, fold
+from records.journal import read_journal
 from records.launch import Launch, read_launch
 from records.manifest import Design, Manifest, RoundDone, read_manifest, write_manifest
 from tests.campaign.played_reframe import DIFFERENCE
@@ -77,7 +85,7 @@ def asked(*words: str) -> Namespace:
 
 def new(root: Path, budget: str, *plays: dict[str, Any]) -> Path:
     (root / "plays.json").write_text(json.dumps(plays))
-    return measuring.new_campaign(asked("--budget", budget, "--seed", "3"))[0]
+    return beginning.new_campaign(asked("--budget", budget, "--seed", "3"))[0]
 
 
 def measure(path: Path) -> bool:
@@ -148,7 +156,7 @@ def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
         reported = schedule.held(path)
         with reported as held:
             held.add(Reported())
-        measuring.old_campaign(asked("--resume", path.name))
+        resuming.old_campaign(asked("--resume", path.name))
 
 
 def test_a_launch_is_read_once_however_many_waves_are_decided_by_it(
@@ -202,7 +210,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
         # Nobody goes on with it for a long time, which is none of its budget.
         late = time.monotonic() + 1e5
         patch.setattr("records.journal.time", SimpleNamespace(monotonic=lambda: late))
-        campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
+        campaign, manifest = resuming.old_campaign(asked("--resume", path.name))
     assert any(entry.monotonic_s == late for entry in entries_of(path))
     assert spent_s(entries_of(path)) < 1000
     assert measuring.measure(campaign, manifest)
@@ -216,7 +224,7 @@ def test_a_campaign_that_dies_in_a_wave_goes_on_with_it(
 def test_one_process_measures_many_rounds_but_not_any_number(
     played: Path, most: int, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "MOST_ROUNDS", most)
+    monkeypatch.setattr(reframe_session, "MOST_ROUNDS", most)
     path = new(played, "1000s")
     assert measure(path)
     began = [entry.event.process for entry in entries_of(path)
@@ -257,7 +265,7 @@ def test_what_failed_in_a_round_counts_though_a_kill_left_it_without_entry(
         with pytest.raises(KeyboardInterrupt):
             measure(path)
     assert state_of(path).is_settled(1) and not read_manifest(path).rounds_done
-    assert not measuring.measure(*measuring.old_campaign(asked("--resume", path.name)))
+    assert not measuring.measure(*resuming.old_campaign(asked("--resume", path.name)))
     [first] = [one for one in read_manifest(path).rounds_done if one.round == 1]
     assert first.reframe_exit_code and first.wall_s > 0
 
@@ -354,7 +362,7 @@ def test_what_is_tested_once_at_the_end_is_not_judged_before(
     assert "No difference is shown." not in said
     [first, *_] = warnings(comparison)
     assert first.sentence.endswith("Nothing is judged yet, since all is tested once, at the end.")
-    assert measuring.measure(*measuring.old_campaign(asked("--resume", path.name)))
+    assert measuring.measure(*resuming.old_campaign(asked("--resume", path.name)))
     assert read_manifest(path).tested_once
     after = compare(read_campaign(path))
     [clear] = [cell.verdicts["beta-1.0"] for cell in after.cells if cell.name == CLEAR]
@@ -456,10 +464,10 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     path = new(played, budget)
     measure(path)
     options = asked("--like", path.name, "--name", "again")
-    measuring.as_before(options)
+    beginning.as_before(options)
     request.with_design(played, options)
     monkeypatch.setattr(waves, "decide", nothing)
-    again, manifest = measuring.new_campaign(options)
+    again, manifest = beginning.new_campaign(options)
     # Also by somebody who goes on with it.
     assert measuring.measure(again, read_manifest(again))
 
@@ -482,20 +490,20 @@ def test_a_campaign_with_a_budget_is_repeated_as_it_was_decided(
     is_part = budget == "0.001s"
     assert (estimate.last_round_like(played, work, besides=path.name) is None) is is_part
     took = estimate.duration(sum(one.wall_s for one in before.rounds_done))
-    assert measuring.expected(options).endswith(f"of {path.name}, which took {took}")
+    assert beginning.expected(options).endswith(f"of {path.name}, which took {took}")
     # What was refused or not by the manifest's number of rounds has no more of them.
     write_manifest(path, before.changed(rounds=before.rounds + 1))
-    assert measuring.waves_to_repeat(path.name)
+    assert beginning.waves_to_repeat(path.name)
     with schedule.held(path) as held:
         held.add(Resumed())
         held.add(Wave(number=len(held.state.waves) + 1, why="uniform", scores=(), predicted_s=None,
                       spent_s=0.0, rounds=tuple(WaveRound(round=before.rounds + more, cells=None)
                                                 for more in (1, 2))))  # fmt: skip
     with pytest.raises(CampaignError, match="more rounds in its journal than in its manifest"):
-        measuring.new_campaign(options)
+        beginning.new_campaign(options)
     (path / "journal.jsonl").unlink()
     with pytest.raises(CampaignError, match="has no journal of its decisions"):
-        measuring.new_campaign(options)
+        beginning.new_campaign(options)
 
 
 def test_what_repeats_another_campaign_is_tested_as_that_one_was(
@@ -509,9 +517,9 @@ def test_what_repeats_another_campaign_is_tested_as_that_one_was(
     # Also what repeats that one.
     for name in ("second", "third"):
         options = asked("--like", path.name, "--name", name)
-        measuring.as_before(options)
+        beginning.as_before(options)
         request.with_design(played, options)
-        path, manifest = measuring.new_campaign(options)
+        path, manifest = beginning.new_campaign(options)
         assert manifest.design and manifest.design.once is False
         assert measure(path)
         ended = state_of(path).ended
@@ -541,9 +549,9 @@ def test_a_campaign_whose_beginning_was_cut_by_a_kill_does_not_count(
     path = new(played, "1000s")
     measure(path)
     options = asked("--like", path.name, "--name", "again")
-    measuring.as_before(options)
+    beginning.as_before(options)
     request.with_design(played, options)
-    planned = measuring.waves_to_repeat(path.name)
+    planned = beginning.waves_to_repeat(path.name)
     assert len(planned) > 1
     begin, add = schedule.begin, schedule.Schedule.add
 
@@ -561,11 +569,11 @@ def test_a_campaign_whose_beginning_was_cut_by_a_kill_does_not_count(
         patched.setattr(schedule, "begin", killed_at_begin)
         patched.setattr(schedule.Schedule, "add", killed_at_wave)
         with pytest.raises(KeyboardInterrupt):
-            measuring.new_campaign(options)
+            beginning.new_campaign(options)
     [cut] = [one for one in (played / "runs").iterdir() if one != path]
     # Else a RESUME would have measured a part of the other's waves, and called it repeated.
     with pytest.raises(CampaignError, match="is not a campaign"):
-        measuring.old_campaign(asked("--resume", cut.name))
+        resuming.old_campaign(asked("--resume", cut.name))
     with pytest.raises(CampaignError):
         read_manifest(cut)
 
@@ -573,12 +581,12 @@ def test_a_campaign_whose_beginning_was_cut_by_a_kill_does_not_count(
 def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path) -> None:
     path = new(played, "1000s")
     options = asked("--budget", "100s")
-    assert "known after the first round" in measuring.expected(options)
+    assert "known after the first round" in beginning.expected(options)
     done = [RoundDone(round=number, wall_s=took, reframe_exit_code=0)
             for number, took in ((1, 40.0), (2, 40.0), (3, 40.0), (4, 1.0))]  # fmt: skip
     manifest = read_manifest(path)
     write_manifest(path, manifest.changed(rounds=4, rounds_done=[one.facts for one in done]))
-    said = measuring.expected(options)
+    said = beginning.expected(options)
     assert "the most important cells are measured, as many as fit; everything takes 2 min" in said
     wanted = estimate.Work.of(manifest)
     assert "3 round(s) of everything with one test" in estimate.enough_for(played, wanted, 131.0)

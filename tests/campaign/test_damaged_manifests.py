@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from campaign import __main__ as campaign
-from campaign import measuring, nightly
+from campaign import beginning, nightly
 from campaign.bundle import make, sample
 from tests.analysis.support.in_process import analysis
 from tests.whole_records import manifest_facts
@@ -57,7 +57,7 @@ COMMANDS: dict[str, Callable[[pytest.MonkeyPatch], int]] = {
 @pytest.fixture
 def folder(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of a campaign in a checkout, where commands are started."""
-    for module in (measuring, nightly, make, sample):
+    for module in (beginning, nightly, make, sample):
         monkeypatch.setattr(module, "ROOT", checkout)
     monkeypatch.chdir(checkout)
     path = checkout / "runs" / NAME

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import driver, driver_job, leftovers, measuring, rounds
-from campaign.rounds import SiteIsBusy, TimeIsOver, only_campaign
+from campaign import concluding, driver, driver_job, leftovers, rounds
+from campaign.rounds import TimeIsOver
+from campaign.site_lock import SiteIsBusy, only_campaign
 from records import schedule
 from records.base import CampaignError
 from records.fold import State
@@ -88,7 +89,7 @@ def slurm(played: Path, monkeypatch: pytest.MonkeyPatch) -> PlayedSlurm:
     monkeypatch.setattr(leftovers, "POLL_S", 0.02)
     monkeypatch.setattr(driver_job, "POLL_S", 0.02)
     monkeypatch.setattr(rounds, "is_over", lambda: (played / "over").exists())
-    monkeypatch.setattr(measuring, "report", lambda campaign, study: True)
+    monkeypatch.setattr(concluding, "report", lambda campaign, study: True)
     return found
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaign
-from campaign import measuring, nightly, provenance
+from campaign import beginning, measuring, nightly, provenance
 from campaign.bundle import rerun
-from campaign.rounds import only_campaign
 from campaign.site import check as check_site
+from campaign.site_lock import only_campaign
 from containers import images, trust
 from costs import inside_and_outside, network, profiling
 from records import files
@@ -35,7 +35,7 @@ MAINS: dict[str, tuple[Callable[[], int], list[str]]] = {
 @pytest.fixture(autouse=True)
 def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout with one site, in which commands measure."""
-    for module in (measuring, nightly, check_site, rerun):
+    for module in (beginning, nightly, check_site, rerun):
         monkeypatch.setattr(module, "ROOT", checkout)
     monkeypatch.setattr(check_site, "look_around", lambda *_, **__: [])
     return checkout
@@ -136,7 +136,7 @@ def test_a_full_disk_is_a_sentence_and_can_be_gone_on_with(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     entry = RoundDone(round=1, wall_s=1.0, reframe_exit_code=0)
-    monkeypatch.setattr(measuring, "chosen", lambda options: (["alpha-1.0"], {}))
+    monkeypatch.setattr(beginning, "chosen", lambda options: (["alpha-1.0"], {}))
     for fact in ("describe_images", "input_digests", "software"):
         monkeypatch.setattr(provenance, fact, lambda *_: {})
     monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})

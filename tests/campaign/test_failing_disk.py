@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import measuring
+from campaign import beginning, measuring, resuming
 from records import schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
-from records.journal import FILE, Resumed, Stopped, read_journal
+from records.events import Resumed, Stopped
+from records.journal import FILE, read_journal
 from records.manifest import FILE as MANIFEST
 from records.manifest import read_manifest
 from tests.campaign.failing_disk import Mounted, failing_disk
@@ -37,7 +38,7 @@ def disk(
 def measured_through(disk: Mounted, name: str) -> Path | None:
     """Measure a campaign as far as the disk lets it; it may say why not, and nothing else."""
     try:
-        campaign, manifest = measuring.new_campaign(
+        campaign, manifest = beginning.new_campaign(
             campaigns.arguments(["--rounds=1", f"--name={name}"])
         )
         measuring.measure(campaign, manifest)
@@ -62,7 +63,7 @@ def assert_a_resume_makes_it_whole(campaign: Path | None) -> None:
     assert recorded <= before.keys()
     if not manifest.finished_utc:
         options = campaigns.arguments(["--resume", campaign.name])
-        assert measuring.measure(*measuring.old_campaign(options))
+        assert measuring.measure(*resuming.old_campaign(options))
     found = read_campaign(campaign)
     assert len(found.launches) == ALL and not found.problems
     after = {one.record.launch: one.record for one in found.launches}
@@ -110,7 +111,7 @@ def test_a_disk_without_locks_is_refused_and_nothing_is_measured(
     play_here(monkeypatch)
     with failing_disk(tmp_path / "disk", played / "runs", no_locks=True) as disk:
         with pytest.raises(CampaignError, match="cannot be written: No locks available"):
-            measuring.new_campaign(campaigns.arguments(["--rounds=1"]))
+            beginning.new_campaign(campaigns.arguments(["--rounds=1"]))
         [campaign] = disk.path.iterdir()
         assert not (campaign / FILE).exists() and not (campaign / MANIFEST).exists()
 

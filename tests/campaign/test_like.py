@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign import measuring, request
+from campaign import beginning, request, resuming
 from containers import selection
 from records import files
 from records.base import CampaignError
@@ -33,7 +33,7 @@ def options(**given: object) -> argparse.Namespace:
 
 @pytest.fixture
 def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(measuring, "ROOT", tmp_path)
+    monkeypatch.setattr(beginning, "ROOT", tmp_path)
     path = tmp_path / "runs" / "first"
     path.mkdir(parents=True)
     (path / "manifest.json").write_text(json.dumps(MANIFEST))
@@ -46,7 +46,7 @@ def change(path: Path, **facts: object) -> None:
 
 def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
     chosen = options(like="runs/first")
-    measuring.as_before(chosen)
+    beginning.as_before(chosen)
     assert vars(chosen) == vars(options(
         like="first", tier="paper", rounds=7, checks="^Nas", seed=41, time_limit="9m",
         name="nightly", images="mpich-5.0.2,lam-7.1.4+lamd",
@@ -57,7 +57,7 @@ def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
 def test_what_each_rank_took_is_kept_again(first: Path) -> None:
     change(first, raw_by_rank=True)
     chosen = options(like="first")
-    measuring.as_before(chosen)
+    beginning.as_before(chosen)
     assert chosen.raw_by_rank is True
     assert "RAW_BY_RANK=1" in request.command_of(options(raw_by_rank=True))
 
@@ -68,20 +68,20 @@ def test_a_bound_mpi_has_to_be_named(first: Path) -> None:
         first, images={name: MANIFEST["images"]["mpich-5.0.2"] for name in (bound, "mpich-5.0.2")}
     )
     with pytest.raises(CampaignError, match="say which one to use here instead"):
-        measuring.as_before(options(like="first"))
+        beginning.as_before(options(like="first"))
     chosen = options(like="first", host_mpi="/opt/mpi")
-    measuring.as_before(chosen)
+    beginning.as_before(chosen)
     assert chosen.images == "mpich-5.0.2+host,mpich-5.0.2"
 
 
 def test_mistakes_are_sentences(first: Path) -> None:
     with pytest.raises(CampaignError, match="is not a campaign"):
-        measuring.as_before(options(like="second"))
+        beginning.as_before(options(like="second"))
     (first / "manifest.json").write_text(
         json.dumps({key: MANIFEST[key] for key in MANIFEST if key != "tier"})
     )
     with pytest.raises(CampaignError, match="lacks 'tier', or it"):
-        measuring.as_before(options(like="first"))
+        beginning.as_before(options(like="first"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_mistakes_are_sentences(first: Path) -> None:
 def test_a_manifest_of_anybody_is_not_believed(first: Path, facts: dict[str, object]) -> None:
     change(first, **facts)
     with pytest.raises(CampaignError, match=f"lacks '{next(iter(facts))}', or it is not what"):
-        measuring.as_before(options(like="first"))
+        beginning.as_before(options(like="first"))
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "a/b", "/tmp/x", ".hidden", "-option", "a b"])
@@ -108,14 +108,14 @@ def test_no_name_leads_out_of_the_folder_of_campaigns(
     """Neither one of the command line nor one of a bundle's manifest."""
     change(first, name=name)
     monkeypatch.setattr(selection, "site_file", lambda root, site: root)
-    monkeypatch.setattr(measuring, "load_site", lambda site: {"scheduler": "local"})
-    monkeypatch.setattr(measuring, "chosen", lambda chosen: ([], {}))
+    monkeypatch.setattr(beginning, "load_site", lambda site: {"scheduler": "local"})
+    monkeypatch.setattr(beginning, "chosen", lambda chosen: ([], {}))
     chosen = options(like="first")
-    measuring.as_before(chosen)
+    beginning.as_before(chosen)
     before = sorted(first.parents[1].rglob("*"))
     for given in (chosen, options(name=name)):
         with pytest.raises(CampaignError, match="cannot be part of a folder's name"):
-            measuring.new_campaign(given)
+            beginning.new_campaign(given)
     assert sorted(first.parents[1].rglob("*")) == before
 
 
@@ -124,10 +124,10 @@ def test_nobody_goes_on_with_what_is_not_theirs(
 ) -> None:
     (first / "imported.json").write_text("{}")
     with pytest.raises(CampaignError, match="came in a bundle"):
-        measuring.old_campaign(options(resume="first"))
+        resuming.old_campaign(options(resume="first"))
     monkeypatch.setattr(os, "geteuid", lambda: first.stat().st_uid + 1)
     with pytest.raises(CampaignError, match="is another user's"):
-        measuring.old_campaign(options(resume="first"))
+        resuming.old_campaign(options(resume="first"))
 
 
 def test_only_the_owner_writes_whatever_the_users_habit(tmp_path: Path) -> None:
@@ -157,4 +157,4 @@ def test_rounds_that_nobody_could_ask_for_are_refused(
     """The manifest may be of a bundle, and so anybody's."""
     change(first, rounds=rounds)
     with pytest.raises(CampaignError, match=sentence):
-        measuring.as_before(options(like="first"))
+        beginning.as_before(options(like="first"))

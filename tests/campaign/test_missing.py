@@ -14,13 +14,25 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import leftovers, measuring, missing, provenance, rounds
+from campaign import (
+    beginning,
+    concluding,
+    leftovers,
+    measuring,
+    missing,
+    provenance,
+    reframe_session,
+    resuming,
+    rounds,
+    site_lock,
+)
 from containers import selection
 from containers.images import SCHEMA
 from records import files, fold, processes, schedule
 from records.base import CampaignError
 from records.campaign import read_campaign
-from records.journal import FILE, LOCK, JournalError, Reported
+from records.events import Reported
+from records.journal import FILE, LOCK, JournalError
 from records.locks import exclusive, holder_of
 from records.manifest import read_manifest, write_manifest
 from records.processes import named
@@ -48,7 +60,7 @@ def asked(*words: str) -> Namespace:
 def new(root: Path, *plays: dict[str, Any]) -> Path:
     """Begin a campaign whose ReFrame does what it is told, start by start."""
     (root / "plays.json").write_text(json.dumps(plays))
-    return measuring.new_campaign(asked())[0]
+    return beginning.new_campaign(asked())[0]
 
 
 def test_a_campaign_keeps_the_command_with_its_implementations(root: Path) -> None:
@@ -63,7 +75,7 @@ def measure(path: Path) -> bool:
 
 def resume(path: Path) -> bool:
     (path.parents[1] / "plays.json").unlink(missing_ok=True)
-    campaign, manifest = measuring.old_campaign(asked("--resume", path.name))
+    campaign, manifest = resuming.old_campaign(asked("--resume", path.name))
     return measuring.measure(campaign, manifest)
 
 
@@ -123,7 +135,7 @@ def test_a_round_leaves_one_file_however_often_reframe_is_started(root: Path) ->
     }
     packed = {file for file in more if file.parent.name == "packs"}
     assert len(packed) == 2 and len(more - packed) <= 2
-    messages = rounds.log_of(path).read_text()
+    messages = reframe_session.log_of(path).read_text()
     assert [messages.count(f"===== round {number}, ") for number in (1, 2)] == [2, 1]
 
 
@@ -269,7 +281,7 @@ def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) 
 def test_what_failed_first_is_said_at_the_end(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(measuring, "report", lambda *_: True)
+    monkeypatch.setattr(concluding, "report", lambda *_: True)
     (root / "plays.json").write_text(json.dumps([{"pass over": "beta-1.0"}] * 2))
     assert campaigns.work(asked()) == 1
     said = capsys.readouterr().err
@@ -332,7 +344,7 @@ def test_images_that_have_no_such_check_are_asked_once(root: Path) -> None:
 def test_a_campaign_with_launches_missing_has_its_report(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path) and not read_manifest(path).finished_utc
-    command = measuring.conclusion(path, None)
+    command = concluding.conclusion(path, None)
     done = subprocess.run(
         [sys.executable, "-m", "analysis", *command],
         cwd=PROJECT, capture_output=True, text=True, check=False,
@@ -464,7 +476,7 @@ def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) ->
             held.begin_session(1)
             held.intend(planned(1, held)[0].launch)
             held.submitted(planned(1, held)[0].launch, named(left.pid))
-        measuring.old_campaign(asked("--resume", path.name))
+        resuming.old_campaign(asked("--resume", path.name))
         assert left.wait(timeout=60) == -9
     finally:
         left.kill()
@@ -504,7 +516,7 @@ def test_the_reframe_of_a_dead_campaign_that_still_ends_its_launches_holds_up_no
             for path in (
                 "records/limits/plausibility.py",
                 "containers/apptainer.py",
-                "campaign/rounds.py",
+                "campaign/reframe_session.py",
                 "reframe_checks/launchers/into_container",
                 "inference/intervals.py",
             )
@@ -626,8 +638,8 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             Path(str(one.works_for)) for one in processes.processes().values()
         }:
             time.sleep(0.02)
-        with rounds.only_campaign(root, "other"):
-            rounds.end_leftovers_of_the_dead(root, "local")
+        with site_lock.only_campaign(root, "other"):
+            leftovers.end_leftovers_of_the_dead(root, "local")
             assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
             assert sleeping[2].poll() is None
         sentence = f"ended 2 process(es) that runs/{dead.name} had left running"
@@ -684,13 +696,13 @@ def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machi
         while not processes.running_for(live):
             time.sleep(0.02)
         with (
-            rounds.only_campaign(root, "local"),
+            site_lock.only_campaign(root, "local"),
             exclusive(selection.campaign_lock(root, "other"), "a campaign"),
         ):
-            rounds.end_leftovers_of_the_dead(root, "local")
+            leftovers.end_leftovers_of_the_dead(root, "local")
             assert sleeping.poll() is None
-        with rounds.only_campaign(root, "local"):
-            rounds.end_leftovers_of_the_dead(root, "local")
+        with site_lock.only_campaign(root, "local"):
+            leftovers.end_leftovers_of_the_dead(root, "local")
         assert sleeping.wait(timeout=60) == -9
     finally:
         sleeping.kill()
@@ -710,18 +722,18 @@ def test_a_job_that_cannot_be_queried_is_reported_and_blocks_nothing(
         held.submitted(name, "18")
         mark = held.mark_of(name, 1)
         with pytest.raises(CampaignError, match="job 18 of a ReFrame that has died may still run"):
-            rounds.end_leftovers("pbs", held)
+            leftovers.end_leftovers("pbs", held)
         assert not mark.exists()
     sentence = f"job 18 of {dead.name}, whose ReFrame has died, may still run and disturb "
     capsys.readouterr()
-    rounds.end_leftovers_of_the_dead(root, "local")
+    leftovers.end_leftovers_of_the_dead(root, "local")
     assert sentence in capsys.readouterr().err
     assert mark.is_file(), "a job that has not begun yet starts nothing"
     mark.unlink()
     assert resume(dead)
     assert sentence in capsys.readouterr().err and mark.is_file()
     assert_whole(dead)
-    rounds.end_leftovers_of_the_dead(root, "local")
+    leftovers.end_leftovers_of_the_dead(root, "local")
     assert sentence not in capsys.readouterr().err
 
 

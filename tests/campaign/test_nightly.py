@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from campaign import measuring, nightly, provenance
+from campaign import beginning, measuring, nightly, provenance, resuming
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
-from campaign.rounds import SiteIsBusy, only_campaign
+from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import images, trust
 from records.base import CampaignError
 from records.manifest import Manifest, RoundDone
@@ -151,7 +151,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 def root(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout without campaigns, in which a night would be measured."""
     monkeypatch.setattr(nightly, "ROOT", checkout)
-    monkeypatch.setattr(measuring, "ROOT", checkout)
+    monkeypatch.setattr(beginning, "ROOT", checkout)
     return checkout
 
 
@@ -271,7 +271,6 @@ def test_an_interrupted_night_is_gone_on_with(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The campaigns' own machinery measures; only ReFrame, images and analysis are played."""
-    campaigns = measuring
     rounds: list[str] = []
     interrupted = ["nightly-again1"]
 
@@ -294,12 +293,13 @@ def test_an_interrupted_night_is_gone_on_with(
     def describe(root: Path, names: list[str], site: dict[str, Any]) -> dict[str, Any]:
         return {name: {"sha256": "0" * 64} for name in names}
 
-    monkeypatch.setattr(campaigns, "run_round", run_round)
+    monkeypatch.setattr(measuring, "run_round", run_round)
     monkeypatch.setattr(provenance, "describe_images", describe)
     for name in ("input_digests", "software"):
         monkeypatch.setattr(provenance, name, lambda *_: {})
     monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
-    monkeypatch.setattr(campaigns, "load_site", lambda site: {"scheduler": "local"})
+    for module in (beginning, resuming):
+        monkeypatch.setattr(module, "load_site", lambda site: {"scheduler": "local"})
     monkeypatch.setattr(nightly, "say_analysis", say_analysis)
 
     assert run(monkeypatch, "--rounds", "1") == 130

@@ -10,7 +10,7 @@ import pytest
 from campaign import __main__ as campaigns
 from campaign import obstacles
 from campaign.obstacles import refuse_login_node, refuse_obstacles
-from campaign.rounds import SiteIsBusy, only_campaign
+from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import ability
 from containers.programs import ProvisionError
 from records import acting_user

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import measuring
+from campaign import beginning, measuring, resuming
 from records.base import CampaignError
 from records.campaign import read_campaign
+from records.events import Intended
 from records.fold import fold
-from records.journal import FILE, Intended, content_of
+from records.journal import FILE, content_of
 from records.manifest import Manifest, read_manifest
 from records.schedule import state_of
 from tests.campaign.failing_disk import failing_disk
@@ -32,7 +33,7 @@ def requests(
     """Return what a campaign asks of its disk; afterwards ReFrame is played in this process."""
     folder = tmp_path_factory.mktemp("disk")
     with failing_disk(folder, played / "runs") as disk:
-        campaign, manifest = measuring.new_campaign(options())
+        campaign, manifest = beginning.new_campaign(options())
         assert measuring.measure(campaign, manifest)
         found = disk.requests()
     play_here(monkeypatch)
@@ -104,7 +105,7 @@ def assert_nothing_is_lost(played: Path, name: str, disk: Disk) -> None:
 def resumed(campaign: Path, manifest: Manifest) -> bool:
     """Go on with a campaign where anything is left of it; return whether all was measured."""
     try:
-        campaign, manifest = measuring.old_campaign(options("--resume", campaign.name))
+        campaign, manifest = resuming.old_campaign(options("--resume", campaign.name))
     except CampaignError as error:
         assert "nothing left to resume" in str(error) and manifest.finished_utc, error
         return True

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaigns
-from campaign import choice, measuring, nightly, request
+from campaign import beginning, choice, nightly, request, resuming
 from campaign.patterns import refuse_pattern
 from cluster import box
 from containers import images, selection
@@ -54,7 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put_manifest(tmp_path / "runs" / "begun", site="virtual", finished_utc=None, checks="Nas",
                  images=IMAGES)  # fmt: skip
     monkeypatch.setattr(images, "available", lambda root: [])
-    for module in (measuring, choice, nightly):
+    for module in (beginning, choice, nightly):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     return tmp_path
 
@@ -80,7 +80,7 @@ def test_root_may_have_the_job_users_campaign_gone_on_with(
     became: list[int] = []
     # Pytest's folder is closed to others.
     monkeypatch.setattr(files, "text_of", Path.read_text)
-    monkeypatch.setattr(measuring, "become", lambda uid, root: became.append(uid))
+    monkeypatch.setattr(resuming, "become", lambda uid, root: became.append(uid))
     monkeypatch.setattr(files, "belongs_to_us", lambda path: [path.stat().st_uid] == became)
     monkeypatch.setattr(box, "running", lambda state: (1, {}))
     monkeypatch.setattr(sys, "argv", ["campaign", "--look", "--site=virtual", "--resume=begun"])
@@ -176,11 +176,11 @@ def asked_by(command: str) -> dict[str, Any]:
 def test_the_kept_command_repeats_the_campaign(words: list[str]) -> None:
     """Pasted into a shell it gives the campaign the same options, to the letter."""
     options = campaigns.arguments(words)
-    measuring.as_study(options)
+    beginning.as_study(options)
     request.with_design(PROJECT, options)
     command = request.command_of(options)
     again = argparse.Namespace(**asked_by(command))
-    measuring.as_study(again)
+    beginning.as_study(again)
     # So it is shown, too.
     assert manifest(commands=[command]).commands_to_paste() == [command]
     # It names what was the site's, or usual.
@@ -210,7 +210,7 @@ def test_the_kept_command_names_the_implementations(
     for word in named:
         options = campaigns.arguments([word] if word else [])
         request.with_design(PROJECT, options)
-        again = asked_by(request.command_of(measuring.with_names(options)))
+        again = asked_by(request.command_of(beginning.with_names(options)))
         known = selection.implementations(project, "local", options.images)
         assert len(known) > 1 and again["images"] == ",".join(known)
         assert {**again, "images": ""} == {**vars(options), "images": ""}

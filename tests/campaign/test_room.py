@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from campaign import measuring, room
+from campaign import beginning, room
 from campaign.room import LEAST_BYTES, LEAST_FILES
 from records.base import CampaignError
 from records.manifest import read_manifest
@@ -29,7 +29,7 @@ def test_without_room_nothing_is_begun(
 ) -> None:
     full(monkeypatch, free, files)
     with pytest.raises(CampaignError, match=said):
-        measuring.new_campaign(asked())
+        beginning.new_campaign(asked())
     assert not list((played / "runs").iterdir())
 
 
@@ -49,7 +49,7 @@ def test_what_it_will_take_is_what_the_last_one_like_it_took(
     with pytest.raises(CampaignError, match="and 5 round"):
         room.refuse_too_little(played, manifest, 5)
     with pytest.raises(CampaignError, match="make room, or measure less"):
-        measuring.new_campaign(asked("--rounds", "9"))
+        beginning.new_campaign(asked("--rounds", "9"))
 
 
 def test_a_file_system_that_counts_no_files_has_room_for_them(
@@ -57,4 +57,4 @@ def test_a_file_system_that_counts_no_files_has_room_for_them(
 ) -> None:
     full(monkeypatch, 1e12, 0, all_files=0)
     assert room.there_is(played / "runs" / "not" / "yet").files == math.inf
-    assert measuring.new_campaign(asked())
+    assert beginning.new_campaign(asked())

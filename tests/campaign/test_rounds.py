@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campaign import rounds
+from campaign import site_lock
 from campaign.progress import CampaignProgress
 from records.base import CampaignError
 from reframe_checks.bin.guards import SeededOrder
@@ -65,12 +65,12 @@ def test_two_campaigns_at_once_are_refused(tmp_path: Path) -> None:
     root = checkout(tmp_path)
     for site in ("local", "cluster"):
         with (
-            rounds.only_campaign(root, site),
+            site_lock.only_campaign(root, site),
             pytest.raises(CampaignError, match=rf"site {site} \(process \d+ of .* since"),
-            rounds.only_campaign(root, site),
+            site_lock.only_campaign(root, site),
         ):
             pass
-    with rounds.only_campaign(root, "local"), rounds.only_campaign(root, "cluster"):
+    with site_lock.only_campaign(root, "local"), site_lock.only_campaign(root, "cluster"):
         pass
 
 
@@ -79,7 +79,7 @@ def test_a_path_is_not_a_site_and_makes_no_folder(tmp_path: Path, site: str) -> 
     root = checkout(tmp_path / "checkout")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(CampaignError, match="is unknown; site_configs/ has "), \
-            rounds.only_campaign(root, site):  # fmt: skip
+            site_lock.only_campaign(root, site):  # fmt: skip
         pass
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -87,22 +87,22 @@ def test_a_path_is_not_a_site_and_makes_no_folder(tmp_path: Path, site: str) -> 
 def test_checkouts_share_a_machine_but_not_a_scheduler(tmp_path: Path) -> None:
     one, other = checkout(tmp_path / "one"), checkout(tmp_path / "other")
     with (
-        rounds.only_campaign(one, "local"),
-        pytest.raises(rounds.SiteIsBusy, match=rf"on this machine \(process \d+ of {one} since"),
-        rounds.only_campaign(other, "local"),
+        site_lock.only_campaign(one, "local"),
+        pytest.raises(site_lock.SiteIsBusy, match=rf"on this machine \(process \d+ of {one} since"),
+        site_lock.only_campaign(other, "local"),
     ):
         pass
     # What was refused holds nothing, and the lock of another checkout is free again.
-    with rounds.only_campaign(other, "local"):
+    with site_lock.only_campaign(other, "local"):
         pass
-    with rounds.only_campaign(one, "cluster"), rounds.only_campaign(other, "cluster"):
+    with site_lock.only_campaign(one, "cluster"), site_lock.only_campaign(other, "cluster"):
         pass
 
 
 def test_every_user_may_hold_the_lock_of_the_machine(tmp_path: Path, shared: Path) -> None:
     before = os.umask(0o077)
     try:
-        with rounds.only_campaign(checkout(tmp_path), "local"):
+        with site_lock.only_campaign(checkout(tmp_path), "local"):
             pass
     finally:
         os.umask(before)
@@ -135,9 +135,9 @@ def test_a_trap_in_the_place_of_the_lock_is_said_and_not_used(
             shared.chmod(0o755)
     root = checkout(tmp_path)
     with (
-        rounds.only_campaign(root, "local"),
-        pytest.raises(rounds.SiteIsBusy, match="on site local"),
-        rounds.only_campaign(root, "local"),
+        site_lock.only_campaign(root, "local"),
+        pytest.raises(site_lock.SiteIsBusy, match="on site local"),
+        site_lock.only_campaign(root, "local"),
     ):
         pass
     said = capsys.readouterr().err
@@ -149,11 +149,11 @@ def test_a_trap_in_the_place_of_the_lock_is_said_and_not_used(
 def test_what_another_user_wrote_into_the_lock_cannot_change_the_terminal(
     tmp_path: Path, shared: Path
 ) -> None:
-    with rounds.only_campaign(checkout(tmp_path / "one"), "local"):
+    with site_lock.only_campaign(checkout(tmp_path / "one"), "local"):
         (shared / LOCK).write_bytes(b"\x1b[31m\xff" + 5000 * b"x\n")
         with (
-            pytest.raises(rounds.SiteIsBusy) as caught,
-            rounds.only_campaign(checkout(tmp_path / "other"), "local"),
+            pytest.raises(site_lock.SiteIsBusy) as caught,
+            site_lock.only_campaign(checkout(tmp_path / "other"), "local"),
         ):
             pass
     assert str(caught.value).isprintable() and len(str(caught.value)) < 500
@@ -161,7 +161,7 @@ def test_what_another_user_wrote_into_the_lock_cannot_change_the_terminal(
 
 def test_dead_campaign_does_not_hold_the_site(tmp_path: Path, shared: Path) -> None:
     code = (
-        "import os, sys; from pathlib import Path; from campaign.rounds import only_campaign\n"
+        "import os, sys; from pathlib import Path; from campaign.site_lock import only_campaign\n"
         "from records import locks; locks.SHARED = (Path(sys.argv[2]),)\n"
         "with only_campaign(Path(sys.argv[1]), 'local'): os.kill(os.getpid(), 9)"
     )
@@ -169,7 +169,7 @@ def test_dead_campaign_does_not_hold_the_site(tmp_path: Path, shared: Path) -> N
     words = [sys.executable, "-c", code, str(root), str(shared)]
     killed = subprocess.run(words, check=False)
     assert killed.returncode == -9 and (shared / LOCK).read_text()
-    with rounds.only_campaign(root, "local"):
+    with site_lock.only_campaign(root, "local"):
         pass
 
 

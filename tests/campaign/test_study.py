@@ -11,7 +11,8 @@ import pytest
 
 from analysis.studies.reading import papers, read_paper
 from campaign import choice
-from campaign.measuring import as_study, conclusion
+from campaign.beginning import as_study
+from campaign.concluding import conclusion
 from campaign.request import command_of
 from records.base import CampaignError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign.rounds import SiteIsBusy, only_campaign
+from campaign.site_lock import SiteIsBusy, only_campaign
 from containers.locking import BuildError, only_build
 from records import locks
 from records.locks import LockHeld, exclusive

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign.measuring import chosen
+from campaign.beginning import chosen
 from containers import bases, host_mpi, images, installed, packing, sources, trust
 from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from campaign import __main__ as campaign
-from campaign import measuring, nightly, retention
+from campaign import beginning, nightly, retention
 from campaign.bundle import contents, make, rerun, sample
 from campaign.site import check as check_site
 from containers.spack import tool as spack
@@ -85,7 +85,7 @@ def test_each_command_on_campaigns_becomes_the_owner(
     module, words = ENTRIES[name]
     (open_folder / "site_configs").mkdir()
     os.chown(open_folder, OTHER, OTHER)
-    place = measuring if module is campaign else module
+    place = beginning if module is campaign else module
     monkeypatch.setattr(place, "ROOT", open_folder)
     monkeypatch.setattr(sys, "argv", [name, *words])
     assert in_child(lambda: [module.main(), os.getresuid()]) == [1, [OTHER] * 3]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from records import files, schedule
 from records import launch as records_launch
 from records.base import NotKept
-from records.journal import PlannedLaunch
+from records.events import PlannedLaunch
 from records.kept import kept_launches
 from tests.whole_records import launch
 

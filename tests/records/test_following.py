@@ -8,21 +8,10 @@ from pathlib import Path
 import pytest
 
 from records import journal, schedule
+from records.events import Begun, Entry, Intended, Planned, PlannedLaunch, Recorded, Stopped
 from records.fold import fold
 from records.following import following
-from records.journal import (
-    Begun,
-    Content,
-    Entry,
-    Intended,
-    JournalError,
-    Planned,
-    PlannedLaunch,
-    Recorded,
-    Stopped,
-    open_journal,
-    read_journal,
-)
+from records.journal import Content, JournalError, open_journal, read_journal
 
 LAUNCHES = 5
 

@@ -11,7 +11,8 @@ import pytest
 
 from records import journal
 from records.causes import LONGEST, one_line
-from records.journal import Begun, JournalError, Planned, PlannedLaunch, Resumed, Stopped
+from records.events import Begun, Event, Planned, PlannedLaunch, Resumed, Stopped
+from records.journal import JournalError
 from records.processes import boot_id
 
 
@@ -24,7 +25,7 @@ def written(campaign: Path, count: int = 3) -> Path:
     return campaign / journal.FILE
 
 
-def events(campaign: Path) -> list[journal.Event]:
+def events(campaign: Path) -> list[Event]:
     content = journal.read_journal(campaign)
     assert content is not None
     return content.events

@@ -13,7 +13,7 @@ import pytest
 from records import packs, schedule
 from records.base import CampaignError, NotKept, RecordError
 from records.campaign import read_campaign
-from records.journal import PlannedLaunch
+from records.events import PlannedLaunch
 from records.kept import PackedLaunch, kept_launches, read_records
 from records.launch import RECORD, record_in
 from records.packs import (

@@ -16,13 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from records import schedule
 from records.base import CampaignError, NotKept
-from records.fold import MOST_ALIKE, MOST_LOSSES, LaunchState, State, fold
-from records.journal import (
-    FILE,
+from records.events import (
     Begun,
     Event,
     Intended,
-    JournalError,
     Lost,
     NotStarted,
     Planned,
@@ -31,9 +28,9 @@ from records.journal import (
     Repeated,
     Resumed,
     Submitted,
-    open_journal,
-    read_journal,
 )
+from records.fold import MOST_ALIKE, MOST_LOSSES, LaunchState, State, fold
+from records.journal import FILE, JournalError, open_journal, read_journal
 from records.kept import kept_launches, pack_files
 from records.launch import LAUNCH_SCHEMA, RECORD, LaunchRecord, record_in
 from records.packs import PackPlace

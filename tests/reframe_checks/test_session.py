@@ -8,8 +8,9 @@ import pytest
 from records import schedule
 from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
+from records.events import Planned, Recorded, Submitted, Wave, WaveRound
 from records.fold import State
-from records.journal import FILE, Planned, Recorded, Submitted, Wave, WaveRound, read_journal
+from records.journal import FILE, read_journal
 from records.kept import read_records
 from records.manifest import Design
 from records.processes import MARK, known, processes

@@ -21,7 +21,7 @@ from inference.intervals import independent_ratio
 from records import schedule
 from records.budget import BEYOND
 from records.campaign import read_campaign
-from records.journal import NotStarted, PlannedLaunch
+from records.events import NotStarted, PlannedLaunch
 from records.manifest import read_manifest
 from tests.analysis.history.test_history import campaign
 from tests.analysis.support.in_process import analysis

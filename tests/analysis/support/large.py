@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis.simulation.history import TIMED, stdout_of
 from records import schedule
-from records.journal import PlannedLaunch
+from records.events import PlannedLaunch
 from records.launch import LaunchRecord
 from tests.analysis.support.synthetic import PAIRS, SIZES, Synthetic, Truth
 

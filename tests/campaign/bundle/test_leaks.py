@@ -14,8 +14,9 @@ from campaign.bundle import leaks, make, rerun
 from campaign.bundle.redaction import LIST, redacted
 from records.archive import BundleError, Member, unpack
 from records.campaign import read_campaign
+from records.events import Begun, Lost
 from records.journal import FILE as JOURNAL
-from records.journal import Begun, Lost, content_of, open_journal
+from records.journal import content_of, open_journal
 from records.manifest import read_manifest
 from tests.campaign.bundle.conftest import NAME, Checkout
 from tests.packed import in_packs
