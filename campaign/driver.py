@@ -15,7 +15,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from campaign import beginning, leftovers, resuming
+from campaign import beginning, queues, resuming
 from campaign.site_lock import only_campaign
 from containers import selection
 from records import schedule
@@ -44,7 +44,7 @@ def kind(words: str) -> str:
 def refuse(root: Path, site: str) -> None:
     """Raise CampaignError for a site where no job can drive a campaign."""
     scheduler = selection.site_data(root, site)["scheduler"]
-    if scheduler not in leftovers.SLURM:
+    if scheduler not in queues.SLURM:
         raise CampaignError(
             f"DRIVER={JOB} needs Slurm, and site {site} has `scheduler: {scheduler}`; measure "
             "without it, and if the process is killed for running too long, continue with RESUME"
@@ -89,7 +89,7 @@ def submit(
 ) -> str:
     """Submit a driver's job; return its number. Raises CampaignError if that fails."""
     data = selection.site_data(root, site)
-    done = leftovers.ask(command_of(root, campaign, data, site, words, after))
+    done = queues.ask(command_of(root, campaign, data, site, words, after))
     if done is None:
         raise CampaignError(
             f"sbatch did not answer, so it is unknown whether a job drives {campaign.name}; see: "
@@ -104,7 +104,7 @@ def submit(
 
 def call_off(campaign: Path) -> None:
     """Cancel the further jobs of a campaign's driver."""
-    leftovers.ask([
+    queues.ask([
         "scancel", "--quiet", f"--user={os.geteuid()}", f"--name={name_of(campaign)}",
         "--state=PENDING",
     ])  # fmt: skip
@@ -124,10 +124,12 @@ def begin(options: argparse.Namespace) -> int:
     root, site = beginning.ROOT, str(options.site)
     if options.resume:
         campaign, _ = resuming.unfinished(options)
-        if jobs := leftovers.queued([name_of(campaign)]):
+        jobs = queues.of_slurm([name_of(campaign)])
+        if jobs != []:
+            by = f"is already driven by job {', '.join(jobs)}" if jobs else "may be driven already"
             raise CampaignError(
-                f"{campaign.name} is already driven by job {', '.join(jobs)}, or Slurm does not "
-                f"say; see: squeue --name={name_of(campaign)}"
+                f"{campaign.name} {by}{'' if jobs else ', and Slurm does not say'}; see: "
+                f"squeue --name={name_of(campaign)}"
             )
     else:
         with only_campaign(root, site):

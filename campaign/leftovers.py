@@ -7,14 +7,13 @@ that environment.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from campaign import queues
 from campaign.site_lock import only_campaign
 from containers import selection
 from records import files, schedule
@@ -28,9 +27,6 @@ from site_configs.site_file import LOCAL
 LONGEST_S = 30.0
 #: How often Slurm is asked whether it still has a job.
 POLL_S = 1.0
-#: How long a scheduler may take to answer, and ReFrame's names of Slurm.
-ANSWER_S = 60.0
-SLURM = ("slurm", "squeue")
 
 
 class NotAsked(CampaignError):
@@ -88,23 +84,22 @@ def end_queued(
     """Cancel the jobs of a ReFrame that has died, and wait until they have left the scheduler.
 
     `jobs` are the numbers that the scheduler gave, by the names that we gave, `names` those of jobs
-    that may have been submitted without an answer; only Slurm is asked about these. Raises
-    CampaignError if one stays, and NotAsked if the scheduler is not one that is queried here.
+    that may have been submitted without an answer. Raises CampaignError if one stays, and NotAsked
+    if the scheduler is not one that is queried here.
     """
-    if scheduler not in SLURM:
+    if scheduler not in queues.QUEUES:
         if jobs:
             raise NotAsked(campaign, jobs.values())
         return
-    # Only by our names: numbers are reused, and may now belong to other users' jobs.
     wanted = [*jobs, *names]
     deadline = time.monotonic() + LONGEST_S
-    while left := queued(wanted):
+    while (left := queues.queued(scheduler, wanted)) != []:
         if time.monotonic() > deadline:
-            raise CampaignError(may_still_run(campaign, [jobs.get(one, one) for one in left]))
-        # Names remain if squeue did not answer.
-        if to_cancel := [job for job in left if job not in wanted]:
-            # A missing answer means nothing: squeue's next answer counts.
-            ask(["scancel", "--quiet", f"--user={os.geteuid()}", *to_cancel])
+            raise CampaignError(
+                may_still_run(campaign, left or [jobs.get(one, one) for one in wanted])
+            )
+        if left:
+            queues.cancel(scheduler, left)
         time.sleep(POLL_S)
 
 
@@ -114,28 +109,6 @@ def may_still_run(campaign: Path, jobs: Iterable[str]) -> str:
         f"job {', '.join(jobs)} of a ReFrame that has died may still run, and nothing is "
         f"measured meanwhile; end it and resume: make run RESUME={campaign.name}"
     )
-
-
-def queued(names: Collection[str]) -> list[str]:
-    """Return the numbers of Slurm's jobs with these names; the names if it does not answer."""
-    if not names:
-        return []
-    done = ask(["squeue", "--noheader", f"--user={os.geteuid()}", f"--name={','.join(names)}",
-                "--format=%i"])  # fmt: skip
-    if done is None or done.returncode:
-        return list(names)
-    return done.stdout.split()
-
-
-def ask(command: list[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return the output of a scheduler command; None if it does not answer in time."""
-    try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S,
-            check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
 
 
 def end_leftovers(scheduler: str, held: Schedule, goes_on: bool = False) -> int:

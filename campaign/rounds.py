@@ -87,19 +87,21 @@ def run_round(
                 is_settled = False
                 continue
             is_settled = state.is_settled(number)
-            # One that waits for another round has asked them all, as has one that found no more.
-            is_alike = asked is not None and len(state.rounds[number]) == asked
-            has_asked = session.is_running or (code >= 0 and is_alike)
+            # One that waits for another round has asked them all, as has one that found no more;
+            # one that could not start has asked nobody.
+            has_begun = state.sessions > known
+            found_none = has_begun and asked is not None and len(state.rounds[number]) == asked
+            has_asked = session.is_running or (code >= 0 and found_none)
             others = [] if has_asked else others_may_measure(state, number, manifest)
             if is_settled and not others:
                 # ReFrame fails where it finds nothing to do, and here that is as it should be; so
                 # is a kill after the last launch.
-                code = max(code, 0) if state.sessions > known else 0
+                code = max(code, 0) if has_begun and not found_none else 0
                 break
             if is_over():
                 raise TimeIsOver(f"round {number} continues in the next job")
             vain = vain + 1 if state.recorded() <= recorded else 0
-            if state.sessions == known and code >= 0:
+            if not has_begun and code >= 0:
                 said = sentence_in(reframe_reports.last_messages(log_of(campaign)))
                 raise CampaignError(
                     f"round {number} measured nothing{f': {said}' if said else ''}; ReFrame's "

@@ -40,7 +40,9 @@ IMAGES = "mpich-5.0.2,openmpi-5.0.11"
 BUSY, BUSY_POLL_S = "two at once would", 5.0
 #: What a checkout's own shell sets, and is not handed on to the other one's.
 OWN = ("WYEAST_", "RFM_", "PYTHONPATH")
-HEADER = "| quantity | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
+HEADER = "| time | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
+#: Of what programs measured: for a rate its ratio, for a time the inverse of its ratio.
+SPEEDS = "| cell | implementation | speed here / there | interval | result |\n|---|---|---|---|---|"
 
 #: A cell with an implementation.
 Key = tuple[str, str]
@@ -134,7 +136,10 @@ def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:
 
 
 def verdicts(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[tuple[Key, Verdict]]:
-    """Yield for each cell and implementation whether both measured the same, as one family."""
+    """Yield for each cell and implementation whether both measured the same, as one family.
+
+    The ratio is that of speeds: above 1 more was measured here of a rate, and less of a time.
+    """
     logarithms: dict[Key, list[float]] = defaultdict(list)
     for here, there in pairs:
         for key in here.measured.keys() & there.measured.keys():
@@ -153,7 +158,9 @@ def main() -> int:
     """Measure alternately in both checkouts; print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m costs.checkouts", description=__doc__)
     parser.add_argument("other", type=Path, help="the folder of another checkout")
-    parser.add_argument("--rounds", type=int, default=10, help="alternations (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=10, help="alternations, at least 2 (%(default)s)"
+    )
     parser.add_argument("--checks", default=CHECKS, help="as CHECKS of a campaign (%(default)s)")
     parser.add_argument("--images", default=IMAGES, help="as IMAGES of a campaign (%(default)s)")
     options = parser.parse_args()
@@ -162,7 +169,8 @@ def main() -> int:
         raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
     pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
     try:
-        for number in range(max(2, options.rounds)):
+        rounds = max(2, options.rounds)
+        for number in range(rounds):
             order = (0, 1) if number % 2 else (1, 0)
             found = {
                 side: measure(checkouts[side], f"cost-{os.getpid()}", number, options.checks,
@@ -170,13 +178,13 @@ def main() -> int:
                 for side in order
             }  # fmt: skip
             pairs.append((found[0], found[1]))
-            print(f"{number + 1} of {options.rounds}", file=sys.stderr, flush=True)
+            print(f"{number + 1} of {rounds}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         # What was measured until then counts.
         if len(pairs) < 2:
             raise
     print("\n".join([HEADER, *rows(pairs)]))
-    print("\n| cell | implementation | here / there | interval | result |\n|---|---|---|---|---|")
+    print(f"\n{SPEEDS}")
     for (cell, implementation), one in verdicts(pairs):
         print(f"| {cell} | {implementation} | {one.ratio.value:.3f} | {within(one.interval)} "
               f"| {one.words} |")  # fmt: skip

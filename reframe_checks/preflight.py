@@ -14,7 +14,7 @@ from reframe.core.exceptions import SanityError
 from containers import images
 from containers.table import TableError, load_table, split_variant
 from records import packs
-from records.base import MOST_RANKS, MOST_RANKS_LISTED, NotKept, RecordError
+from records.base import MOST_RANKS_LISTED, NotKept, RecordError
 from records.budget import experiment_of
 from records.causes import one_line
 from records.environment import NAME, from_elsewhere, values
@@ -62,11 +62,13 @@ def is_version(family: str, version: str, said: str) -> bool:
 def noting(kind: str) -> str:
     """Return what a shell does to note its variables in a file that no other one has.
 
-    It becomes what its words are then. Their numbers, from 0 on, need not be the ranks'.
+    It becomes what its words are then. Their numbers, from 0 on, need not be the ranks'. Where no
+    folder can be made, nothing is noted, which is noticed when the launch is examined.
     """
     return (
-        f"{FIRST_NUMBER}until mkdir {kind}.$n.taken 2>/dev/null || [ $n -ge {MOST_RANKS} ]; "
-        "do n=$((n + 1)); done; "
+        f"{FIRST_NUMBER}until mkdir {kind}.$n.taken 2>/dev/null; do "
+        # On a full disk none can be made, and every number would fail.
+        f"[ -d {kind}.$n.taken ] || break; n=$((n + 1)); done; "
         f'env -0 >{kind}.$n; exec "$@"'
     )
 

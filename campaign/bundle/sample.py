@@ -54,7 +54,8 @@ NEUTRAL = (
 #: Where a path may begin: not within another one or in `Send/Recv`, but in `-L/opt`.
 BEGINS = r"(?:(?<![\w./*<+-])|(?<=\s-[A-Za-z]))"
 PATH = re.compile(rf"{BEGINS}/([\w.-]+)")
-HOSTS = re.compile(r'"hosts":\s*\[([^\]]*)\]')
+#: Where a header lists its hosts.
+HOSTS = re.compile(r'"hosts":\s*(?=\[)')
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -118,7 +119,10 @@ def hosts_of(manifest: Manifest, texts: Mapping[str, str]) -> list[str]:
     for name, text in texts.items():
         if name.startswith(f"{NODES}/"):
             names.append(json_of(text).get("hostname"))
-        names += [host for listed in HOSTS.findall(text) for host in json.loads(f"[{listed}]")]
+        for found in HOSTS.finditer(text):
+            listed, _ = json.JSONDecoder().raw_decode(text, found.end())
+            # Of a large world: each name with how many ranks in a row have it.
+            names += [host[0] if isinstance(host, list) else host for host in listed]
     known = {str(name) for name in names if name}
     return sorted(known | {name.partition(".")[0] for name in known})
 

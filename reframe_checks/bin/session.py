@@ -96,7 +96,12 @@ class Rounds:
                     converted = has_launches(self.campaign)
                     schedule.add(Begun(campaign=self.campaign.name, converted=converted))
                 schedule.settle()
-                wanted = self.left_of(schedule, number)
+                try:
+                    wanted = self.left_of(schedule, number)
+                except NothingLeft:
+                    # The campaign tells this from a process that could not even ask.
+                    schedule.begin_session(number)
+                    raise
                 schedule.begin_session(number)
                 told = Told(schedule, self.proven, self.unproven)
                 self.policy.task_listeners.append(told)

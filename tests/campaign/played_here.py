@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from campaign import leftovers, reframe_session, rounds
+from campaign import leftovers, reframe_session, resuming, rounds
 from records.base import CampaignError
 from tests.campaign.played_reframe import measure
 

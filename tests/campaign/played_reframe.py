@@ -100,9 +100,9 @@ def measure(root: Path, number: int) -> int:
         asked = play.get("asks", [one.implementation for one in wanted])
         schedule.plan(number, [one for one in wanted if one.implementation in asked])
         left = schedule.state.open(number)
+        schedule.begin_session(number)
         if not left:
             raise CampaignError("every launch is in the campaign already")
-        schedule.begin_session(number)
         if "killed at once" in play:
             os.kill(os.getpid(), signal.SIGKILL)
         for done, one in enumerate(left):

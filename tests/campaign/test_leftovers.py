@@ -166,7 +166,7 @@ def test_nothing_is_measured_while_nobody_says_whether_a_job_came(
 
 @pytest.mark.parametrize(
     ("scheduler", "squeue"),
-    [("slurm", "echo 18"), ("slurm", "exit 1"), ("pbs", "true")],
+    [("slurm", "echo 18"), ("slurm", "exit 1"), ("oar", "true")],
 )
 def test_nothing_is_measured_beside_a_job_that_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str, squeue: str
@@ -174,3 +174,57 @@ def test_nothing_is_measured_beside_a_job_that_stays(
     slurm(tmp_path, monkeypatch, squeue)
     with pytest.raises(CampaignError, match="18 of a ReFrame that has died may still run"):
         leftovers.end_queued(tmp_path, scheduler, {"wy-1": "18"})
+
+
+#: A scheduler's command that lists jobs, as a shell has it: ours are `$ours`, and 18 is a
+#: stranger's.
+LISTS = {
+    "pbs": ("qselect", "qdel", 'case "$*" in *"-N wy_1") echo "$ours";; esac'),
+    "torque": ("qselect", "qdel", 'case "$*" in *"-s EHQRTW -N wy_1") echo "$ours";; esac'),
+    "lsf": (
+        "bjobs", "bkill",
+        'case "$*" in *"-J wy-1") if [ -n "$ours" ]; then '
+        'echo "$ours    me  RUN   normal     login       node1       wy-1       Nov 25 03:00"; '
+        'else echo "Job <wy-1> is not found" >&2; exit 255; fi;; '
+        '*) echo "Job <wy-2> is not found" >&2; exit 255;; esac',
+    ),
+    "sge": (
+        "qstat", "qdel",
+        """echo "<?xml version='1.0'?><job_info><queue_info>"
+for job in ${ours:+$ours:wy-1} 18:wy-3; do
+  echo "<job_list state='running'><JB_job_number>${job%:*}</JB_job_number>"
+  echo "<JAT_prio>0.5</JAT_prio><JB_name>${job#*:}</JB_name></job_list>"
+done
+echo '</queue_info></job_info>' """,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheduler", LISTS)
+def test_jobs_of_other_schedulers_are_found_by_their_names_cancelled_and_awaited(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, cancels, text = LISTS[scheduler]
+    cancelled = slurm(tmp_path, monkeypatch, "exit 1")
+    # It is there for one more answer after it was cancelled.
+    gone = tmp_path / "gone"
+    ours = f"ours=21; [ ! -e {gone} ] || ours=; [ ! -e {cancelled} ] || touch {gone}"
+    for name, said in ((lists, f"{ours}\n{text}"), (cancels, f'echo "$@" >>{cancelled}')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(leftovers, "LONGEST_S", 30)
+    leftovers.end_queued(tmp_path, scheduler, {"wy-1": "21"}, ["wy-2"])
+    assert gone.exists()
+    assert set(cancelled.read_text().split()) == {"21"}
+
+
+@pytest.mark.parametrize("scheduler", LISTS)
+def test_nothing_is_measured_while_another_scheduler_does_not_answer(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, _, _ = LISTS[scheduler]
+    slurm(tmp_path, monkeypatch, "exit 1")
+    (tmp_path / lists).write_text("#!/bin/sh\necho cannot connect to server >&2\nexit 111\n")
+    (tmp_path / lists).chmod(0o755)
+    with pytest.raises(CampaignError, match="job 21 of a ReFrame that has died may still run"):
+        leftovers.end_queued(tmp_path, scheduler, {"wy-1": "21"})

@@ -334,6 +334,14 @@ def test_a_kill_before_another_image_is_asked_forgets_nothing(
     assert outcomes_of_the_first_round(path)[2:] == 2 * [("beta-1.0", "sound")]
 
 
+def test_a_reframe_that_cannot_start_has_asked_no_other_image(root: Path) -> None:
+    path = new(root, FAILED, {"before": True})
+    with pytest.raises(CampaignError, match="round 1 measured nothing: no check could be loaded"):
+        measure(path)
+    assert not resume(path), "two launches have failed"
+    assert outcomes_of_the_first_round(path)[2:] == 2 * [("beta-1.0", "sound")]
+
+
 def test_images_that_have_no_such_check_are_asked_once(root: Path) -> None:
     path = new(root, FAILED, {"asks": ["alpha-1.0"]})
     assert not measure(path) and read_manifest(path).finished_utc
@@ -713,7 +721,7 @@ def test_a_job_that_cannot_be_queried_is_reported_and_blocks_nothing(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = root / "site_configs" / "local" / "site.yaml"
-    site.write_text(site.read_text().replace("scheduler: local\n", "scheduler: pbs\n"))
+    site.write_text(site.read_text().replace("scheduler: local\n", "scheduler: oar\n"))
     dead = new(root)
     with schedule.held(dead) as held:
         held.plan(1, planned(1, held))
@@ -722,7 +730,7 @@ def test_a_job_that_cannot_be_queried_is_reported_and_blocks_nothing(
         held.submitted(name, "18")
         mark = held.mark_of(name, 1)
         with pytest.raises(CampaignError, match="job 18 of a ReFrame that has died may still run"):
-            leftovers.end_leftovers("pbs", held)
+            leftovers.end_leftovers("oar", held)
         assert not mark.exists()
     sentence = f"job 18 of {dead.name}, whose ReFrame has died, may still run and disturb "
     capsys.readouterr()

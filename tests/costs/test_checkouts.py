@@ -80,15 +80,15 @@ def test_what_cannot_be_measured_ends_with_its_last_words(checkout: Path) -> Non
         measure(checkout, "cost-1", 1, "Linpack", "alpha-1.0")
 
 
-def pairs(rate: float) -> list[tuple[CheckoutCourse, CheckoutCourse]]:
-    """Return six pairs: half the time here, and a rate that is so many times that of there."""
+def pairs(times: float, cell: str = CELL) -> list[tuple[CheckoutCourse, CheckoutCourse]]:
+    """Return six pairs: half the time here, and of a cell so many times what there is there."""
     found = []
     for number in range(6):
         noise = 1e-4 * (-1) ** number
         here = CheckoutCourse(
-            {"time (s)": 1 + noise}, {(CELL, "alpha-1.0"): math.log(rate) + noise}
+            {"time (s)": 1 + noise}, {(cell, "alpha-1.0"): math.log(times) + noise}
         )
-        found.append((here, CheckoutCourse({"time (s)": 2.0}, {(CELL, "alpha-1.0"): 0.0})))
+        found.append((here, CheckoutCourse({"time (s)": 2.0}, {(cell, "alpha-1.0"): 0.0})))
     return found
 
 
@@ -97,6 +97,13 @@ def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     assert row.startswith("| time (s) | 1.000 | 2.000 | 0.500 | ")
     said = {rate: [one.words for _, one in verdicts(pairs(rate))] for rate in (1.0, 0.9)}
     assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
+
+
+@pytest.mark.parametrize(("cell", "speed"), [(CELL, 1.25), ("Halo ranks=2", 0.8)])
+def test_more_of_a_rate_is_faster_and_more_of_a_time_is_slower(cell: str, speed: float) -> None:
+    [(_, found)] = verdicts(pairs(1.25, cell))
+    assert found.ratio.value == pytest.approx(speed, rel=1e-3)
+    assert found.words == ("faster" if speed > 1 else "slower")
 
 
 def test_a_folder_that_is_not_a_checkout_is_refused_with_a_sentence(

@@ -86,3 +86,19 @@ def test_no_rank_tries_the_numbers_of_those_before_it(variable: str | None, tmp_
     assert {f"{OF_RANK}.{n}" for n in range(4)} < {path.name for path in tmp_path.iterdir()}
     tried = len((tmp_path / "tried").read_text().splitlines())
     assert tried == (4 if variable else 1 + 2 + 3 + 4)
+
+
+def test_a_rank_that_can_make_no_folder_stops_trying_and_starts_its_program(tmp_path: Path) -> None:
+    """As on a full disk, where every number fails."""
+    (tmp_path / "bin").mkdir()
+    mkdir = tmp_path / "bin" / "mkdir"
+    mkdir.write_text(f'#!/bin/sh\necho "$1" >>{tmp_path}/tried\nexit 1\n')
+    mkdir.chmod(0o755)
+    (tmp_path / f"{OF_RANK}.0.taken").mkdir()
+    done = subprocess.run(
+        ["sh", "-c", noting(OF_RANK), "sh", "echo", "measured"], cwd=tmp_path, check=True,
+        capture_output=True, text=True, env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout == "measured\n"
+    tried = (tmp_path / "tried").read_text().split()
+    assert tried == [f"{OF_RANK}.0.taken", f"{OF_RANK}.1.taken"]

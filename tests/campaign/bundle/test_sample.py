@@ -204,6 +204,12 @@ def test_a_sample_is_not_of_a_sample(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "is itself a sample" in capsys.readouterr().err
 
 
+def test_hosts_of_a_large_world_are_found_in_what_its_header_says() -> None:
+    text = '{"record":"header","hosts":[["deep/n1",600],["n2.site",600]],"processors":[["0",1200]]}'
+    hosts = sample.hosts_of(read_manifest(COMMITTED), {"launches/one/stdout": text})
+    assert {"deep/n1", "n2.site", "n2"} <= set(hosts) and not {"0", "600"} & set(hosts)
+
+
 def test_nothing_in_the_committed_sample_names_a_machine() -> None:
     texts = texts_of(COMMITTED)
     assert sample.foreign_paths(texts) == []
