@@ -19,6 +19,7 @@ from records.kept import kept_launches
 from tests.campaign.real_campaigns import (
     campaigns,
     finished,
+    kill,
     launches_in,
     removed,
     start,
@@ -151,6 +152,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     assert not working_for(path)
 
     refuse_another_image(path, name)
+    kill_all_in_a_launch(start("--resume", path.name, name=name), path)
     out = finished(start("--resume", path.name, name=name))
     assert_whole(path, out)
     again = read_campaign(path)
@@ -161,6 +163,21 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
     refused = start("--resume", path.name, name=name)
     out, _ = refused.communicate(timeout=1500)
     assert refused.returncode == 1 and "is finished; there is nothing left to resume" in out
+
+
+def kill_all_in_a_launch(process: subprocess.Popen[str], path: Path) -> None:
+    """Kill a campaign, its ReFrame and its launch at once, once it has measured one more."""
+    before, deadline = launches_in(path), time.monotonic() + 600
+    while time.monotonic() < deadline and process.poll() is None:
+        state = schedule.state_of(path)
+        if state and state.recorded() > before and any(one.job for one in state.open()):
+            break
+        time.sleep(0.02)
+    assert process.poll() is None, process.communicate()[0]
+    kill([process.pid, *(int(pid) for pid, _ in working_for(path))])
+    process.wait()
+    state = schedule.state_of(path)
+    assert state and before < state.recorded() < 2 * WHOLE_ROUND
 
 
 def waves_of(name: str) -> tuple[State, int] | None:
