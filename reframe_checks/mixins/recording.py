@@ -16,7 +16,7 @@ from reframe.core.exceptions import SanityError
 from containers.apptainer import state_folder
 from records import disturbance, instants, launch, nodes
 from records import files as folder
-from records.base import NotKept, RecordError
+from records.base import RecordError
 from records.budget import BEYOND, is_beyond
 from records.causes import (
     BY_SOMEBODY,
@@ -45,6 +45,7 @@ from reframe_checks.mixins.noted import (
     STOPS,
     NotingCheck,
 )
+from reframe_checks.mixins.stage_disk import refuse_full_disk
 
 CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 #: The schedule that says which launches of the round are left while it is measured: one or none.
@@ -53,6 +54,8 @@ SCHEDULES: list[Schedule] = []
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 #: How many processes the last job left running here, which were ended.
 left_running = 0
+#: What no job leaves empty.
+NOTES = (NODE, STARTED, ENDED, EXIT_CODE)
 
 
 class Suspect(Exception):
@@ -177,10 +180,13 @@ class RecordedCheck(NotingCheck):
             outcome, sentence = "suspect", f"suspect: {suspicion}"
         except (RecordError, SanityError) as error:
             outcome, sentence = "failed", str(error)
-        if sentence:
-            for schedule in self.schedules():
-                self.refuse_full_disk()
+        for schedule in self.schedules():
+            # Of whoever filled it, that is no launch's fault; of what is missing nobody may know.
+            said = self.said() if sentence else ""
+            refuse_full_disk(Path(self.stagedir), NOTES, said)
+            if sentence:
                 self.keep(schedule, outcome, sentence)
+        if sentence:
             raise SanityError(one_line(sentence))
         self.is_sound = True
         return sn.assert_true(True)
@@ -200,16 +206,6 @@ class RecordedCheck(NotingCheck):
     def reports(self) -> dict[str, Path | bytes]:
         """Return what the check reports on a sound launch, as files that the campaign keeps."""
         return {}
-
-    def refuse_full_disk(self) -> None:
-        """Raise if the stage folder did not take what the job wrote: that is no launch's fault."""
-        for name in (NODE, STARTED, ENDED, EXIT_CODE):
-            file = Path(self.stagedir) / name
-            if file.is_file() and not file.stat().st_size:
-                raise NotKept(
-                    f"{file} is empty: nothing could be written into the folder of stages; make "
-                    "room there"
-                )
 
     def judge(self) -> None:
         """Raise unless the launch succeeded and its output is what was requested."""

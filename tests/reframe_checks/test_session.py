@@ -1,5 +1,6 @@
 """What ReFrame itself tells the journal of a round: plan, attempts, and what became of each."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -222,6 +223,60 @@ def test_a_launch_that_the_disk_does_not_take_is_lost_and_not_failed(stand_in: S
         held.resume()
     again = stand_in.run()
     assert [launch["outcome"] for launch in again.launches] == ["sound"], again.text
+
+
+FULL = {
+    "no room": ("size=2m", "head -c 9m /dev/zero >filled 2>/dev/null"),
+    "no inodes": (
+        "nr_inodes=200",
+        "mkdir filled; i=0; while touch filled/$i; do i=$((i + 1)); done",
+    ),
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("full", FULL)
+def test_a_stage_folder_that_fills_up_during_a_launch_is_not_its_fault(
+    full: str, stand_in: StandIn
+) -> None:
+    options, fill = FULL[full]
+    disk = stand_in.root / "reframe"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(disk)], check=True)
+    try:
+        script = stand_in.root / "bin" / "apptainer"
+        whole = script.read_text()
+        first, rest = whole.split("\n", 1)
+        script.write_text(
+            f'{first}\ncase "$*" in *pingpong*) cd work; {fill} 2>/dev/null; cd ..;; esac\n{rest}'
+        )
+        outcome = stand_in.run()
+        assert outcome.code != 0 and not outcome.launches, outcome.text
+        [one] = state_of(stand_in).left()
+        assert (one.status, one.losses) == ("planned", 1) and "folder of stages" in str(one.cause)
+        script.write_text(whole)
+        for filled in disk.rglob("filled"):
+            shutil.rmtree(filled) if filled.is_dir() else filled.unlink()
+        assert [launch["outcome"] for launch in stand_in.run().launches] == ["sound"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "outcomes"),
+    [
+        ("mpiexec: write error (No space left on device)", []),
+        ("LAM: /tmp/lam-me: No space left on device", ["failed"]),
+    ],
+    ids=["where it prints to", "a node's own folder"],
+)
+def test_a_disk_that_was_full_for_a_moment_is_no_failure(
+    words: str, outcomes: list[str], stand_in: StandIn
+) -> None:
+    stand_in.write("", f"{words}\n", 1)
+    outcome = stand_in.run()
+    assert outcome.code != 0 and [one["outcome"] for one in outcome.launches] == outcomes
+    assert len(state_of(stand_in).left()) == 1 - len(outcomes)
 
 
 def test_what_waits_for_an_image_that_cannot_be_opened_is_missing(stand_in: StandIn) -> None:
