@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -144,6 +145,10 @@ def measure(root: Path, number: int) -> int:
             if done == play.get("killed before it tells of"):
                 os.kill(os.getpid(), signal.SIGKILL)
             schedule.recorded(record, place)
+            if done == play.get("renamed after"):
+                campaign.rename(campaign.with_name("elsewhere"))
+            if done == play.get("deleted after"):
+                shutil.rmtree(campaign)
             word = "      OK" if record.outcome == "sound" else "    FAIL"
             print(f"[ {word} ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
     if "killed at its end" in play:

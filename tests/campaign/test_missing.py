@@ -474,6 +474,20 @@ def test_a_campaign_whose_folder_was_renamed_is_not_gone_on_with(root: Path) -> 
     assert_whole(path)
 
 
+@pytest.mark.parametrize("how", ["renamed after", "deleted after"])
+def test_a_folder_that_goes_while_it_is_measured_ends_the_run_with_a_sentence(
+    how: str, root: Path
+) -> None:
+    path = new(root, {how: 1})
+    with pytest.raises(CampaignError, match=rf"{path}.*(?:no longer there|No such file)"):
+        measure(path)
+    assert not path.exists(), "it is not made again under its old name"
+    if how == "renamed after":
+        path.with_name("elsewhere").rename(path)
+        assert resume(path)
+        assert_whole(path)
+
+
 def test_what_a_dead_campaign_left_running_is_ended_by_its_resume(root: Path) -> None:
     path = new(root)
     # As a container does, whose processes do not have the job's environment.

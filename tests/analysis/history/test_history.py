@@ -169,6 +169,23 @@ def test_nothing_is_written_into_a_campaign_that_is_not_finished(runs: Path) -> 
     assert done.returncode == 0 and (runs.parent / "report.html").is_file(), done.stderr
 
 
+def test_nothing_is_written_into_another_users_campaign(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, *others = sorted(runs.iterdir())
+    monkeypatch.setattr(
+        "analysis.history.campaign_rows.belongs_to_us", lambda folder: folder.name != theirs.name
+    )
+
+    def files_of(folder: Path) -> list[Path]:
+        return sorted(path.relative_to(folder) for path in folder.rglob("*"))
+
+    before = {folder: files_of(folder) for folder in (theirs, *others)}
+    rows_of(runs)
+    assert files_of(theirs) == before[theirs]
+    assert all(files_of(folder) != before[folder] for folder in others)
+
+
 def test_without_an_index_rows_are_those_that_campaigns_ends_kept(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
