@@ -194,11 +194,8 @@ def describe_images(
     return described
 
 
-def changes(root: Path, manifest: Manifest) -> list[str]:
-    """Return what has changed since a campaign began: files, images, installed software.
-
-    An image that is no longer here does not count: its launches are missing until it is back.
-    """
+def changed_files(root: Path, manifest: Manifest) -> list[str]:
+    """Return which of the files that decide what is measured have changed since it began."""
     found = []
     before = manifest.inputs
     now = input_digests(root, manifest.site, manifest.design is not None)
@@ -208,6 +205,15 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
         if now.get(name) != before.get(name):
             how = "is missing" if name not in now else "is new" if name not in before else "changed"
             found.append(f"{name} {how}")
+    return found
+
+
+def changes(root: Path, manifest: Manifest) -> list[str]:
+    """Return what has changed since a campaign began: files, images, installed software.
+
+    An image that is no longer here does not count: its launches are missing until it is back.
+    """
+    found = changed_files(root, manifest)
     locked = images.load_lock(root)["images"]
     for name, image in manifest.images.items():
         entry = locked.get(split_variant(name)[0])
@@ -226,9 +232,13 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     return found
 
 
-def refuse_changes(root: Path, manifest: Manifest) -> None:
-    """Raise CampaignError if a campaign would continue with other inputs than it began with."""
-    if found := changes(root, manifest):
+def refuse_changes(root: Path, manifest: Manifest, is_loaded: bool = False) -> None:
+    """Raise CampaignError if a campaign would continue with other inputs than it began with.
+
+    Of a process that `is_loaded` and goes on, files alone are looked at: it reads some of them anew
+    for each launch.
+    """
+    if found := (changed_files if is_loaded else changes)(root, manifest):
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         raise CampaignError(
             f"{manifest.campaign} cannot be resumed with anything but what it began with: "

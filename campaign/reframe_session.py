@@ -85,6 +85,7 @@ class ReframeSession:
         if self.process is None:
             self.start(number)
         else:
+            provenance.refuse_changes(self.root, self.manifest, is_loaded=True)
             assert self.tell is not None
             with suppress(BrokenPipeError):
                 os.write(self.tell, f"{number}\n".encode())

@@ -26,11 +26,12 @@ from campaign import (
     estimate,
     measuring,
     nightly,
+    provenance,
     reframe_session,
     request,
     resuming,
 )
-from campaign.decisions import why_ended
+from campaign.decisions import say_decision, why_ended
 from campaign.request import command_of
 from inference.looks import AnytimeRatio
 from records import campaign as records_campaign
@@ -66,6 +67,8 @@ CLEAR, OPEN = DIFFERENCE
 #: So that the open cell does not take long.
 LOOKS = {3: 0.4, 5: 0.25, 8: 0.15}
 LAST = max(LOOKS)
+#: As it is; the checkout that is played has no inputs otherwise.
+INPUT_DIGESTS = provenance.input_digests
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +126,27 @@ def test_a_block_that_was_disturbed_is_measured_again_within_its_wave(played: Pa
     assert blocks(state) == {CLEAR: 3, OPEN: LAST}
     assert [one.agrees for one in replays(path)] == [True] * (len(state.waves) + 1)
     assert read_campaign(path).repeated == {(1, again[0].planned.cell)}
+
+
+def test_inputs_that_change_between_two_waves_are_refused_by_the_next(
+    played: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the process that would measure it has loaded its own long ago."""
+    monkeypatch.setattr(provenance, "input_digests", INPUT_DIGESTS)
+    path, new_one = new(played, "1000s"), played / "records" / "another.py"
+
+    def edit(*words: Any) -> None:
+        new_one.parent.mkdir(exist_ok=True)
+        new_one.touch()
+        say_decision(*words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("campaign.measuring.say_decision", edit)
+        with pytest.raises(CampaignError, match=r"records/another\.py is new; put that back"):
+            measure(path)
+    assert len((played / "starts").read_text()) == 1
+    new_one.unlink()
+    assert measuring.measure(*resuming.old_campaign(asked("--resume", path.name)))
 
 
 def test_time_goes_where_an_answer_is_open_until_none_can_be_had(
