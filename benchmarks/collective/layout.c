@@ -62,7 +62,7 @@ int late_ranks(int ranks)
 
 int late_rank(int turn, int ranks)
 {
-    return (int)((long long)turn * (ranks - 1) / (late_ranks(ranks) - 1));
+    return ranks < 2 ? 0 : (int)((long long)turn * (ranks - 1) / (late_ranks(ranks) - 1));
 }
 
 size_t layout_bytes(const collective *what, int ranks)

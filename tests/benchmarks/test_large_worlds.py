@@ -88,6 +88,7 @@ def test_a_barrier_is_proved_by_messages_that_are_linear_in_the_ranks(
 ) -> None:
     late = sizes["late"]
     assert (late[0], late[-1], len(set(late))) == (0, RANKS - 1, 64) and late == sorted(late)
+    assert json.loads(large("sizes", 2, 2))["late"] == [0, 1]
     assert json.loads(large("sizes", 5, 5))["late"] == [0, 1, 2, 3, 4]
     assert json.loads(large("sizes", 64, 8))["late"] == list(range(64))
 
