@@ -87,7 +87,7 @@ def end_queued(
     that may have been submitted without an answer. Raises CampaignError if one stays, and NotAsked
     if the scheduler is not one that is queried here.
     """
-    if scheduler not in queues.QUEUES:
+    if not queues.can_be_asked(scheduler):
         if jobs:
             raise NotAsked(campaign, jobs.values())
         return

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 #: How long a scheduler may take to answer.
 ANSWER_S = 60.0
@@ -95,19 +97,39 @@ def of_sge(names: Collection[str]) -> list[str] | None:
     return [one["number"] for one in OF_SGE.finditer(done.stdout) if one["name"] in names]
 
 
-#: By ReFrame's name of a scheduler: how its jobs are found, and cancelled.
-QUEUES: dict[str, tuple[Callable[[Collection[str]], list[str] | None], tuple[str, ...]]] = {
-    **dict.fromkeys(SLURM, (of_slurm, ("scancel", "--quiet"))),
-    **dict.fromkeys(("pbs", "pbspro"), (lambda names: of_each(names, of_pbs), ("qdel",))),
-    "torque": (lambda names: of_each(names, of_torque), ("qdel",)),
-    "lsf": (lambda names: of_each(names, of_lsf), ("bkill",)),
-    "sge": (of_sge, ("qdel",)),
+@dataclass(frozen=True)
+class Queue:
+    """A scheduler's program that lists jobs, how those of names are found by it, and cancelled."""
+
+    lists: str
+    find: Callable[[Collection[str]], list[str] | None]
+    cancel: str
+
+
+OF_PBS = Queue("qselect", lambda names: of_each(names, of_pbs), "qdel")
+#: By ReFrame's name of a scheduler.
+QUEUES: dict[str, Queue] = {
+    **dict.fromkeys(SLURM, Queue("squeue", of_slurm, "scancel")),
+    **dict.fromkeys(("pbs", "pbspro"), OF_PBS),
+    "torque": Queue("qselect", lambda names: of_each(names, of_torque), "qdel"),
+    "lsf": Queue("bjobs", lambda names: of_each(names, of_lsf), "bkill"),
+    "sge": Queue("qstat", of_sge, "qdel"),
 }
+
+
+def can_be_asked(scheduler: str) -> bool:
+    """Return whether a scheduler's jobs can be found by their names here.
+
+    Slurm's always can: where it does not answer, one waits until it does.
+    """
+    return scheduler in SLURM or (
+        scheduler in QUEUES and shutil.which(QUEUES[scheduler].lists) is not None
+    )
 
 
 def queued(scheduler: str, names: Collection[str]) -> list[str] | None:
     """Return the numbers of a scheduler's jobs with these names; None if it does not answer."""
-    return QUEUES[scheduler][0](names) if names else []
+    return QUEUES[scheduler].find(names) if names else []
 
 
 def cancel(scheduler: str, jobs: Sequence[str]) -> None:
@@ -116,5 +138,5 @@ def cancel(scheduler: str, jobs: Sequence[str]) -> None:
     A missing answer means nothing: whether they are there is asked again.
     """
     # An operator may cancel anybody's.
-    whose = [f"--user={os.geteuid()}"] if scheduler in SLURM else []
-    ask([*QUEUES[scheduler][1], *whose, *jobs])
+    options = ["--quiet", f"--user={os.geteuid()}"] if scheduler in SLURM else []
+    ask([QUEUES[scheduler].cancel, *options, *jobs])

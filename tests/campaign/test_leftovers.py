@@ -166,7 +166,7 @@ def test_nothing_is_measured_while_nobody_says_whether_a_job_came(
 
 @pytest.mark.parametrize(
     ("scheduler", "squeue"),
-    [("slurm", "echo 18"), ("slurm", "exit 1"), ("oar", "true")],
+    [("slurm", "echo 18"), ("slurm", "exit 1"), ("oar", "true"), ("pbs", "true")],
 )
 def test_nothing_is_measured_beside_a_job_that_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str, squeue: str
