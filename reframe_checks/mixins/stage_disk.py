@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from records.base import NotKept
-from records.causes import FULL_DISK, one_line
+from records.causes import one_line
 
 #: Errors that a disk has with anybody's files; and how much it must take, in bytes.
 OF_A_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE)
 PROBED_BYTES = 2**16
-#: Folders of a node's own, which an implementation may fill by itself.
+#: What is said of output that a disk did not take. The same error has other reasons, such as a
+#: limit of namespaces or semaphores; and folders of a node's own an implementation may fill itself.
+NOT_WRITTEN = re.compile(
+    r"(?i)\bwrit.*no space left on device|no space left on device.*\bwrit|disk quota exceeded"
+)
 OF_THE_NODE = re.compile(r"/(?:var/)?tmp\b|/dev/shm\b")
 
 
@@ -41,5 +45,5 @@ def refuse_full_disk(stage: Path, notes: Sequence[str], said: str) -> None:
                 "make room there"
             ) from None
     for line in said.splitlines():
-        if FULL_DISK.said.search(line) and not OF_THE_NODE.search(line):
+        if NOT_WRITTEN.search(line) and not OF_THE_NODE.search(line):
             raise NotKept(f"the launch found a full disk: {one_line(line)}; make room there")

@@ -266,9 +266,12 @@ def test_a_stage_folder_that_fills_up_during_a_launch_is_not_its_fault(
     ("words", "outcomes"),
     [
         ("mpiexec: write error (No space left on device)", []),
-        ("LAM: /tmp/lam-me: No space left on device", ["failed"]),
+        (
+            "semget: No space left on device\nLAM: write to /tmp/x: No space left on device",
+            ["failed"],
+        ),
     ],
-    ids=["where it prints to", "a node's own folder"],
+    ids=["where it prints to", "a limit, and a node's own folder"],
 )
 def test_a_disk_that_was_full_for_a_moment_is_no_failure(
     words: str, outcomes: list[str], stand_in: StandIn
