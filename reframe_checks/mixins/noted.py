@@ -97,7 +97,13 @@ class NotingCheck(rfm.RegressionTestPlugin):
         except (OSError, ValueError):
             # A scheduler that runs the script here knows how the script itself ended.
             code: int | None = self.job.exitcode
-            return code
+            signal = self.signal_of_script()
+            return code if signal is None else 128 + signal
+
+    def signal_of_script(self) -> int | None:
+        """Return the signal that ended the job's script itself, if it is known here."""
+        signal: int | None = getattr(self.job, "signal", None)
+        return signal
 
     def said(self) -> str:
         """Return the end of standard error, where launchers say how ranks ended.

@@ -233,7 +233,8 @@ class RecordedCheck(NotingCheck):
         if end:
             raise SanityError(f"the launch was ended by the scheduler: {end}")
         if signal := of_signal(code, said):
-            raise SanityError(f"{self.program} ended by {signal}: {complaint}")
+            who = "the job's script" if self.signal_of_script() else self.program
+            raise SanityError(f"{who} ended by {signal}: {complaint}")
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()

@@ -99,7 +99,7 @@ def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
 
 
-@pytest.mark.parametrize(("cell", "speed"), [(CELL, 1.25), ("Halo ranks=2", 0.8)])
+@pytest.mark.parametrize(("cell", "speed"), [(CELL, 1.25), ("HaloExchange ranks=2", 0.8)])
 def test_more_of_a_rate_is_faster_and_more_of_a_time_is_slower(cell: str, speed: float) -> None:
     [(_, found)] = verdicts(pairs(1.25, cell))
     assert found.ratio.value == pytest.approx(speed, rel=1e-3)

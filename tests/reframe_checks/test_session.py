@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,22 @@ def test_no_launch_is_begun_once_the_time_for_that_is_over(stand_in: StandIn) ->
     stand_in.run(only=RANGES)
     state = state_of(stand_in)
     assert not state.left() and {one.attempts for one in state.of(1)} == {1}
+
+
+def test_a_job_whose_own_script_is_killed_fails_and_what_it_ran_is_ended(stand_in: StandIn) -> None:
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    # The script leads the job's session.
+    kill = "read -r _ _ _ _ _ leader _ </proc/$$/stat; kill -9 $leader; exec sleep 600.0625"
+    script.write_text(f'{first}\ncase "$*" in *pingpong*) {kill} ;; esac\n{rest}')
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert (launch["outcome"], launch["exit_code"]) == ("failed", 137)
+    assert str(launch["sentence"]).startswith("the job's script ended by being killed"), launch
+    left = [one for one in Path("/proc").glob("[0-9]*/cmdline") if one.is_file()]
+    for one in left:
+        with suppress(OSError):
+            assert b"600.0625" not in one.read_bytes(), "what it ran has been ended"
 
 
 def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
@@ -379,7 +396,7 @@ def test_a_job_that_was_given_up_in_the_queue_has_not_failed(
     outcome = stand_in.run(*options)
     assert outcome.code != 0 and not outcome.launches, outcome.text
     [one] = [one for one in state_of(stand_in).of(1) if one.attempts]
-    assert (one.status, one.losses) == ("planned", 1) and said in str(one.cause), one.cause
+    assert (one.status, one.losses) == ("planned", 1) and said in str(one.cause), outcome.text
     assert "17" in cancelled.read_text()
 
 
