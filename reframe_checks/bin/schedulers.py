@@ -120,6 +120,23 @@ def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None
 silent_cancel = SlurmJobScheduler._cancel_if_pending_too_long
 
 
+def nodelist_once(job: Any) -> Any:
+    """Return the nodes that a Slurm job had: what scontrol has said of them, asked until it does.
+
+    ReFrame wants them for each message that it logs, and none of these may end a session: without
+    an answer they are unknown.
+    """
+    if job._nodelist:
+        return job._nodelist
+    try:
+        return silent_nodelist.fget(job)
+    except (errors.SpawnedProcessError, OSError):
+        return job._nodelist
+
+
+silent_nodelist = slurm._SlurmJob.nodelist
+
+
 class Answered:
     """Stands in for ReFrame's `osext` where it asks a scheduler: no command is awaited for ever."""
 
@@ -138,6 +155,7 @@ def ask_in_time() -> None:
     SqueueJobScheduler.poll = bounded(poll_until_answered)
     SlurmJobScheduler.poll = bounded(poll_and_speak)
     LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
+    slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))

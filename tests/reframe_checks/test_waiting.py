@@ -4,6 +4,7 @@ import io
 import os
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import reframe.core.exceptions as errors
@@ -215,3 +216,24 @@ def test_the_campaign_says_what_its_job_waits_for() -> None:
     line = f"{WAITS}job 17 has waited for 1 min: Resources\n"
     CampaignProgress(3, out).follow(2, [line], io.StringIO())
     assert "round 2/3  job 17 has waited for 1 min: Resources\n" in out.getvalue()
+
+
+@pytest.mark.parametrize("answer", ["exec /bin/sleep 600", "exit 1", None])
+def test_nodes_that_nobody_names_end_no_session(
+    answer: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedulers, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(slurm_of_reframe, "osext", schedulers.Answered())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    job: Any = slurm_of_reframe._SlurmJob.__new__(slurm_of_reframe._SlurmJob)
+    job._nodelist, job._nodespec, job._state = [], "node[1-2]", "COMPLETED"
+    scontrol = tmp_path / "scontrol"
+    if answer:
+        scontrol.write_text(f"#!/bin/sh\n{answer}\n")
+        scontrol.chmod(0o755)
+    assert schedulers.nodelist_once(job) == []
+    scontrol.write_text(f"#!/bin/sh\necho asked >>{tmp_path}/asked; echo node1; echo node2\n")
+    scontrol.chmod(0o755)
+    for _ in range(2):
+        assert schedulers.nodelist_once(job) == ["node1", "node2"]
+    assert (tmp_path / "asked").read_text() == "asked\n"
