@@ -199,15 +199,15 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
 
 def run_apart(
     words: Sequence[str], patience_s: float | None = None, cwd: str | Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None, text: str = "",
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run a command that may run something of an image, and return how it ended.
 
-    It has no terminal: a program can type into that of its user's shell, outside of the container.
-    Raises OSError, and TimeoutExpired after some time in seconds.
+    It reads the `text`. It has no terminal: a program can type into that of its user's shell,
+    outside of the container. Raises OSError, and TimeoutExpired after some time in seconds.
     """
     return subprocess.run(
-        words, stdin=subprocess.DEVNULL, start_new_session=True, capture_output=True, text=True,
+        words, input=text, start_new_session=True, capture_output=True, text=True,
         errors="replace", check=False, timeout=patience_s, cwd=cwd, env=env,
     )  # fmt: skip
 

@@ -3,7 +3,6 @@
 import fnmatch
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from containers.apptainer import Admitted, command, exec_options
+from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.installed import FOLDERS, Installed, PrefixError, libraries_of
 from containers.sources import sha256_of
 from containers.table import (
@@ -214,8 +213,7 @@ def library_folders(found: Installed) -> list[str]:
 def _in_base(base: Admitted, script: str, *options: str, text: str = "") -> str:
     """Return the output of a shell in a base."""
     words = command("exec", *exec_options(), *options, base, "sh", "-c", script)
-    return subprocess.run(words, input=text, capture_output=True, text=True, errors="replace",
-                          cwd="/").stdout  # fmt: skip
+    return run_apart(words, cwd="/", text=text).stdout
 
 
 def entry_path(root: Path, name: str) -> Path:

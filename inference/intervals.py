@@ -54,6 +54,8 @@ class Ratio:
     #: The standard error of the logarithm, and its degrees of freedom; None without an interval.
     error: float | None = None
     freedom: float | None = None
+    #: The coarsest step of the values, as a share of them.
+    step: float = PRINTED_STEP
 
     def interval_at(self, level: float) -> Interval | None:
         """Return the interval that misses the true ratio with a chance of `level`.
@@ -239,14 +241,16 @@ def ratio_of_mean(
         within = bound is not None and abs(mean) < bound - step
         equivalence = None if bound is None else chance if within else 1.0
         counted += " that agree to the last digit"
-        return Ratio(math.exp(mean), None, p_value, pairs, equivalence, counted)
+        return Ratio(math.exp(mean), None, p_value, pairs, equivalence, counted, step=step)
     half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
     equivalence = (
         None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
     )
     interval = Interval(math.exp(mean - half), math.exp(mean + half), confidence)
-    return Ratio(math.exp(mean), interval, p_value, pairs, equivalence, counted, error, freedom)
+    return Ratio(
+        math.exp(mean), interval, p_value, pairs, equivalence, counted, error, freedom, step
+    )  # fmt: skip
 
 
 def possible_deviations(deviation: float, freedom: float) -> np.ndarray:

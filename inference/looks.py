@@ -156,7 +156,7 @@ def anytime_ratio(whole: Ratio, looks: Sequence[tuple[float, Ratio]], margin: fl
         equivalence = 1.0
     found = AnytimeRatio(
         whole.value, None, p_value, whole.pairs, equivalence, whole.counted, whole.error,
-        whole.freedom, tuple(looks),
+        whole.freedom, whole.step, tuple(looks),
     )  # fmt: skip
     return replace(found, interval=found.interval_at(1 - CONFIDENCE))
 

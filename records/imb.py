@@ -38,8 +38,14 @@ TABLES = {
 LIST_BEGINS = "# List of Benchmarks to run:"
 END = "# All processes entering MPI_Finalize"
 STEP_S = 1e-8
-MEGABYTE = 1e6
-RATE_STEP = 0.01 * MEGABYTE
+#: The line of the heading that names the program; before 4.1 it was a suite of version V3.2.
+VERSION = re.compile(r"^#\s+Intel ?\(R\) MPI Benchmark(?:s| Suite) V?([\w.]+)")
+#: What a megabyte of the rates is, in bytes. MEGA of IMB_output.c is 1/1e6 in the releases 2018
+#: and later, and 1/1048576 in those before (3.x and 4.x, whose user guide defines the rate as
+#: X / 1.048576 / T).
+MEGABYTE, OLD_MEGABYTE = 1e6, 2.0**20
+DECIMAL_SINCE = 2018
+RATE_STEP = 0.01
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,7 @@ class _OutputReader:
         self.benchmark = ""
         self.processes = 0
         self.table: str | None = None
+        self.megabyte = MEGABYTE
 
     def take(self, line: str) -> None:
         """Take one more line; raise ValueError with what is wrong with it."""
@@ -140,6 +147,8 @@ class _OutputReader:
             self.listed.append(match[1])
         elif text == END:
             self.ended = True
+        elif version := VERSION.match(line):
+            self.megabyte = megabyte_of(version[1])
         elif text and not text.startswith("#"):
             self.results.append(self.result(line))
             name, processes, count = self.sections[-1]
@@ -157,7 +166,7 @@ class _OutputReader:
             raise ValueError("a result of zero repetitions")
         if self.table == PING_PONG:
             printed, rate = (float(text) for text in numbers)
-            time = one_way_time(size, printed * 1e-6, rate * MEGABYTE)
+            time = one_way_time(size, printed * 1e-6, rate, self.megabyte)
             least = most = time
         else:
             least, most, time = (float(next(numbers)) * 1e-6 for _ in range(3))
@@ -166,22 +175,30 @@ class _OutputReader:
         return ImbResult(self.benchmark, self.processes, size, repetitions, time, least, most)
 
 
-def one_way_time(size: int, time: float, rate: float) -> float:
-    """Return the time of a message in seconds, from the more precise of time and rate (bytes/s).
+def megabyte_of(version: str) -> float:
+    """Return what a megabyte is in the rates of a version of IMB, in bytes."""
+    release = re.match(r"\d+", version)
+    return OLD_MEGABYTE if release and int(release[0]) < DECIMAL_SINCE else MEGABYTE
 
-    Raises ValueError if the two contradict each other.
+
+def one_way_time(size: int, time: float, rate: float, megabyte: float = MEGABYTE) -> float:
+    """Return the time of a message in seconds, from the more precise of time and rate.
+
+    The rate is in megabytes a second, of so many bytes. Raises ValueError if the two contradict
+    each other.
     """
     if size == 0 or rate < RATE_STEP:
         if time <= 0:
             raise ValueError("a message that took no time")
         return time
-    by_rate = size / rate
+    megabytes = size / megabyte
+    by_rate = megabytes / rate
     # Both are rounded; of a low rate the longest time is farther off than the least.
-    least, most = size / (rate + RATE_STEP / 2), size / (rate - RATE_STEP / 2)
+    least, most = megabytes / (rate + RATE_STEP / 2), megabytes / (rate - RATE_STEP / 2)
     slack = 1.01 * STEP_S / 2
     if not least - slack <= time <= most + slack:
         raise ValueError(
-            f"{size} bytes at {rate / MEGABYTE:.2f} Mbytes/sec take {by_rate * 1e6:.2f} usec, but "
+            f"{size} bytes at {rate:.2f} Mbytes/sec take {by_rate * 1e6:.2f} usec, but "
             f"{time * 1e6:.2f} usec is printed"
         )
     return by_rate if most - least < STEP_S else time

@@ -39,6 +39,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     return plain(error.object[error.start : error.end]), error.end
 
 
+def _known(encoding: str) -> str:
+    """Return an encoding, or ASCII for one of a locale that Python has not, such as ARMSCII-8."""
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        return "ascii"
+
+
 def suit_terminal() -> None:
     """Have standard output and error print what a terminal can show, if that is not UTF-8.
 
@@ -48,6 +56,6 @@ def suit_terminal() -> None:
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.TextIOWrapper):
             continue
-        encoding = locale.getencoding() if stream.isatty() else stream.encoding
+        encoding = _known(locale.getencoding()) if stream.isatty() else stream.encoding
         if codecs.lookup(encoding).name != "utf-8":
             stream.reconfigure(encoding=encoding, errors=HANDLER)

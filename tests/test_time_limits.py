@@ -31,7 +31,6 @@ WORK = {
     "containers/bases.py": {"_from_mirror"},
     "containers/commands.py": {"run_logged"},
     "containers/host_mpi.py": {"_ldd"},
-    "containers/packing.py": {"_in_base"},
     "containers/programs.py": {"unpack_as_user"},
     "containers/sharing/reproducibility.py": {"unpack", "dump", "build_again"},
     "containers/sources.py": {"_pip_download"},

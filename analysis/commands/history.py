@@ -230,7 +230,7 @@ def history(
     series = series_of(chosen)
     if html or otava or grafana:
         try:
-            for path in written(runs, series, chosen, html, otava, grafana):
+            for path in written(runs, series, chosen, html, otava, grafana, site):
                 print(f"history: {path}")
         except OSError as error:
             fail(f"{error.filename or runs} cannot be written: {error.strerror or error}")
@@ -241,7 +241,7 @@ def history(
 
 def written(
     runs: Path, series: Sequence[Series], frame: polars.DataFrame, html: Path | None,
-    otava: Path | None, grafana: Path | None,
+    otava: Path | None, grafana: Path | None, site: str | None = None,
 ) -> Iterator[Path]:  # fmt: skip
     """Write a history for a browser and for other watchers; yield each path; raises OSError."""
     from analysis.history import exports
@@ -249,7 +249,7 @@ def written(
     from records.files import write_whole
 
     if html:
-        write_page(runs, series, html)
+        write_page(runs, series, html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}
     if otava:

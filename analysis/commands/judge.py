@@ -12,6 +12,7 @@ import typer
 
 from analysis.commands.campaigns import PagerOption, fail
 from analysis.commands.history import COULD_NOT_SEE, REGRESSION_FOUND
+from analysis.commands.nights import INCOMPLETE, NOT_JUDGED
 
 if TYPE_CHECKING:
     from analysis.foreign.judging import Judgement
@@ -67,10 +68,13 @@ def judge(
     """Judge other programs' results: two sets of runs, or the newest of a history.
 
     Reads ReFrame's performance logs, its sqlite database and reports, the text of OSU's and
-    Intel's MPI benchmarks, and JSON in the form of Google's benchmark library. Exit with 3 if
-    something became slower by more than the margin, 1 on an error or where nothing can be
-    concluded, 5 if a comparison is inconclusive, could not have seen a slowdown of --slowdown or
-    is missing, else with 0.
+    Intel's MPI benchmarks, and JSON in the form of Google's benchmark library.
+
+    Exit with 3 if something became slower by more than the margin; else with 4 if something is
+    lost: the base has it and the new runs do not, or a new run failed or cannot be read; else with
+    7 if nothing could be judged, as of too few runs; else with 5 if some comparison could not be
+    made, is inconclusive or could not have seen a slowdown of --slowdown; else with 0. 1 is an
+    error, with a sentence, and 2 a wrong command line.
     """
     from analysis.foreign.judging import in_short
     from analysis.foreign.samples import Directions
@@ -97,24 +101,32 @@ def judge(
     if len(told.left_out) > MOST_SAID:
         print(f"left out: {len(told.left_out) - MOST_SAID} more; --html or --markdown has all",
               file=sys.stderr)  # fmt: skip
-    if not judgement.rows:
+    if new is not None and not judgement.rows and not judgement.unjudged:
         fail(
             f"the two have nothing in common that can be compared: the base has "
             f"{in_short(judgement.lost)}; where their places differ, choose the runs of each by "
             "--base-where and --new-where"
-            if judgement.lost and new is not None
-            else "nothing can be compared; the sentences above say why"
         )
     show(told.table, pager, [f"- {harmless(one)}" for one in [*told.changes, *told.answer]])
     write(told, html, markdown)
-    if not any(row.verdict.is_told for row in judgement.rows):
-        pairs = max(row.verdict.ratio.pairs for row in judgement.rows)
-        fail(ONE_RUN if pairs < 2 and new is not None else "no comparison is conclusive: make more "
-             "runs")  # fmt: skip
-    if judgement.having(slowdown, "worse"):
-        raise typer.Exit(REGRESSION_FOUND)
-    unseen = judgement.having(slowdown, "inconclusive", "could not be seen")
-    raise typer.Exit(COULD_NOT_SEE if unseen or judgement.lost else 0)
+    code = exit_code(judgement, slowdown)
+    if code == NOT_JUDGED:
+        pairs = max((row.verdict.ratio.pairs for row in judgement.rows), default=2)
+        words = ONE_RUN if pairs < 2 and new is not None else "nothing could be judged"
+        print(f"{words}{'' if judgement.unjudged else ': make more runs'}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def exit_code(judgement: Judgement, needed: float) -> int:
+    """Return what a gate makes of a judgement; it is never 0 without having seen anything."""
+    if judgement.having(needed, "worse"):
+        return REGRESSION_FOUND
+    if judgement.lost or judgement.failed:
+        return INCOMPLETE
+    if not judgement.told:
+        return NOT_JUDGED
+    unseen = judgement.having(needed, "inconclusive", "could not be seen")
+    return COULD_NOT_SEE if unseen or judgement.unjudged else 0
 
 
 def labels_of(words: Sequence[str] | None) -> dict[str, str]:
@@ -168,12 +180,15 @@ def told_of_two(
 
     keys = chosen[0].keys() | chosen[1].keys()
     first, second = (samples_of(one.runs, keys, each_size) for one in sets)
-    judgement = compared(first, second, margin, directions, ("the base", "the new runs"))
+    judgement = compared(
+        (first, second), sets[1].left_out, margin, directions, ("the base", "the new runs"), keys
+    )
     names = [
         " ".join([one.path.name or str(one.path), *(f"{k}={v}" for k, v in where.items())])
         for one, where in zip(sets, chosen, strict=True)
     ]
-    left_out = [*(said for one in sets for said in one.left_out), *judgement.not_compared]
+    said = [left.sentence for one in sets for left in one.left_out]
+    left_out = [*said, *judgement.not_compared, *judgement.unjudged]
     return judgement, ToldJudgement(
         judgement_table(judgement.rows, f"{names[1]} against {names[0]}"),
         [("base", names[0], len(sets[0].runs)), ("new", names[1], len(sets[1].runs))],
@@ -192,7 +207,7 @@ def told_of_history(
     from analysis.foreign.tables import answer, changes_of, judgement_table
 
     samples = samples_of(runs.runs, chosen.keys(), each_size)
-    history = newest_against_earlier(samples, margin, directions)
+    history = newest_against_earlier(samples, runs.left_out, margin, directions, chosen.keys())
     judgement = history.judgement
     name = runs.path.name or str(runs.path)
     table = judgement_table(
@@ -205,7 +220,9 @@ def told_of_history(
     )
     return judgement, ToldJudgement(
         table, [("history", name, len(runs.runs))], answer(judgement, slowdown),
-        changes_of(history), list(dict.fromkeys([*runs.left_out, *judgement.not_compared])),
+        changes_of(history),
+        list(dict.fromkeys([*(one.sentence for one in runs.left_out), *judgement.not_compared,
+                            *judgement.unjudged])),
     )  # fmt: skip
 
 

@@ -119,10 +119,11 @@ def counts_of(held: Sequence[Held]) -> tuple[int | float | None, ...]:
 
 COLUMNS = (
     Column("series", "series", COUNT, "1"), Column("decided", "decided", COUNT, "1"),
-    Column("share_decided", "share", PERCENT, "1"), Column("claims", "claims", COUNT, "1"),
+    Column("share_decided", "decided, of series", PERCENT, "1"),
+    Column("claims", "claims", COUNT, "1"),
     Column("confirmed", "confirmed", COUNT, "1"),
     Column("contradicted", "contradicted", COUNT, "1"),
-    Column("share_contradicted", "share", PERCENT, "1"),
+    Column("share_contradicted", "contradicted, of claims", PERCENT, "1"),
     Column("points_away", "points away", COUNT, "1"),
     Column("intervals_apart", "intervals apart", COUNT, "1"),
 )  # fmt: skip
@@ -139,12 +140,17 @@ def confirmed_tables(other: Comparison, campaigns: Sequence[Comparison]) -> list
     rows.append(Row((ALL, *counts_of(held))))
     name = other.campaign.path.name
     notes = [
-        "A claim is a difference or equivalence that is shown, of a series or a group of them. "
+        "Series: a cell of an implementation that both campaigns could judge. Decided: those of "
+        "which the campaign claims something, as a share of the series. Claims: a difference or "
+        "equivalence that is shown, of a series or, beyond those decided, of a group of them. "
+        "Contradicted is a share of the claims; what is neither confirmed nor contradicted is told "
+        "by neither. "
         f"{name} confirms one by showing the same, and contradicts it by showing what cannot be "
         "true beside it: the other direction, or a ratio within the margin where the claim's "
         "interval is all beyond it, and the other way round. Points away: its ratio is on the "
-        "other side of 1 than a claimed difference, shown or not. Intervals apart: of claims and "
-        "open verdicts, where the two simultaneous intervals have no ratio in common.",
+        "other side of 1 than a claimed difference, shown or not. Intervals apart: of all series "
+        "and groups, claimed or open, where the two simultaneous intervals have no ratio in "
+        "common.",
     ]
     notes += [
         f"{one.campaign}: {one.sentence}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from analysis.tables.table import (
     plain_columns,
     with_origin,
 )
+from analysis.tables.units import prefixed
 from records.campaign import Campaign
 
 #: How many rows a note names.
@@ -164,16 +166,16 @@ def words_of(cell: Cell) -> str:
 def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> Table:
     """Return an experiment's cells with all implementations, by series if wanted.
 
-    Medians are at the largest message that all have, which is named; a ratio is over all requested
-    sizes. If the two point in different directions, a note says so.
+    Medians are over the sizes of the ratios beside them, which are named; where that cannot be,
+    there is none. If the two point in different directions, a note says so.
     """
     about, every = metrics()[experiment], comparison.implementations
     others = [name for name in every if name != comparison.base]
     cells = [cell for cell in comparison.experiment(experiment) if with_series or not cell.series]
-    has_sizes = any(median_size(cell) for cell in cells)
+    has_sizes = any(map(has_messages, cells))
     columns = (
         Column("cell", "cell"),
-        *([Column("median_bytes", "medians at", PREFIXED, "B")] if has_sizes else []),
+        *([Column("median_sizes", "medians over")] if has_sizes else []),
         *(Column(f"median of {name}", name, PREFIXED, about["unit"]) for name in every),
         *(
             column
@@ -187,13 +189,12 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
     )
     rows = []
     for cell in cells:
-        size = median_size(cell)
-        found = [None if size is None else cell.estimate(one, size) for one in every]
+        sizes = sizes_beside(cell)
         verdicts = [cell.verdicts.get(one) for one in others]
         values = (
             words_of(cell),
-            *([size or None] if has_sizes else []),
-            *(of.median if of else None for of in found),
+            *([sizes_in_words(sizes)] if has_sizes else []),
+            *(median_over(cell, one, sizes) for one in every),
             *(
                 value
                 for one in verdicts
@@ -209,36 +210,81 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
 def notes_on_medians(cells: Sequence[Cell], others: Sequence[str]) -> list[str]:
     """Return notes on medians beside ratios of some implementations to the base."""
     against = [words_of(cell) for cell in cells for one in others if contradicts(cell, one)]
-    has_sizes = any(median_size(cell) for cell in cells)
+    unlike = [words_of(cell) for cell in cells if not sizes_beside(cell)]
     notes = []
-    if has_sizes and others:
-        notes.append("Medians are at the size named, ratios over all requested sizes.")
+    if others and any(map(has_messages, cells)):
+        notes.append(
+            "Medians are over the sizes named, as the ratios beside them: over several sizes the "
+            "geometric mean."
+        )
+    if unlike:
+        notes.append(
+            f"No medians stand beside the ratios of {len(unlike)} ({listed(unlike)}): the "
+            "implementations were not measured at the same sizes."
+        )
     if against:
-        listed = ", ".join(against[:MOST_NAMED]) + (", …" if len(against) > MOST_NAMED else "")
         notes.append(
             f"Medians point the opposite way to the ratio in {len(against)} of "
-            f"{len(cells) * len(others)} ({listed}): a ratio is the mean over paired rounds"
-            f"{' and sizes' if has_sizes else ''}, and verdicts are on ratios."
+            f"{len(cells) * len(others)} ({listed(against)}): a ratio is the mean over paired "
+            "rounds, and verdicts are on ratios."
         )
     return notes
 
 
-def median_size(cell: Cell) -> int | None:
-    """Return the largest message in bytes that all implementations of a cell have; 0 if none."""
-    sizes = [{one.message_bytes for one in found} for found in cell.estimates.values()]
-    return max(set.intersection(*sizes), default=None) if sizes else None
+def listed(names: Sequence[str]) -> str:
+    """Return the first of some names."""
+    return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+
+
+def has_messages(cell: Cell) -> bool:
+    """Return whether a cell has sizes of messages."""
+    return any(cell.message_sizes())
+
+
+def sizes_beside(cell: Cell) -> list[int]:
+    """Return the sizes that medians beside a cell's ratios are over: those of every ratio.
+
+    Empty where ratios are over different sizes, of implementations or of rounds.
+    """
+    found = {
+        frozenset(cell.values[one][number].keys() & cell.values[verdict.base][number].keys())
+        for one, verdict in cell.verdicts.items()
+        for number in cell.log_ratios.get(one, {})
+    }
+    if not found:
+        # There is no ratio.
+        own = [{size for of in rounds.values() for size in of} for rounds in cell.values.values()]
+        found = {frozenset(set.intersection(*own) if own else ())}
+    return sorted(found.pop()) if len(found) == 1 else []
+
+
+def sizes_in_words(sizes: Sequence[int]) -> str | None:
+    """Return sizes in bytes for people; None where there are none."""
+    if not any(sizes):
+        return None
+    ends_ = [prefixed(float(size), "B") for size in (sizes[0], sizes[-1])]
+    return ends_[0] if len(sizes) == 1 else f"{len(sizes)}: {ends_[0]} to {ends_[1]}"
+
+
+def median_over(cell: Cell, implementation: str, sizes: Sequence[int]) -> float | None:
+    """Return the geometric mean over sizes of an implementation's medians; None if it lacks one."""
+    found = [cell.estimate(implementation, size) for size in sizes]
+    medians = [one.median for one in found if one]
+    if not medians or len(medians) < len(found):
+        return None
+    # The median itself, to the last digit.
+    return medians[0] if len(medians) == 1 else statistics.geometric_mean(medians)
 
 
 def contradicts(cell: Cell, implementation: str) -> bool:
-    """Return whether medians, at `median_size`, contradict the ratio's direction."""
-    verdict, size = cell.verdicts.get(implementation), median_size(cell)
-    if verdict is None or size is None or not verdict.ratio.pairs:
+    """Return whether medians contradict the direction of the ratio beside them."""
+    verdict, sizes = cell.verdicts.get(implementation), sizes_beside(cell)
+    if verdict is None or not verdict.ratio.pairs:
         return False
-    of, base = cell.estimate(implementation, size), cell.estimate(verdict.base, size)
+    of, base = (median_over(cell, name, sizes) for name in (implementation, verdict.base))
     if of is None or base is None:
         return False
-    higher = direction(cell.experiment) * (of.median - base.median)
-    return higher * math.log(verdict.ratio.value) < 0
+    return direction(cell.experiment) * (of - base) * math.log(verdict.ratio.value) < 0
 
 
 def one_below_the_other(comparison: Comparison, experiment: str, with_series: bool) -> Table:
@@ -246,24 +292,24 @@ def one_below_the_other(comparison: Comparison, experiment: str, with_series: bo
     about, every = metrics()[experiment], comparison.implementations
     others = [name for name in every if name != comparison.base]
     cells = [cell for cell in comparison.experiment(experiment) if with_series or not cell.series]
-    has_sizes = any(median_size(cell) for cell in cells)
+    has_sizes = any(map(has_messages, cells))
     columns = (
         Column("cell", "cell"), Column("implementation", "implementation"),
-        *([Column("median_bytes", "median at", PREFIXED, "B")] if has_sizes else []),
+        *([Column("median_sizes", "median over")] if has_sizes else []),
         Column("median", "median", PREFIXED, about["unit"]),
         Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
         Column("verdict", "verdict"),
     )  # fmt: skip
     rows = []
     for cell in cells:
-        size = median_size(cell)
+        sizes = sizes_beside(cell)
         for name in every:
-            found = None if size is None else cell.estimate(name, size)
             verdict = cell.verdicts.get(name)
-            untold = "base" if name == comparison.base and found else "not measured"
+            is_base = name == comparison.base and cell.estimates.get(name)
+            untold = "base" if is_base else "not measured"
             values = (
-                words_of(cell), name, *([size or None] if has_sizes else []),
-                found.median if found else None,
+                words_of(cell), name, *([sizes_in_words(sizes)] if has_sizes else []),
+                median_over(cell, name, sizes),
                 *(of_verdict(verdict) if verdict else (None, None, untold)),
             )  # fmt: skip
             rows.append(Row(values, name, (cell_name(cell),)))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 
 import numpy as np
 
 from analysis.comparison.verdict import ALPHA, Verdict
-from analysis.foreign.judging import JudgedSeries, Judgement, in_short, with_claims
+from analysis.foreign.judging import (
+    JudgedSeries,
+    Judgement,
+    cut_sentence,
+    differing,
+    with_claims,
+)
 from analysis.foreign.samples import Directions, Key, Levels, Sample, Samples, levels_of, step_of
+from analysis.foreign.sessions import TOGETHER_S, in_order, medians, natural, nights_of
 from analysis.history.series import Change, against_earlier
 from inference.change_points import change_points, level_of_each
-from inference.intervals import median
-from records.foreign.run import ForeignError, Run
-
-DIGITS = re.compile(r"(\d+)")
-#: Runs that begin within so many seconds are no independent draws from what differs between days:
-#: where no session is known, they are taken for one.
-TOGETHER_S = 3600.0
+from records.foreign.run import NoRun, Run
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,28 @@ class HistoryPoint:
     """A run, or all runs that were started together, as one value: their median level."""
 
     level: float
-    name: str
-    session: str | None
+    runs: Sequence[Run]
+
+    @property
+    def name(self) -> str:
+        """Return what it is called: its time, or its file."""
+        first = self.runs[0]
+        if first.began_utc is None:
+            return first.where
+        return datetime.fromtimestamp(first.began_utc, UTC).isoformat(timespec="seconds")[:-6] + "Z"
 
 
 @dataclass
 class Course:
-    """The points of one key in order of time, with their changes."""
+    """The points of one thing in order of time, with their changes."""
 
     key: Key
     points: list[HistoryPoint]
+    levels: Levels
+    step: float
+    sizes: int
+    #: How the points are ordered, in words.
+    order: str
     changes: list[Change] = field(default_factory=list)
 
 
@@ -48,100 +62,163 @@ class History:
 
     judgement: Judgement
     courses: list[Course]
-    #: How the points are ordered, in words.
-    order: str
+
+    @property
+    def order(self) -> str:
+        """Return how the points are ordered, in words."""
+        return " or ".join(sorted({course.order for course in self.courses}))
 
 
-def in_order(runs: Sequence[Run]) -> tuple[list[int], str]:
-    """Return the places of runs in order of time, and by what; raises ForeignError.
+def newest_against_earlier(
+    samples: Samples, left_out: Sequence[NoRun], margin: float, directions: Directions,
+    chosen_by: Collection[str] = (),
+) -> History:  # fmt: skip
+    """Return what the newest points say against earlier ones.
 
-    Where no run has a time the names are the order, with the numbers in them by their values.
+    The newest session is one for all things that have sessions, also where all that it measured
+    failed. Of the others each has its own newest run: one that failed, or that a later run with the
+    same things lacks, is lost.
     """
-    timed = sum(run.began_utc is not None for run in runs)
-    if timed == len(runs):
-        return sorted(range(len(runs)), key=lambda at: runs[at].began_utc or 0.0), "time"
-    if timed:
-        first = next(run.where for run in runs if run.began_utc is None)
-        raise ForeignError(
-            f"{len(runs) - timed} of {len(runs)} runs have no time, such as {first}: there is no "
-            "order of all of them"
-        )
-
-    def natural(at: int) -> list[tuple[int, str]]:
-        parts = DIGITS.split(runs[at].where)
-        return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
-
-    return sorted(range(len(runs)), key=natural), "their files' names, since they have no time"
-
-
-def points_of(sample: Sample, levels: Levels, order: Sequence[int]) -> list[HistoryPoint]:
-    """Return a sample's points in order; runs of a session, or of one hour, are one."""
-    groups: dict[str, list[int]] = {}
-    since, own = -math.inf, ""
-    for at in order:
-        run = sample.runs[at]
-        if run.session is not None:
-            own = f"session {run.session}"
-        elif run.began_utc is None or run.began_utc - since >= TOGETHER_S:
-            since, own = run.began_utc or since, f"run {at}"
-        groups.setdefault(own, []).append(at)
-    return [
-        HistoryPoint(
-            median([levels.values[at] for at in members]), name_of_point(sample.runs[members[0]]),
-            sample.runs[members[0]].session,
-        )
-        for members in groups.values()
-    ]  # fmt: skip
-
-
-def name_of_point(run: Run) -> str:
-    """Return what a point is called: its time, or its file."""
-    if run.began_utc is None:
-        return run.where
-    return datetime.fromtimestamp(run.began_utc, UTC).isoformat(timespec="seconds")[:-6] + "Z"
-
-
-def newest_against_earlier(samples: Samples, margin: float, directions: Directions) -> History:
-    """Return what the newest points say against earlier ones; raises ForeignError.
-
-    The newest session is one for all, if sessions are known; else each thing's own last run is.
-    """
-    _, order = in_order([run for sample in samples.values() for run in sample.runs])
     found = Judgement()
-    every = [run for sample in samples.values() for run in sample.runs if run.session]
-    last = max(every, key=lambda run: run.began_utc or 0.0).session if every else None
     courses: list[Course] = []
-    judged: list[tuple[Course, Levels, float]] = []
+    losses = [one for one in left_out if one.is_loss]
     for key, sample in samples.items():
         lower = directions.of(key, sample.told)
         if isinstance(lower, str):
-            found.not_compared.append(f"{key.title}: {lower}")
+            found.unjudged.append(f"{key.title}: {lower}")
             continue
         if cut := sample.without_cut():
-            found.not_compared.append(
-                f"{key.title}: {in_short(cut)} lacks sizes that most runs have: was it cut off?"
-            )
-        sizes = sorted(sample.sizes())
-        levels = levels_of(sample, sizes, lower)
-        course = Course(key, points_of(sample, levels, in_order(sample.runs)[0]))
-        courses.append(course)
-        if last is not None and course.points[-1].session != last:
-            found.lost.append(key.title)
-            continue
-        judged.append((course, levels, step_of([sample], sizes)))
-    for course, levels, step in judged:
-        values = np.array([point.level for point in course.points])
-        ratio = against_earlier(float(values[-1]), values[:-1], margin, len(judged), step)
-        counted = ratio.counted.replace(" campaigns", " sessions" if last else " ones")
-        verdict = Verdict("newest", "earlier ones", replace(ratio, counted=counted), margin)
-        since = values[-1 - ratio.pairs : -1] if ratio.pairs else values[:-1]
-        sides = [
-            Levels(list(map(float, side)), levels.lower_is_better) for side in (since, values[-1:])
-        ]
-        found.rows.append(JudgedSeries(course.key, sides[0], sides[1], verdict))
-    found.rows = with_claims(found.rows)
+            sentence = cut_sentence(key, cut)
+            found.not_compared.append(sentence)
+            losses += [
+                NoRun(sentence, True, key.name, run.where, run.began_utc, run.session, run.labels,
+                        run.source)
+                for run in cut
+            ]  # fmt: skip
+        try:
+            courses.append(course_of(key, sample, lower))
+        except ValueError as error:
+            found.unjudged.append(f"{key.title}: {error}")
+    # What others lost, such as a check that measures nothing, is no session of these.
+    known = [one for one in losses if any(key.may_have_lost(one, chosen_by) for key in samples)]
+    last = last_session(samples, known)
+    beside: dict[int, list[Course]] = defaultdict(list)
+    for course in courses:
+        for run in (run for point in course.points for run in point.runs):
+            beside[id(run)].append(course)
+    failed: dict[str, None] = {}
+    judged: list[Course] = []
+    for course in courses:
+        of_it = [one for one in known if course.key.may_have_lost(one, chosen_by)]
+        newest = [one for one in of_it if is_of_newest(one, course, last)]
+        failed |= dict.fromkeys(one.sentence for one in newest)
+        if lost := why_lost(course, beside, newest, last):
+            found.lost.append(f"{course.key.title}: {lost}")
+        else:
+            judged.append(course)
+    found.failed = list(failed)
+    found.rows = with_claims([_row(course, margin, len(judged)) for course in judged])
+    found.caveats = differing(
+        ((row.key, *_runs_of(course, row.verdict.ratio.pairs))
+         for row, course in zip(found.rows, judged, strict=True)), chosen_by,
+    )  # fmt: skip
     set_changes(courses)
-    return History(found, courses, order)
+    return History(found, courses)
+
+
+def course_of(key: Key, sample: Sample, lower: bool) -> Course:
+    """Return the course of one thing; raises ValueError where there is no order of its runs."""
+    sizes = sample.sizes()
+    levels = levels_of(sample, sizes, lower)
+    order, words = in_order(sample.runs)
+    groups = nights_of(sample.runs, order)
+    points = [
+        HistoryPoint(level, [sample.runs[at] for at in group])
+        for level, group in zip(medians(levels.values, groups), groups, strict=True)
+    ]
+    return Course(key, points, levels, step_of([sample], sizes), len(sizes), words)
+
+
+def last_session(samples: Samples, losses: Sequence[NoRun]) -> tuple[str, float] | None:
+    """Return the newest session and when it began, also if nothing of it is left; None if none."""
+    every: list[Run | NoRun] = [run for sample in samples.values() for run in sample.runs]
+    every += losses
+    began = [(one.began_utc or 0.0, one.session) for one in every if one.session is not None]
+    if not began:
+        return None
+    _, last = max(began, key=lambda one: one[0])
+    return last, min(time for time, session in began if session == last)
+
+
+def is_of_newest(one: NoRun, course: Course, last: tuple[str, float] | None) -> bool:
+    """Return whether what is lost belongs to a thing's newest point, or is later."""
+    first = course.points[-1].runs[0]
+    if one.session is not None:
+        return last is not None and one.session == last[0]
+    # A whole file may be of whatever others like it are; a part of one is of the rest of it.
+    is_alike = one.where == one.source and _are_alike(one.source, first.source)
+    if one.source != first.source and not one.of and not is_alike:
+        return False
+    if first.began_utc is not None:
+        return one.began_utc is not None and one.began_utc >= first.began_utc
+    return natural(one.where) > natural(first.where)
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Return whether two files may be of the same kind, by where they are and their names."""
+    paths = (PurePath(one), PurePath(other))
+    same_folder, same_name = paths[0].parent == paths[1].parent, paths[0].name == paths[1].name
+    return paths[0].suffix == paths[1].suffix and (same_folder or same_name)
+
+
+def why_lost(
+    course: Course, beside: Mapping[int, Sequence[Course]], newest: Sequence[NoRun],
+    last: tuple[str, float] | None,
+) -> str:  # fmt: skip
+    """Return why a thing's last point is not the newest; empty if it is.
+
+    `beside` has the things that each run measured, by its identity in this process.
+    """
+    point = course.points[-1]
+    first = point.runs[0]
+    if first.session is not None and last is not None and first.session != last[0]:
+        return "the newest session has no value of it"
+    for one in newest:
+        if one.session is None and (
+            first.began_utc is None or (one.began_utc or 0.0) - first.began_utc >= TOGETHER_S
+        ):
+            return (
+                f"its newest run left no value ({one.sentence}), and the one before it, "
+                f"{point.name}, is not judged in its place"
+            )
+    own = {id(run) for run in point.runs}
+    for other in (other for run in point.runs for other in beside[id(run)]):
+        later = other.points[-1]
+        if not any(id(run) in own for run in later.runs):
+            return f"{later.name} has {other.key.title}, and no value of it"
+    return ""
+
+
+def _row(course: Course, margin: float, count: int) -> JudgedSeries:
+    values = np.array([point.level for point in course.points])
+    ratio = against_earlier(float(values[-1]), values[:-1], margin, count, course.step)
+    are_sessions = course.points[-1].runs[0].session is not None
+    counted = ratio.counted.replace(" campaigns", " sessions" if are_sessions else " ones")
+    verdict = Verdict("newest", "earlier ones", replace(ratio, counted=counted), margin)
+    since = values[-1 - ratio.pairs : -1] if ratio.pairs else values[:-1]
+    lower = course.levels.lower_is_better
+    sides = [Levels(list(map(float, side)), lower) for side in (since, values[-1:])]
+    earlier, newest = _runs_of(course, ratio.pairs)
+    return JudgedSeries(
+        course.key, sides[0], sides[1], verdict, sizes=course.sizes,
+        runs=(len(earlier), len(newest)), sessions=(len(since), 1),
+    )  # fmt: skip
+
+
+def _runs_of(course: Course, pairs: int) -> tuple[list[Run], list[Run]]:
+    """Return the runs of the points that the newest one is compared with, and its own."""
+    since = course.points[-1 - pairs : -1] if pairs else course.points[:-1]
+    return [run for point in since for run in point.runs], list(course.points[-1].runs)
 
 
 def set_changes(courses: Sequence[Course]) -> None:

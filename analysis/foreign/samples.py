@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from inference.intervals import PRINTED_STEP, Interval, median, median_interval
-from records.foreign.run import Run, Value
+from records.foreign.run import NoRun, Run, Value
 
-#: The labels of a run that tell one series from another, unless runs are chosen by them.
+#: The labels of a run that tell one series from another, unless runs are chosen by them: where it
+#: ran, and on how much.
 PLACE = ("system", "partition", "environ")
+LAYOUT = ("num_tasks", "num_tasks_per_node", "num_cpus_per_task", "num_gpus_per_node")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Key:
         """Return it for people."""
         size = "" if self.message_bytes is None else f" {self.message_bytes:,} B"
         return f"{self.name}{size}{f' ({self.place})' if self.place else ''}"
+
+    def may_have_lost(self, one: NoRun, chosen_by: Collection[str] = ()) -> bool:
+        """Return whether what is left out may be a value of this."""
+        elsewhere = one.labels and place_of(one.labels, chosen_by) != self.place
+        return one.is_loss and one.may_be_of(self.name) and not elsewhere
 
 
 @dataclass(frozen=True)
@@ -59,24 +66,24 @@ class Sample:
     """The runs of one key: the values of each by message size."""
 
     runs: list[Run] = field(default_factory=list)
-    values: list[Mapping[int, Value]] = field(default_factory=list)
+    values: list[Mapping[int | None, Value]] = field(default_factory=list)
     told: set[bool | None] = field(default_factory=set)
 
-    def sizes(self) -> set[int]:
+    def sizes(self) -> set[int | None]:
         """Return the sizes that most runs have."""
-        counts: Counter[frozenset[int]] = Counter(frozenset(of) for of in self.values)
+        counts: Counter[frozenset[int | None]] = Counter(frozenset(of) for of in self.values)
         return set(
             max(
                 ((count, len(sizes), sizes) for sizes, count in counts.items()),
-                default=(0, 0, frozenset[int]()),
+                default=(0, 0, frozenset[int | None]()), key=lambda one: one[:2],
             )[2]
-        )
+        )  # fmt: skip
 
-    def without_cut(self) -> list[str]:
+    def without_cut(self) -> list[Run]:
         """Leave out runs that lack sizes which most have, as one that was cut off; return them."""
         wanted = self.sizes()
         whole = [wanted <= of.keys() for of in self.values]
-        cut = [run.where for run, is_whole in zip(self.runs, whole, strict=True) if not is_whole]
+        cut = [run for run, is_whole in zip(self.runs, whole, strict=True) if not is_whole]
         self.runs = [run for run, is_whole in zip(self.runs, whole, strict=True) if is_whole]
         self.values = [of for of, is_whole in zip(self.values, whole, strict=True) if is_whole]
         return cut
@@ -95,17 +102,24 @@ def samples_of(
     """
     found: Samples = defaultdict(Sample)
     for run in runs:
-        place = "+".join(
-            run.labels[name] for name in PLACE if name in run.labels and name not in chosen_by
-        )
+        place = place_of(run.labels, chosen_by)
         for one in run.measured:
             parts = [({size: value}, size) for size, value in one.values.items()]
             for values, size in parts if each_size else [(one.values, None)]:
-                sample = found[Key(one.name, one.unit, place, size or None)]
+                sample = found[Key(one.name, one.unit, place, size)]
                 sample.runs.append(run)
                 sample.values.append(values)
                 sample.told.add(one.lower_is_better)
     return dict(found)
+
+
+def place_of(labels: Mapping[str, str], chosen_by: Collection[str]) -> str:
+    """Return what tells series of one name apart; labels that runs are `chosen_by` do not."""
+    known = {name: labels[name] for name in (*PLACE, *LAYOUT)
+             if name in labels and name not in chosen_by}  # fmt: skip
+    where = "+".join(known[name] for name in PLACE if name in known)
+    layout = [f"{name}={known[name]}" for name in LAYOUT if name in known]
+    return ", ".join([where, *layout] if where else layout)
 
 
 @dataclass(frozen=True)
@@ -131,7 +145,7 @@ class Levels:
         return math.exp(-level if self.lower_is_better else level)
 
 
-def levels_of(sample: Sample, sizes: Collection[int], lower_is_better: bool) -> Levels:
+def levels_of(sample: Sample, sizes: Collection[int | None], lower_is_better: bool) -> Levels:
     """Return a sample's levels: means over sizes of logarithms."""
     sign = -1 if lower_is_better else 1
     return Levels(
@@ -143,7 +157,7 @@ def levels_of(sample: Sample, sizes: Collection[int], lower_is_better: bool) -> 
     )
 
 
-def step_of(samples: Sequence[Sample], sizes: Collection[int]) -> float:
+def step_of(samples: Sequence[Sample], sizes: Collection[int | None]) -> float:
     """Return the coarsest step of samples' levels: of a mean over sizes that are rounded each.
 
     The step of a size is that of the finest digits that any run has, as a number without a

@@ -23,8 +23,14 @@ from analysis.tables.table import (
 from analysis.tables.units import interval_text, percent, prefixed
 from inference.intervals import Interval
 
+#: How many of a kind a sentence of the answer names, and how many caveats it has.
+MOST_NAMED, MOST_CAVEATS = 3, 12
 #: Units that decimal prefixes go with; others are as the files have them.
 OURS = ("s", "B/s")
+SESSIONS_NOTE = (
+    "A value is a run, or, where a side has several sessions, a session's median: runs that were "
+    "started together share what differs between sessions."
+)
 RUNS_NOTE = (
     "A run is one value, however often a process repeats something inside: its iterations are not "
     "independent of each other. Over several message sizes a value is their geometric mean."
@@ -48,8 +54,8 @@ def amounts(ends: tuple[float, float], unit: str) -> str:
     return f"{amount(ends[0], unit)} – {amount(ends[1], unit)}"
 
 
-def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base: runs",
-                    new: str = "new: runs") -> Table:  # fmt: skip
+def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base: values",
+                    new: str = "new: values") -> Table:  # fmt: skip
     """Return a row for each thing that was compared, those that differ first.
 
     `base` and `new` are the headings of how many values there are of each.
@@ -58,10 +64,12 @@ def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base:
     columns = (
         Column("series", "what"),
         Column("lower_is_better"), Column("sizes", None, COUNT, "1"), Column("unit"),
+        Column("base_sessions", None, COUNT, "1"), Column("new_sessions", None, COUNT, "1"),
         Column("base_runs", base, COUNT, "1"),
         Column("base_median", "median", kind, "unit"),
         interval("base_median", "interval", "unit", ends),
-        Column("new_runs", new, COUNT, "1"), Column("new_median", "median", kind, "unit"),
+        Column("new_runs", new, COUNT, "1"),
+        Column("new_median", "median", kind, "unit"),
         interval("new_median", "interval", "unit", ends),
         Column("ratio", "ratio", RATIO, "1"), interval("ratio", INTERVAL_OF_VERDICT, "1"),
         Column("verdict", "verdict"), Column("smallest_slowdown", "could see", PERCENT, "1"),
@@ -69,13 +77,13 @@ def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base:
     ordered = sorted(rows, key=lambda row: (not row.verdict.is_different, row.verdict.ratio.value))
     found = [
         Row((
-            row.key.title, row.base.lower_is_better, row.sizes, row.key.unit,
+            row.key.title, row.base.lower_is_better, row.sizes, row.key.unit, *row.sessions,
             *of_levels(row.base), *of_levels(row.new), *of_verdict(row.verdict), row.smallest,
         ))
         for row in ordered
     ]  # fmt: skip
     notes = [
-        RUNS_NOTE, FAMILY_NOTE,
+        SESSIONS_NOTE, RUNS_NOTE, FAMILY_NOTE,
         f"Could see: the smallest slowdown that would have been shown with {POWER:.0%}.",
     ]  # fmt: skip
     return Table("judgement", title, columns, found, notes)
@@ -104,13 +112,50 @@ def answer(judgement: Judgement, needed: float) -> list[str]:
         if rows else "Nothing can be compared."
     )  # fmt: skip
     if blind:
-        names = in_short([f"{row.key.title} ({reason(row)})" for row in blind], 2)
+        such_as = in_short([f"{row.key.title} ({reason(row)})" for row in blind], 2)
         found.append(
-            f"{len(blind)} could not have shown a slowdown of {percent(needed)}, such as {names}: "
-            "make more runs"
+            f"{len(blind)} could not have shown a slowdown of {percent(needed)}, such as "
+            f"{such_as}: make more runs"
         )
-    if judgement.lost:
-        found.append(f"the new runs lack {in_short(judgement.lost)}")
+    found += sessions_sentences(rows)
+    for count, words, names in (
+        (len(judgement.unjudged), "could not be judged", judgement.unjudged),
+        (len(judgement.lost), "lost: the new runs lack", judgement.lost),
+        (len(judgement.failed), "of the new runs or their values failed or cannot be read",
+         judgement.failed),
+    ):  # fmt: skip
+        if count:
+            found.append(f"{count} {words}: {'; '.join(in_short_lines(names))}")
+    found += [f"caveat: {one}" for one in judgement.caveats[:MOST_CAVEATS]]
+    if more := judgement.caveats[MOST_CAVEATS:]:
+        found.append(f"caveat: {len(more)} more facts differ, such as {more[0].partition(' ')[0]}")
+    return found
+
+
+def in_short_lines(sentences: Sequence[str]) -> list[str]:
+    """Return the first sentences, and how many more there are."""
+    more = len(sentences) - MOST_NAMED
+    return [*sentences[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+
+
+def sessions_sentences(rows: Sequence[JudgedSeries]) -> list[str]:
+    """Return how many sessions the runs of two sets are from, where that is not each its own."""
+    shared = [row for row in rows if sum(row.runs) > sum(row.sessions) and row.runs[1] > 0]
+    several = [row for row in shared if max(row.sessions) > 1]
+    single = [row for row in shared if max(row.sessions) == 1]
+    found = []
+    for group, words in (
+        (several, "each session is one value, since its runs share what differs between sessions"),
+        (single, "one session a side: what differs between the two sessions, such as their nodes "
+                 "or the day, is in the ratio; measure several sessions of each to take it out"),
+    ):  # fmt: skip
+        if group:
+            row = group[0]
+            found.append(
+                f"{len(group)} compared of fewer sessions than runs, such as {row.key.title} "
+                f"({row.runs[0]} and {row.runs[1]} runs in {row.sessions[0]} and {row.sessions[1]} "
+                f"sessions): {words}"
+            )
     return found
 
 

@@ -18,7 +18,7 @@ from analysis.history.lost_cells import UntoldCell
 from analysis.history.two_campaigns import ComparedCell
 from analysis.tables.junit import Case, write_cases
 from analysis.tables.units import interval_text, percent
-from inference.intervals import PRINTED_STEP, Ratio, holm, possible_deviations
+from inference.intervals import Ratio, holm, possible_deviations
 
 Outcome = Literal["regression", "none shown", "could not be seen", "inconclusive"]
 
@@ -134,12 +134,12 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
 
     By Student's noncentral distribution, over all true standard errors consistent with the one seen
     for; the ratio itself must be worse by more than the margin, too. Where launches agree to the
-    last digit it is the margin, if they are enough to be sure of that. None where none is shown,
-    however large.
+    last digit it is what rounding cannot hide beyond the margin or a step, if they are enough to be
+    sure of that. None where none is shown, however large.
     """
     if ratio.error is None or ratio.freedom is None:
         sure = ratio.equivalence_p is not None and ratio.equivalence_p < level
-        return margin + PRINTED_STEP if sure else None
+        return math.expm1(max(math.log1p(margin), ratio.step) + ratio.step) if sure else None
     freedom = ratio.freedom
     errors = possible_deviations(ratio.error, freedom)
     critical = np.maximum(special.stdtrit(freedom, 1 - level), math.log1p(margin) / errors)
@@ -155,7 +155,8 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if is_shown(middle) else (middle, high)
-    return math.expm1(high)
+    # Rounding may take a step of it.
+    return math.expm1(high + ratio.step)
 
 
 #: A logarithm of a slowdown that is beyond anything, of a factor of a million.

@@ -7,7 +7,7 @@ first, and the page says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,11 @@ from analysis.history.tables import better_or_worse, chance_words
 from analysis.nights.summary import VERDICTS
 from analysis.tables.pages import page_environment
 from analysis.tables.units import prefixed
+from records.base import CampaignError
+from records.campaign import is_imported
 from records.causes import harmless
 from records.files import read_json, write_whole
+from records.manifest import read_manifest
 
 NAME = "history.html"
 #: What the file may have, in bytes, and what of it is left for all but the series.
@@ -86,13 +89,15 @@ class NightRow:
     is_bad: bool
 
 
-def write_page(runs: Path, series: Sequence[Series], out: Path) -> None:
+def write_page(
+    runs: Path, series: Sequence[Series], out: Path, site: str | None = None
+) -> None:  # fmt: skip
     """Write the page of some series of the campaigns of runs/; raises OSError."""
-    write_whole(out, page(runs, series, out.parent))
+    write_whole(out, page(runs, series, out.parent, site))
 
 
-def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
-    """Return the page, with addresses from a file in the folder `beside`."""
+def page(runs: Path, series: Sequence[Series], beside: Path, site: str | None = None) -> str:
+    """Return the page, with addresses from a file in the folder `beside`; nights of a `site`."""
     lead = "" if beside.resolve() == runs.resolve() else f"{runs.resolve().as_uri()}/"
     place = cache(lambda name: place_of(runs, name, lead))
     changed = sorted(
@@ -132,7 +137,7 @@ def page(runs: Path, series: Sequence[Series], beside: Path) -> str:
     every = sorted(site_of)
     return page_environment(__file__).get_template("history.html").render(
         rows=rows, changes=changes, left_changes=len(changed) - len(changes),
-        left_series=len(series) - len(rows), nights=nights_in(runs, every, site_of, place),
+        left_series=len(series) - len(rows), nights=nights_in(runs, every, site_of, site, place),
         choices=choices, number=lambda by, name: numbers[by].get(name, -1),
         campaigns=len(every), first=every[0][:8], last=every[-1][:8], series=len(series),
         short=sum(not one.can_show for one in series),
@@ -169,25 +174,52 @@ def series_row(one: Series, last: CampaignPages) -> SeriesRow:
 
 
 def nights_in(
-    runs: Path,
-    names: Sequence[str],
-    site_of: Mapping[str, str],
+    runs: Path, names: Collection[str], site_of: Mapping[str, str], site: str | None,
     place: Callable[[str], CampaignPages],
-) -> list[NightRow]:
-    """Return the newest nights with their verdicts; one whose file is damaged has none."""
+) -> list[NightRow]:  # fmt: skip
+    """Return the newest nights with their verdicts; one whose file is damaged has none.
+
+    `names` are those with launches, of a `site` if it is given. A night of which no launch counts
+    has no series, and is shown for that.
+    """
     found: list[NightRow] = []
-    for name in reversed(names[-MOST_LOOKED:]):
+    folders = {path.parent.name for path in runs.glob("*/manifest.json")}
+    # The names begin with the time.
+    for name in sorted(folders | set(names), reverse=True)[:MOST_LOOKED]:
         if len(found) == MOST_NIGHTS:
             break
-        path = runs / name / "night.json"
-        if not path.is_file():
+        of_site = site_of.get(name)
+        if (runs / name / "night.json").is_file():
+            verdict, words = verdict_in(runs / name / "night.json")
+            of_site = of_site or night_of(runs / name)[0]
+        else:
+            of_site, is_night = night_of(runs / name)
+            if not is_night:
+                continue
+            verdict, words = "broken", "It was not judged."
+        if name not in site_of:
+            verdict, words = "broken", f"No launch of it counts. {words}"
+        if site is not None and of_site != site:
             continue
-        try:
-            told = read_json(path)
-            verdict = told["verdict"]
-            words = VERDICTS[verdict]
-        except (OSError, ValueError, TypeError, KeyError):
-            verdict, words = "damaged", "Its night.json cannot be read."
-        bad = verdict in ("regression", "incomplete", "damaged")
-        found.append(NightRow(place(name), site_of[name], words, bad))
+        bad = verdict in ("regression", "incomplete", "damaged", "broken")
+        found.append(NightRow(place(name), of_site, words, bad))
     return found
+
+
+def verdict_in(path: Path) -> tuple[str, str]:
+    """Return the verdict of a night's file, and its sentence."""
+    try:
+        verdict = read_json(path)["verdict"]
+        return verdict, VERDICTS[verdict]
+    except (OSError, ValueError, TypeError, KeyError):
+        return "damaged", "Its night.json cannot be read."
+
+
+def night_of(folder: Path) -> tuple[str, bool]:
+    """Return a campaign's site, and whether it is a night of this machine, no repetition of one."""
+    try:
+        manifest = read_manifest(folder)
+    except CampaignError:
+        return "", False
+    is_night = manifest.night is not None and manifest.night.again_of is None
+    return manifest.site, is_night and not is_imported(folder)

@@ -42,6 +42,19 @@ MACROS = r"""% Where the template of SC's appendix is not in use, these stand fo
 """
 
 
+#: What may be expected of somebody who repeats it, and what the measurements do not tell.
+TOLERANCE = (
+    "On the same machine with the same images: each difference that is shown, with its sign, and "
+    "each equivalence within its margin. Those of one experiment hold together in 95%, for the "
+    "conditions of this one campaign; of many experiments some may be false.",
+    "The intervals do not contain what differs between campaigns, such as the nodes, the day or an "
+    "update, so the ratio of a rerun may lie outside.",
+    "On another machine neither size nor sign of a ratio follows from these measurements.",
+    "Where no difference is shown, or a comparison is inconclusive, nothing is claimed: a rerun of "
+    "more rounds may decide it either way.",
+)
+
+
 @dataclass(frozen=True)
 class AppendixPart:
     """A part of the appendix: its macro of the template, its title, and what it says.
@@ -95,69 +108,95 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     machine, software = manifest.machine, manifest.software
     where = repository or "<address of the repository>"
     bundle = f"{manifest.campaign}.tar.gz"
-    contributions = [
-        f"C{number}: {sentence}"
-        for number, group in enumerate(comparison.groups, 1)
-        for sentence in sentences_of(group)
-    ]
+    contributions = contributions_of(comparison)
     measured = math.fsum(done.wall_s for done in manifest.rounds_done)
     launches = math.fsum(launch.record.wall_s or 0.0 for launch in campaign.sound())
     memory = machine.get("memory_bytes")
+    nodes = max((launch.record.nodes for launch in campaign.sound()), default=1)
     hardware = [
         f"{machine.get('cpu_model') or 'a processor that was not recorded'}, "
         f"{machine.get('cores', 'unknown')} cores"
         + (f", {memory / 2**30:.0f} GiB of memory" if isinstance(memory, int) else "")
-        + f"; {max((x.record.nodes for x in campaign.sound()), default=1)} nodes at most; site "
-        f"{manifest.site}"
+        + f"; {nodes} node{'' if nodes == 1 else 's'} at most; site {manifest.site}"
     ]
+    changed = " with files that were changed and not committed, whose digests are in the manifest"
     programs = [
-        f"Wyeast, commit {manifest.commit or '<commit>'}, from {where}",
+        f"Wyeast, commit {manifest.commit or '<commit>'}"
+        f"{changed if software.get('wyeast_changes') else ''}, from {where}",
         *(f"{name} {version}" for name, version in software.items()
           if version and name in ("reframe", "apptainer", "slurm", "python")),
         *(f"image {name}, SHA-256 {digest}" for name, digest in digests(campaign).items()),
         f"kernel {machine.get('kernel') or 'not recorded'}",
     ]  # fmt: skip
-    took = (
-        f"The campaign took {about(measured or launches)} on its machine, "
-        f"{about(launches)} of it in {len(campaign.sound())} launches; its folder takes "
-        f"{bytes_of(campaign.path) / 1e6:.0f} MB, the images and what builds them some GB more."
-    )
-    expected = expected_table(comparison)
-    tolerance = (
-        "A shown difference is expected again, with the same sign. On the machine that measured "
-        "it, the interval of a rerun is expected to overlap the one that is given; on another one "
-        "the size of a ratio may be any other. What is not shown here may be shown by more rounds."
-    )
+    took = [
+        f"Measuring took {about(measured or launches)} on this machine, {about(launches)} of it in "
+        f"{len(campaign.sound())} launches that count. Not in it, and not recorded: what it takes "
+        "to install the program, and to build or fetch the images.",
+        f"The campaign's folder takes {bytes_of(campaign.path) / 1e6:.0f} MB without the images.",
+    ]
+    rerun = f"make rerun BUNDLE={bundle} SITE=<your site>"
+    kept = (
+        f"the raw output of its launches was removed {manifest.raw_removed_utc}, so its numbers "
+        "cannot be computed again"
+        if manifest.raw_removed_utc else "with what each launch printed and its record"
+    )  # fmt: skip
+    install = [
+        f"git clone {where} wyeast", "cd wyeast", f"git checkout {manifest.commit or '<commit>'}",
+        "make setup",
+    ]  # fmt: skip
     found = Appendix()
     found.description = [
         AppendixPart("newartifact", f"Artifact A1: {bundle}",
-             [f"The campaign with the raw output of every launch, and all that repeats it; <DOI>. "
-              f"Artifact A2, the program, is at {where}."]),
-        AppendixPart("artrel", "Relation to contributions", contributions or ["<contributions>"]),
-        AppendixPart("artexp", "Expected results", [tolerance]),
-        AppendixPart("arttime", "Expected reproduction time", [took]),
+             [f"What `make bundle` packs: the campaign's folder, {kept}, and the files it was "
+              "measured with, as far as bundle.json names none as missing; the images only with "
+              f"WITH_IMAGES=1; <DOI>. Artifact A2, the program, is at {where}."]),
+        AppendixPart("artrel", "Relation to contributions", contributions),
+        AppendixPart("artexp", "Expected results", TOLERANCE),
+        AppendixPart("arttime", "Expected reproduction time", took),
         AppendixPart("artin", "Artifact setup"),
         AppendixPart("artinpart{Hardware}", "Hardware", hardware),
         AppendixPart("artinpart{Software}", "Software", programs),
-        AppendixPart("artinpart{Installation and Deployment}", "Installation", [],
-             [f"git clone {where} wyeast && cd wyeast", "make setup"]),
+        AppendixPart("artinpart{Installation and Deployment}", "Installation",
+             ["The site is a folder of site_configs: docs/how-to/add-a-site.md says how to add "
+              "one. Images that neither the bundle nor the checkout has are built first."],
+             install),
         AppendixPart("artcomp", "Artifact execution",
-             ["The campaign was measured by the first command, and is repeated by the second one, "
-              "in the same order."],
-             [*manifest.commands_to_paste(), f"make rerun BUNDLE={bundle} SITE=<your site>"]),
+             ["The last command repeats the checks, images, tier and number of rounds; the order "
+              "of launches is the same if the site has the same cells. Those before it measured "
+              "the campaign."],
+             [*manifest.commands_to_paste(), rerun]),
         AppendixPart("artout", "Artifact analysis",
-             ["The rerun ends with its comparison to this campaign. Its own report is written by:"],
+             ["The rerun ends with its comparison to this campaign, and says what else differs. "
+              "Its own report is written by:"],
              ["make report"]),
     ]  # fmt: skip
     found.evaluation = [
         AppendixPart("arteval{1}", "Evaluation of artifact A1"),
-        AppendixPart("artin", "Artifact setup", [],
-             [f"make rerun BUNDLE={bundle} SITE=<your site> DRY_RUN=1"]),
-        AppendixPart("artcomp", "Artifact execution", [took],
-             [f"make rerun BUNDLE={bundle} SITE=<your site>"]),
-        AppendixPart("artout", "Artifact analysis", [tolerance], [], expected),
+        AppendixPart("artin", "Artifact setup",
+             ["In a checkout as installed above; the digests show that the bundle is as it was "
+              "packed, and the last command says what would run, and runs nothing."],
+             [*install, f"tar -xzf {bundle} -C <an empty folder>",
+              "(cd <that folder>/* && sha256sum --check SHA256SUMS)", f"{rerun} DRY_RUN=1"]),
+        AppendixPart("artcomp", "Artifact execution", took, [rerun]),
+        AppendixPart("artout", "Artifact analysis", TOLERANCE, [], expected_table(comparison)),
     ]  # fmt: skip
     return found
+
+
+def contributions_of(comparison: Comparison) -> list[str]:
+    """Return what the campaign shows, a sentence for each group; what is open is none."""
+    shown, open_ = [], 0
+    for number, group in enumerate(comparison.groups, 1):
+        told = [one.is_different or one.is_equivalent for one in group.verdicts.values()]
+        sentences = zip(sentences_of(group), told, strict=True)
+        shown += [f"C{number}: {sentence}" for sentence, is_told in sentences if is_told]
+        open_ += told.count(False)
+    if open_:
+        shown.append(
+            "The campaign shows neither a difference nor equivalence in "
+            f"{open_} more comparison{'' if open_ == 1 else 's'}."
+        )
+    return shown
 
 
 def in_markdown(appendix: Appendix) -> str:

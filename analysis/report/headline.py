@@ -17,9 +17,10 @@ class Headline:
 
     A series is a cell that a round has of both; groups are in none of the counts. `unjudged` ones,
     which are oversubscribed, are not among the `series`, nor are those that are `unfinished`, since
-    they are tested once, at the campaign's end, and those `without_pairs`, of which no round has
-    both. `margins` are those of the equivalent ones, as shares. `outlook` is None
-    where nothing can be said of any open series.
+    they are tested once, at the campaign's end, those `without_pairs`, of which no round has both,
+    and those that are `too_short`: the clock times no size of them that both have. `margins` are
+    those of the equivalent ones, as shares. `outlook` is None where nothing can be said of any open
+    series.
     """
 
     implementation: str
@@ -33,6 +34,7 @@ class Headline:
     unjudged: int
     unfinished: int
     without_pairs: int
+    too_short: int
     outlook: OpenCells | None
 
     @property
@@ -44,6 +46,7 @@ class Headline:
                 (self.unjudged, f"not judged ({OVERSUBSCRIBED})"),
                 (self.unfinished, f"not judged ({UNFINISHED}: all is tested once, at the end)"),
                 (self.without_pairs, "never measured in the same round as the base"),
+                (self.too_short, "too short for the clock at each size that both have"),
             )
             if count
         )
@@ -85,6 +88,21 @@ def in_words(outlook: OpenCells) -> list[str]:
     return said
 
 
+def too_short(comparison: Comparison, name: str) -> set[str]:
+    """Return the series of which an implementation and the base have no size the clock can time."""
+    common = {
+        cell.name for cell in comparison.cells
+        if set.intersection(*(
+            {size for of in cell.values.get(one, {}).values() for size in of}
+            for one in (name, comparison.base)
+        ))
+    }  # fmt: skip
+    limited = {
+        one.cell for one in comparison.limited if one.implementation in (name, comparison.base)
+    }  # fmt: skip
+    return limited - common
+
+
 def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[Headline]:
     """Return the headline of each implementation that has a verdict against the base.
 
@@ -97,6 +115,12 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
         judged = [one for one in verdicts if not one.unjudged and one.ratio.pairs]
         if not verdicts:
             continue
+        short = too_short(comparison, name)
+        apart = [
+            cell for cell in comparison.cells
+            if name in cell.verdicts and cell.name not in short
+            and not (cell.verdicts[name].unjudged or cell.verdicts[name].ratio.pairs)
+        ]  # fmt: skip
         different = [one for one in judged if one.is_different]
         equivalent = [one for one in judged if one.is_equivalent]
         outlook = found.of(implementation=name)
@@ -113,7 +137,8 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
                 open=sum(map(is_open, judged)),
                 unjudged=sum(one.unjudged == OVERSUBSCRIBED for one in verdicts),
                 unfinished=sum(one.unjudged == UNFINISHED for one in verdicts),
-                without_pairs=sum(not one.unjudged and not one.ratio.pairs for one in verdicts),
+                without_pairs=len(apart),
+                too_short=len(short),
                 outlook=outlook if outlook.soon or outlook.unlikely else None,
             )
         )

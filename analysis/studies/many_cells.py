@@ -108,13 +108,15 @@ def found_in_cells(
     among: int = 1,
     printed: bool = False,
     lacking: Sequence[str] = (),
+    to_hold_among: int = 1,
 ) -> StatementJudgement:
     """Return the cells' judgement on a statement, from their numbers in each round.
 
     Of n cells k must satisfy it. That is shown if k cells do, each at a level that is
     stricter by n-k+1: if it is false, that many do not, and one of them was misjudged. That
     it is false is shown if n-k+1 do not, stricter by k, and by `among`, the number of statements
-    it belongs to. `printed` numbers, of a report, are taken as they are. Cells of `lacking` should
+    it belongs to; `to_hold_among` is that number where one that holds is a claim of its own.
+    `printed` numbers, of a report, are taken as they are. Cells of `lacking` should
     have a number and have none: they count among the n, and are not judged.
     """
     quantity = claim.quantities[str(statement.that)]
@@ -131,7 +133,8 @@ def found_in_cells(
 
     # A cell is so if all of its parts are, and is not if one is not (Bonferroni over the parts).
     parts = len(quantity.expressions())
-    to_hold = judged_cells(statement, cells, quantity.scale, against, printed)
+    stricter = against * to_hold_among
+    to_hold = judged_cells(statement, cells, quantity.scale, stricter, printed)
     to_fail = judged_cells(statement, cells, quantity.scale, needed * among * parts, printed)
     held = [name for name, of_cell in to_hold.items() if all(one == HOLDS for _, one in of_cell)]
     failed = [name for name, of_cell in to_fail.items() if any(one == FAILS for _, one in of_cell)]

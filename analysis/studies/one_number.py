@@ -47,6 +47,8 @@ class StatementJudgement:
     of: str = ""
     counted: str = ""
     reading: str | None = None
+    #: Whether no campaign, however long, decides it.
+    is_never_told: bool = False
 
     @property
     def sentence(self) -> str:

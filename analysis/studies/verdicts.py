@@ -86,6 +86,12 @@ def together(findings: list[StatementJudgement], printed: bool = False) -> Answe
     part = [f"{count} of {len(verdicts)} statements hold."] if count else []
     if count and (printed or FAILS in verdicts):
         return Answer(IN_PART, findings, part)
+    never = sum(one.is_never_told for one in findings)
+    if never and FAILS not in verdicts:
+        part.append(
+            f"{never} of {len(verdicts)} statements cannot be decided by any campaign, so the "
+            "claim stays inconclusive however many rounds are measured."
+        )
     return Answer(FAILS if FAILS in verdicts else UNTOLD, findings, part)
 
 
@@ -181,16 +187,19 @@ def one_here(
     statement: Statement,
     implementation: str | None = None,
     among: int = 1,
+    in_part: bool = False,
 ) -> StatementJudgement:
     """Return what a campaign says about one statement.
 
     A claim does not hold, or in part only, with any of its statements, so of `among` statements one
-    is said to fail only if it does at a level that is stricter by as much (Bonferroni).
+    is said to fail only if it does at a level that is stricter by as much (Bonferroni). Where some
+    hold and others fail, so is each that holds (`in_part`): any of them would be one too many.
     """
     if statement.untold is not None:
         return StatementJudgement(
-            statement.untold, None, "", UNTOLD, "not a number that a single round gives"
-        )
+            statement.untold, None, "", UNTOLD, "not a number that a single round gives",
+            is_never_told=True,
+        )  # fmt: skip
     name = str(statement.that)
     quantity = claim.quantities[name]
     label = label_of(claim, statement)
@@ -216,7 +225,10 @@ def one_here(
             wanted = (cell for source in whole for cell in cells_of(source, quantity, where))
             has = {cell for cells in by_round for cell in cells}
             unmeasured = [cell for cell in dict.fromkeys(wanted) if cell not in has]
-        return found_in_cells(claim, statement, by_round, of, among, lacking=unmeasured)
+        return found_in_cells(
+            claim, statement, by_round, of, among, lacking=unmeasured,
+            to_hold_among=among if in_part else 1,
+        )  # fmt: skip
     values = [
         values_of(source, measured.paper, claim, behind(claim, name))[name] for source in sources
     ]
@@ -228,11 +240,13 @@ def one_here(
             label, None, asked, UNTOLD, "the campaign has none of the cells for it", of
         )
     finding = found_of(claim, statement, interval_of(told, quantity.scale), of)
-    if finding.verdict == FAILS and among > 1:
+    corrected = {FAILS: "outside", HOLDS: "inside"} if in_part else {FAILS: "outside"}
+    if finding.verdict in corrected and among > 1:
         stricter = 1 - (1 - CONFIDENCE) / among
         wide = interval_of(told, quantity.scale, stricter)
-        if found_of(claim, statement, wide, of, stricter).verdict != FAILS:
-            reason = f"one of {among} may lie this little outside by chance"
+        if found_of(claim, statement, wide, of, stricter).verdict != finding.verdict:
+            side = corrected[finding.verdict]
+            reason = f"one of {among} may lie this little {side} by chance"
             return replace(finding, verdict=UNTOLD, reason=reason)
     return finding
 
@@ -261,8 +275,11 @@ def by_campaign(measured: TodaysTables, claim: Claim) -> Answer:
         for statement in claim.here
         for name in implementations_for(measured, claim, statement)
     ]
-    findings = [one_here(measured, claim, *one, among=len(asked)) for one in asked]
-    answer = together(findings)
+    answer = together([one_here(measured, claim, *one, among=len(asked)) for one in asked])
+    if answer.verdict == IN_PART:
+        answer = together(
+            [one_here(measured, claim, *one, among=len(asked), in_part=True) for one in asked]
+        )
     if needs.blocking and answer.verdict != UNTOLD:
         # The numbers are shown, but they measure something other than the claim.
         shown = [
@@ -279,10 +296,17 @@ def what_is_needed(
     """Return what a test of a claim needs, or still needs after a campaign."""
     if isinstance(claim.here, str):
         return Answer(UNTESTABLE, notes=[claim.here])
+    if all(one.untold is not None for one in claim.here):
+        said = "; ".join(str(one.untold) for one in claim.here)
+        return Answer(UNTESTABLE, notes=[f"No campaign decides what it says: {said}."])
     needs = needs_of(paper, claim, measured)
     lacking = [*needs.missing, *needs.blocking, *needs.caveats]
     notes = [f"{one[0].upper()}{one[1:]}." for one in (*lacking, *needs.differences)]
-    told = here is not None and here.verdict != UNTOLD
+    open_ = [one for one in here.findings if one.verdict == UNTOLD] if here else []
+    # What no campaign decides needs no further one.
+    told = here is not None and (
+        here.verdict != UNTOLD or (bool(open_) and all(one.is_never_told for one in open_))
+    )
     return Answer(TESTED if told else TESTABLE, notes=[*notes, f"Command: {needs.command}"])
 
 

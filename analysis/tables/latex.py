@@ -11,6 +11,7 @@ import re
 from analysis.tables.csv import plain
 from analysis.tables.table import NOTHING, Table
 from records.campaign import Campaign
+from records.terminal_encoding import plain as in_ascii
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%",
@@ -21,6 +22,9 @@ LATEX = {
 }  # fmt: skip
 
 
+#: Letters below, of Europe's languages, are in fonts of the encoding T1.
+END_OF_T1 = 0x180
+DIGEST_BREAKS = re.compile(r"[0-9a-f]{16}(?=[0-9a-f]{8})")
 BREAKS = re.compile(r"(?<=\w)(?:[=/]|\\_)(?=\w)")
 
 
@@ -31,9 +35,18 @@ def latex_value(value: object) -> str:
 
 def latex_cell(value: object) -> str:
     """Return a value as LaTeX text: every sign that LaTeX would act on is escaped."""
-    found = "".join(LATEX.get(sign, sign) for sign in latex_value(value))
-    # Names of cells have no spaces where a line could end.
-    return BREAKS.sub(r"\g<0>\\allowbreak{}", found)
+    found = "".join(map(_latex_sign, latex_value(value)))
+    # Names of cells have no spaces where a line could end, and digests none.
+    return DIGEST_BREAKS.sub(r"\g<0>\\allowbreak{}", BREAKS.sub(r"\g<0>\\allowbreak{}", found))
+
+
+def _latex_sign(sign: str) -> str:
+    """Return a sign as LaTeX sets it; one that its T1 fonts lack by one that reads alike."""
+    if sign in LATEX:
+        return LATEX[sign]
+    if sign.isascii() or (sign.isalpha() and ord(sign) < END_OF_T1):
+        return sign
+    return "".join(LATEX.get(one, one) for one in in_ascii(sign))
 
 
 #: How many characters at \\footnotesize go into a line of an article's page, upright and turned.

@@ -15,6 +15,7 @@ from records.foreign.run import (
     VALUES_OF_A_COPY,
     ForeignError,
     Measured,
+    NoRun,
     Run,
     Value,
     digest_of,
@@ -40,6 +41,9 @@ SETTING = re.compile(
 )
 #: What others may print into the same file, as a launcher does, begins with no digit.
 RESULT_BEGINS = re.compile(r"[0-9.+-]")
+#: A result as it is printed, with so many decimals as all others (FLOAT_PRECISION of
+#: osu_util.h): of a file that ends within a line a number with fewer was cut off.
+WHOLE_RESULT = re.compile(r"\d+\.\d\d")
 
 
 def is_osu(text: str) -> bool:
@@ -47,22 +51,33 @@ def is_osu(text: str) -> bool:
     return any(map(BEGINS.match, text.splitlines()))
 
 
-def read_osu(text: str, where: str) -> list[Run]:
-    """Return the runs of a text; raises ForeignError with file and line."""
+def read_osu(text: str, where: str) -> tuple[list[Run], list[NoRun]]:
+    """Return the runs of a text, and those of it that are damaged.
+
+    Raises ForeignError with file and line where no run is left.
+    """
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if BEGINS.match(line)]
-    return [
-        _run(lines[start:end], start, f"{where}:{start + 1}" if len(starts) > 1 else where, where)
-        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)
-    ]
+    found: list[Run] = []
+    left_out: list[NoRun] = []
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        name = f"{where}:{start + 1}" if len(starts) > 1 else where
+        is_cut = end == len(lines) and not text.endswith(("\n", "\r"))
+        try:
+            found.append(_run(lines[start:end], start, name, where, is_cut))
+        except ForeignError as error:
+            left_out.append(NoRun(str(error), True, where=name, source=where))
+    if not found:
+        raise ForeignError(left_out[0].sentence)
+    return found, left_out
 
 
-def _run(lines: list[str], start: int, name: str, where: str) -> Run:
+def _run(lines: list[str], start: int, name: str, where: str, is_cut: bool) -> Run:
     begins = BEGINS.match(lines[0])
     told: tuple[str, float, bool] | None = None
     sized = False
     settings: list[str] = []
-    values: dict[int, list[Value]] = defaultdict(list)
+    values: dict[int | None, list[Value]] = defaultdict(list)
     for number, line in enumerate(lines[1:], start + 2):
         text = line.strip()
         if head := HEAD.match(text):
@@ -76,9 +91,15 @@ def _run(lines: list[str], start: int, name: str, where: str) -> Run:
                     "or a rate"
                 )
             try:
-                first, *others = text.split()
-                size = _size(first) if sized else 0
-                values[size].append(printed([first, *others][sized], told[1]))
+                columns = text.split()
+                size = _size(columns[0]) if sized else None
+                result = columns[1 if sized else 0]
+                if is_cut and number == start + len(lines) and not WHOLE_RESULT.fullmatch(result):
+                    raise ValueError(
+                        f"the file ends in the middle of a line, behind {name_of(result[:40])}: it "
+                        "was cut off"
+                    )
+                values[size].append(printed(result, told[1]))
             except IndexError:
                 raise ForeignError(f"{where}:{number}: a message size without a result") from None
             except ValueError as error:
@@ -87,14 +108,14 @@ def _run(lines: list[str], start: int, name: str, where: str) -> Run:
         raise ForeignError(f"{name}: a run without a result: it was cut off, or prints no table")
     points = {
         size: Value(median(one.value for one in of), max(one.step for one in of))
-        for size, of in sorted(values.items())
+        for size, of in sorted(values.items(), key=lambda item: item[0] or 0)
     }
     return Run(
         name,
         (Measured(name_of(" ".join([f"OSU {begins['name']}", *settings])), told[0], told[2],
                   points),),
         identity=digest_of("\n".join(lines).strip()) if len(points) >= VALUES_OF_A_COPY else None,
-        labels={"version": name_of(begins["version"])} if begins["version"] else {},
+        labels={"version": name_of(begins["version"])} if begins["version"] else {}, source=where,
     )  # fmt: skip
 
 

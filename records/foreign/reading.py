@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
 
 from records.acting_user import opened
 from records.foreign.google_benchmark import is_google_benchmark, read_google_benchmark
@@ -20,7 +21,15 @@ from records.foreign.reframe_database import (
     read_session,
     session_of,
 )
-from records.foreign.run import MOST_BYTES, MOST_RUNS, MOST_VALUES, ForeignError, Run, name_of
+from records.foreign.run import (
+    MOST_BYTES,
+    MOST_RUNS,
+    MOST_VALUES,
+    ForeignError,
+    NoRun,
+    Run,
+    name_of,
+)
 
 FORMATS = (
     "ReFrame's perflogs, its database or a session's report, OSU's or IMB's text, or JSON in the "
@@ -36,11 +45,11 @@ class OtherFormat(ForeignError):
 
 @dataclass
 class RunSet:
-    """The runs of a set; `left_out` says in sentences what is not among them."""
+    """The runs of a set, and what is not among them."""
 
     path: Path
     runs: list[Run] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[NoRun] = field(default_factory=list)
     #: Of its runs, and how many values they have.
     identities: set[str] = field(default_factory=set)
     values: int = 0
@@ -48,7 +57,8 @@ class RunSet:
     def add(self, run: Run) -> None:
         """Add a run, unless it is a copy of one; raises ForeignError where there are too many."""
         if run.identity in self.identities:
-            self.left_out.append(f"{run.where}: a copy of a run that is there already")
+            said = f"{run.where}: a copy of a run that is there already"
+            self.left_out.append(NoRun(said, where=run.where))
             return
         if run.identity:
             self.identities.add(run.identity)
@@ -65,21 +75,22 @@ def read_set(path: Path) -> RunSet:
     """Return the runs of a file or of all files of a folder, a run that is there twice once.
 
     Raises ForeignError where there is none, and for a file of another format, or one that is
-    damaged, unless it is one of a folder: then a sentence says so.
+    damaged, unless it is one of a folder: then a sentence says so. A file of another format is a
+    run that failed if it is named as runs are.
     """
     found = RunSet(path)
     sources: Counter[str] = Counter()
-    others: list[str] = []
+    others: list[NoRun] = []
     if path.is_dir():
         for file in _files(path):
             where = name_of(file.relative_to(path))
             try:
                 kind, runs, left_out = _read(file, where)
-            except OtherFormat:
-                others.append(where)
-                continue
             except ForeignError as error:
-                found.left_out.append(str(error))
+                # It was written when its run ended, as far as anybody knows.
+                written = file.stat().st_mtime
+                lost = NoRun(str(error), True, "", where, written, source=where)
+                (others if isinstance(error, OtherFormat) else found.left_out).append(lost)
                 continue
             sources[kind] += len(runs)
             found.left_out += left_out
@@ -91,12 +102,10 @@ def read_set(path: Path) -> RunSet:
         for run in runs:
             found.add(run)
     if others:
-        found.left_out.append(
-            f"{len(others)} files are none of {FORMATS}, such as {others[0]}"
-            if len(others) > 1 else f"{others[0]} is none of {FORMATS}"
-        )  # fmt: skip
+        found.left_out += _other_files(others, found.runs)
     if not found.runs:
-        raise ForeignError(f"{path} has no run: {'; '.join(found.left_out[:3]) or 'it is empty'}")
+        said = "; ".join(one.sentence for one in found.left_out[:3])
+        raise ForeignError(f"{path} has no run: {said or 'it is empty'}")
     # Both have the same runs, and nothing tells which of one is which of the other.
     if sources["perflog"] and sources["session"]:
         raise ForeignError(
@@ -105,9 +114,37 @@ def read_set(path: Path) -> RunSet:
     return found
 
 
+def _other_files(others: Sequence[NoRun], runs: Sequence[Run]) -> list[NoRun]:
+    """Return which files of another format are left out; those that are named as runs failed."""
+    names = {_without_numbers(run.source) for run in runs}
+    failed = [
+        replace(one, sentence=f"{one.where} has no result: did its run fail?")
+        for one in others
+        if _without_numbers(one.source) in names
+    ]
+    rest = [one.where for one in others if _without_numbers(one.source) not in names]
+    if not rest:
+        return failed
+    return [*failed, NoRun(
+        f"{len(rest)} files are none of {FORMATS}, such as {rest[0]}"
+        if len(rest) > 1 else f"{rest[0]} is none of {FORMATS}"
+    )]  # fmt: skip
+
+
+def _without_numbers(source: str) -> str:
+    """Return a file's name without the numbers that tell runs apart."""
+    return re.sub(r"\d+", "", PurePath(source).name)
+
+
 def chosen(runs: RunSet, where: Mapping[str, str]) -> RunSet:
-    """Return the runs of a set that have these labels; raises ForeignError if there is none."""
-    found = RunSet(runs.path, left_out=list(runs.left_out))
+    """Return the runs of a set that have these labels; raises ForeignError if there is none.
+
+    What is lost belongs to them unless it is known to have others.
+    """
+    found = RunSet(runs.path, left_out=[
+        one for one in runs.left_out
+        if all(one.labels.get(key, value) == value for key, value in where.items())
+    ])  # fmt: skip
     for run in runs.runs:
         if all(run.labels.get(key) == value for key, value in where.items()):
             found.add(run)
@@ -140,13 +177,13 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _read(path: Path, where: str) -> tuple[str, list[Run], list[str]]:
+def _read(path: Path, where: str) -> tuple[str, list[Run], list[NoRun]]:
     """Return the kind of a file, its runs, and what is left out of it; raises ForeignError."""
     try:
         with opened(path) as file:
             content = file.read(len(BEGINS))
             if content == BEGINS:
-                return ("session", *read_database(path))
+                return ("session", *read_database(path, where))
             content += file.read(MOST_BYTES)
     except OSError as error:
         raise ForeignError(f"{where} cannot be read: {error.strerror or error}") from None
@@ -158,13 +195,13 @@ def _read(path: Path, where: str) -> tuple[str, list[Run], list[str]]:
     if is_perflog(text):
         return ("perflog", *read_perflog(text, where, path.name.partition(".")[0]))
     if is_osu(text):
-        return "osu", read_osu(text, where), []
+        return ("osu", *read_osu(text, where))
     if is_imb(text):
-        return "imb", read_imb(text, where), []
+        return ("imb", *read_imb(text, where))
     raise OtherFormat(f"{where} is none of {FORMATS}")
 
 
-def _read_json(text: str, where: str) -> tuple[str, list[Run], list[str]]:
+def _read_json(text: str, where: str) -> tuple[str, list[Run], list[NoRun]]:
     try:
         data = session_of(text)
     except ValueError as error:
@@ -173,5 +210,5 @@ def _read_json(text: str, where: str) -> tuple[str, list[Run], list[str]]:
         run, left_out = read_google_benchmark(data, text, where)
         return "benchmark", [run], left_out
     if is_session(data):
-        return ("session", *read_session(data, where))
+        return ("session", *read_session(data, where, where))
     raise OtherFormat(f"{where} is none of {FORMATS}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,8 +18,16 @@ from urllib.parse import quote
 from records.acting_user import opened, rights_of_owner
 from records.causes import one_line
 from records.files import json_of
-from records.foreign.reframe_values import performance, text_in, where_run
-from records.foreign.run import MOST_BYTES, ForeignError, Measured, Run, name_of, of_number
+from records.foreign.reframe_values import facts_of, performance, text_in
+from records.foreign.run import (
+    MOST_BYTES,
+    ForeignError,
+    Measured,
+    NoRun,
+    Run,
+    name_of,
+    of_number,
+)
 from records.foreign.times import instant_of
 
 BEGINS = b"SQLite format 3\x00"
@@ -31,21 +40,25 @@ def is_session(data: Any) -> bool:
     return isinstance(data, Mapping) and "session_info" in data and "runs" in data
 
 
-def read_database(path: Path) -> tuple[list[Run], list[str]]:
-    """Return the runs of all sessions, and sentences on what is left out; raises ForeignError."""
+def read_database(path: Path, source: str) -> tuple[list[Run], list[NoRun]]:
+    """Return the runs of all sessions, and what is left out; raises ForeignError."""
     found: list[Run] = []
-    left_out: list[str] = []
-    for number, text in enumerate(_sessions(path), 1):
+    left_out: list[NoRun] = []
+    for number, (uuid, began, text) in enumerate(_sessions(path), 1):
         where = f"{path.name}, session {number}"
         try:
-            runs, sentences = read_session(session_of(text), where)
+            runs, lost = read_session(session_of(text), where, source)
         except ValueError as error:
-            left_out.append(f"{where}: {error}")
+            said = str(error).removeprefix(f"{where}: ")
+            left_out.append(
+                NoRun(f"{where}: {said}", True, "", where, instant_of(began), name_of(uuid),
+                        source=source)
+            )  # fmt: skip
             continue
         found += runs
-        left_out += sentences
+        left_out += lost
     if not found:
-        raise ForeignError(left_out[0] if left_out else f"{path}: it holds no session")
+        raise ForeignError(left_out[0].sentence if left_out else f"{path}: it holds no session")
     return found, left_out
 
 
@@ -54,8 +67,8 @@ def session_of(text: str) -> Any:
     return json_of(text, constant=lambda _: None)
 
 
-def _sessions(path: Path) -> Iterator[str]:
-    """Yield the report of each session in order of time; raises ForeignError."""
+def _sessions(path: Path) -> Iterator[tuple[object, object, str]]:
+    """Yield uuid, beginning and report of each session in order of time; raises ForeignError."""
     try:
         # A pipe or a device is none, and is refused before sqlite opens it.
         with opened(path), rights_of_owner(path.parent):
@@ -63,10 +76,10 @@ def _sessions(path: Path) -> Iterator[str]:
             database = sqlite3.connect(address, uri=True, timeout=WAIT_S)
             rows = _query(database, path)
         with closing(database):
-            for (text,) in rows:
+            for uuid, began, text in rows:
                 if not isinstance(text, str):
                     raise ForeignError(f"{path}: a session is not text")
-                yield text
+                yield uuid, began, text
     except sqlite3.Error as error:
         raise ForeignError(f"{path}: it cannot be read: {one_line(str(error))}") from None
     except OSError as error:
@@ -83,7 +96,9 @@ def _query(database: sqlite3.Connection, path: Path) -> sqlite3.Cursor:
     if len(kinds) != 1 or kinds[0][0] != "table" or not _is_plain(kinds[0][1]):
         database.close()
         raise ForeignError(f"{path}: it has no plain table of ReFrame's sessions")
-    return database.execute("SELECT json_blob FROM sessions ORDER BY session_start_unix, uuid")
+    return database.execute(
+        "SELECT uuid, session_start_unix, json_blob FROM sessions ORDER BY session_start_unix, uuid"
+    )
 
 
 def _is_plain(statement: object) -> bool:
@@ -92,15 +107,38 @@ def _is_plain(statement: object) -> bool:
     return words[:2] == ["CREATE", "TABLE"] and " AS " not in f" {' '.join(words)} "
 
 
-def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
-    """Return the runs of a session, and sentences on what is left out; raises ForeignError."""
+@dataclass(frozen=True)
+class _Session:
+    """What a session's test cases have in common."""
+
+    name: str
+    began_utc: float | None
+    where: str
+    source: str
+    version: str
+
+    def run(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a case has in common with its run, as a run and what is left out have it."""
+        began = instant_of(case.get("job_completion_time_unix"))
+        labels = facts_of(case) | ({"session": self.name} if self.name else {})
+        if self.version:
+            labels["reframe"] = self.version
+        return {"began_utc": self.began_utc if began is None else began,
+                "session": self.name or None, "labels": labels, "source": self.source}  # fmt: skip
+
+
+def read_session(data: Any, where: str, source: str) -> tuple[list[Run], list[NoRun]]:
+    """Return the runs of a session, and what is left out; raises ForeignError."""
     if not is_session(data):
         raise ForeignError(f"{where}: it is not a report of ReFrame")
-    info = data["session_info"]
-    session = text_in(info, "uuid") if isinstance(info, dict) else ""
+    info = data["session_info"] if isinstance(data["session_info"], dict) else {}
+    session = _Session(
+        text_in(info, "uuid"), instant_of(info.get("time_start_unix")), where, source,
+        text_in(info, "version"),
+    )  # fmt: skip
     attempts = data["runs"]
     found: list[Run] = []
-    left_out: list[str] = []
+    left_out: list[NoRun] = []
     try:
         cases = [(attempt, case) for attempt, run in enumerate(attempts)
                  for case in run["testcases"]]  # fmt: skip
@@ -108,42 +146,64 @@ def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
         raise ForeignError(f"{where}: its runs are not ReFrame's") from None
     for attempt, case in cases:
         if not isinstance(case, dict):
-            left_out.append(f"{where}: not a test case")
+            left_out.append(NoRun(f"{where}: not a test case", True, **session.run({})))
             continue
         test = text_in(case, "name") or text_in(case, "display_name")
-        try:
-            if attempt:
-                raise ValueError("a retry, made because of the result before it")
-            found.append(_run(case, test, session, where))
-        except ValueError as error:
-            left_out.append(f"{where}: {test or 'a test without a name'}: {error}")
+        if attempt or not test:
+            said = "a retry, made because of the result before it" if attempt else "it is left out"
+            named = test or "a test without a name"
+            left_out.append(
+                NoRun(f"{where}: {named}: {said}", not attempt, test, **session.run(case))
+            )
+            continue
+        run, lost = _run(case, test, session)
+        found += [run] if run else []
+        left_out += lost
     return found, left_out
 
 
-def _run(case: dict[str, Any], test: str, session: str, where: str) -> Run:
-    if not test:
-        raise ValueError("it is left out")
+def _run(
+    case: dict[str, Any], test: str, session: _Session
+) -> tuple[Run | None, list[NoRun]]:  # fmt: skip
+    """Return the run of a test case, None if it has no value, and the values that it lacks."""
+    at = f"{session.where}, {test}"
+    told_of = session.run(case)
     values = case.get("perfvalues")
     measured: list[Measured] = []
+    wrong: list[tuple[str, str]] = []
+    absent: list[tuple[str, str]] = []
     for key, told in values.items() if isinstance(values, dict) else ():
         variable = name_of(key.rpartition(":")[2])
-        if not isinstance(told, list) or len(told) < 5:
-            raise ValueError(f"{variable}: it is not a value with reference and unit")
-        value, reference, lower, upper, unit = told[:5]
-        if value is None:
+        if isinstance(told, list) and told and told[0] is None:
+            absent.append((variable, "it has no value"))
             continue
         try:
-            number = of_number(value)
+            measured.append(_performance(test, variable, told))
         except ValueError as error:
-            raise ValueError(f"{variable}: {error}") from None
-        measured.append(performance(test, variable, number, unit, (reference, lower, upper)))
+            wrong.append((variable, str(error)))
+    lost = [
+        NoRun(f"{session.where}: {test}: {variable}: {said}", True, name_of(f"{test} {variable}"),
+                at, **told_of)
+        for variable, said in [*wrong, *(absent if measured else [])]
+    ]  # fmt: skip
+    phase = text_in(case, "fail_phase")
     if not measured:
-        phase = text_in(case, "fail_phase")
-        raise ValueError(f"no value: it failed in {phase}" if phase else "no performance value")
+        said = f"no value: it failed in {phase}" if phase else "no performance value"
+        # A test that measures nothing has lost nothing.
+        is_loss = bool(absent or phase)
+        none = NoRun(f"{session.where}: {test}: {said}", is_loss, test, at, **told_of)
+        return None, lost or [none]
     # Its number within the session, by which ReFrame itself tells test cases apart.
     own = text_in(case, "uuid")
     return Run(
-        f"{where}, {test}", tuple(measured), instant_of(case.get("job_completion_time_unix")),
-        session or None, identity=f"{session} {own}" if session and own else None,
-        labels=where_run(case) | ({"session": session} if session else {}),
-    )  # fmt: skip
+        at, tuple(measured), identity=f"{session.name} {own}" if session.name and own else None,
+        **told_of,
+    ), lost  # fmt: skip
+
+
+def _performance(test: str, variable: str, told: Any) -> Measured:
+    """Return a performance variable; raises ValueError with what is wrong with it."""
+    if not isinstance(told, list) or len(told) < 5:
+        raise ValueError("it is not a value with reference and unit")
+    value, reference, lower, upper, unit = told[:5]
+    return performance(test, variable, of_number(value), unit, (reference, lower, upper))

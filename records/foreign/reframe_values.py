@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from records.foreign.run import Measured, Value, name_of
@@ -51,10 +52,10 @@ def performance(
     if len(set(told)) > 1:
         better = "less" if told[0] else "more"
         raise Undirected(
-            f"{variable}: by the thresholds of its reference {better} is better, but by its unit "
-            f"{words} the opposite"
+            f"by the thresholds of its reference {better} is better, but by its unit {words} the "
+            "opposite"
         )
-    return Measured(name_of(f"{test} {variable}"), words, told[0] if told else None, {0: value})
+    return Measured(name_of(f"{test} {variable}"), words, told[0] if told else None, {None: value})
 
 
 def _is_number(value: object) -> bool:
@@ -67,7 +68,30 @@ def text_in(record: dict[str, Any], key: str) -> str:
     return name_of(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-def where_run(record: dict[str, Any]) -> dict[str, str]:
-    """Return what runs can be chosen by: system, partition and environment."""
-    found = {key: text_in(record, key) for key in ("system", "partition", "environ")}
-    return {key: value for key, value in found.items() if value}
+#: What is another in every run, or only says where something lies.
+OF_ONE_RUN = re.compile(
+    r".*(?:time|date|uuid|jobid|index|stdout|stderr|dir|prefix|filename|hashcode|actual)(?:_unix)?|"
+    r"(?:short_|unique_|display_)?name|descr|info|message|result|job_exitcode|time_.*|fail_.*|"
+    r"dependencies_.*|check_.*"
+)
+ABSENT = ("", "null", "None", "{}", "[]", "<undefined>")
+
+
+def facts_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return what runs can be chosen by, and may differ in, such as system, nodes and tasks.
+
+    Of whatever a record has: a site logs what it wants to.
+    """
+    found = {}
+    for key, value in record.items():
+        if OF_ONE_RUN.fullmatch(key):
+            continue
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            text = ",".join(value)
+        elif isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+            text = ",".join(f"{name}={one}" for name, one in sorted(value.items()))
+        else:
+            text = str(value) if isinstance(value, str | int | float) else ""
+        if text not in ABSENT:
+            found[name_of(key)] = name_of(text)
+    return found

@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's values of one thing, by message size in bytes; a size of 0 where there are none.
+    """A run's values of one thing, by message size in bytes; of size None where there are none.
 
     `lower_is_better` is None where nothing says.
     """
@@ -49,12 +49,12 @@ class Measured:
     name: str
     unit: str
     lower_is_better: bool | None
-    values: Mapping[int, Value]
+    values: Mapping[int | None, Value]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run measured; `where` names it for people.
+    """What one run measured; `where` names it for people, `source` is its file.
 
     `began_utc` is in seconds since the epoch. Runs of one `session` were started together. Of two
     runs with the same `identity` one is a copy. `labels` are the facts that runs can be chosen by.
@@ -66,6 +66,30 @@ class Run:
     session: str | None = None
     identity: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class NoRun:
+    """What is not among the runs, in a sentence.
+
+    It `is_loss` if something was started and left no value: a copy, a retry or another file is
+    none. `of` is what it would have measured, or what the names of all of that begin with; empty
+    where that is unknown. The rest is as of a run, as far as it is known.
+    """
+
+    sentence: str
+    is_loss: bool = False
+    of: str = ""
+    where: str = ""
+    began_utc: float | None = None
+    session: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+
+    def may_be_of(self, name: str) -> bool:
+        """Return whether it may be a value of that name which is lost."""
+        return not self.of or name == self.of or name.startswith(f"{self.of} ")
 
 
 def name_of(text: object) -> str:

@@ -119,6 +119,22 @@ def test_the_callers_are_known() -> None:
     assert found == CALLS
 
 
+def test_what_runs_of_an_image_is_started_apart() -> None:
+    """A function that has something of an image run starts nothing beside the user's terminal."""
+    found = []
+    for name, tree in sources():
+        for function in ast.walk(tree):
+            calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+            if isinstance(function, ast.FunctionDef) and any(
+                called(node) in ("call", "command") and first_word(node) == "exec" for node in calls
+            ):
+                found += [
+                    (name, function.name) for node in calls
+                    if ast.unparse(node.func).startswith("subprocess.")
+                ]  # fmt: skip
+    assert not found
+
+
 def names_apptainer(tree: ast.Module) -> Iterator[int]:
     """Give the lines that name the program, or the function that finds it."""
     for node in ast.walk(tree):

@@ -81,15 +81,15 @@ def test_imb() -> None:
 def test_whatever_imb_prints_of_a_time_is_read(size: int, time_us: float) -> None:
     """A low rate tells little: of 1 byte in 15.36 µs it is printed as 0.07."""
     time, rate = float(f"{time_us:.2f}"), float(f"{size / time_us:.2f}")
-    read = one_way_time(size, time * 1e-6, rate * 1e6)
+    read = one_way_time(size, time * 1e-6, rate)
     assert read == pytest.approx(time_us * 1e-6, abs=0.0051e-6)
 
 
 def test_a_low_rate_that_contradicts_its_time_is_refused() -> None:
-    assert one_way_time(1, 15.36e-6, 0.07e6) == 15.36e-6
+    assert one_way_time(1, 15.36e-6, 0.07) == 15.36e-6
     for time in (15.40e-6, 13.30e-6):
         with pytest.raises(ValueError, match=r"0\.07 Mbytes/sec take"):
-            one_way_time(1, time, 0.07e6)
+            one_way_time(1, time, 0.07)
 
 
 def cut(text: str, before: str) -> str:

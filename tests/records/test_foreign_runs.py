@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 from pathlib import Path
 
@@ -29,8 +30,12 @@ def read(tmp_path: Path, text: str, name: str = "run.txt") -> RunSet:
     return read_set(tmp_path / name)
 
 
-def values(run: Run) -> dict[str, dict[int, float]]:
+def values(run: Run) -> dict[str, dict[int | None, float]]:
     return {one.name: {size: of.value for size, of in one.values.items()} for one in run.measured}
+
+
+def sentences(found: RunSet) -> list[str]:
+    return [one.sentence for one in found.left_out]
 
 
 def test_osu_latency(tmp_path: Path) -> None:
@@ -52,7 +57,7 @@ def test_osu_of_several_runs_and_kinds(tmp_path: Path) -> None:
     found = read(tmp_path, rate + barrier + pairs + barrier).runs
     assert [run.where for run in found] == [f"run.txt:{line}" for line in (1, 5, 8, 12)]
     assert values(found[0])["OSU MPI Bandwidth"] == {1: 2.5e6, 2: 5e6}
-    assert values(found[1])["OSU MPI Barrier Latency"] == pytest.approx({0: 3.11e-6})
+    assert values(found[1])["OSU MPI Barrier Latency"] == pytest.approx({None: 3.11e-6})
     assert found[2].measured[0].name.endswith("[ pairs: 2 ] [ window size: 64 ]")
     assert not found[0].measured[0].lower_is_better
     # Two runs of one value may agree.
@@ -95,7 +100,7 @@ def test_imb(tmp_path: Path) -> None:
     both = read(tmp_path, text + text.replace("12:24:59", "12:25:59"))
     assert len(both.runs) == 2 and both.left_out == []
     again = read(tmp_path, text + text)
-    assert len(again.runs) == 1 and "a copy of a run" in again.left_out[0]
+    assert len(again.runs) == 1 and "a copy of a run" in sentences(again)[0]
     with pytest.raises(ForeignError, match=r"run\.txt:\d+: IMB did not finish"):
         read(tmp_path, text[: text.index("# All processes")])
 
@@ -110,10 +115,61 @@ def test_imb_of_several_numbers_of_processes(tmp_path: Path) -> None:
         read(tmp_path, text.replace(table, table + table))
 
 
+def test_megabytes_of_old_releases_are_binary(tmp_path: Path) -> None:
+    """IMB_output.c has MEGA = 1/1048576 up to 4.x, and 1/1e6 since 2018."""
+    text = (CAPTURED / "imb_pingpong.stdout").read_text()
+    row = re.compile(r"^( +(\d+) +\d+ +\d+\.\d\d +)(\d+\.\d\d)$", re.MULTILINE)
+
+    def binary(match: re.Match[str]) -> str:
+        return f"{match[1]}{float(match[3]) * 1e6 / 2**20:.2f}"
+
+    now = read(tmp_path, text).runs[0]
+    for heading in ("Intel (R) MPI Benchmark Suite V3.2.4", "Intel (R) MPI Benchmarks 4.1"):
+        old = row.sub(binary, text).replace("Intel(R) MPI Benchmarks 2021.11", heading)
+        then = read(tmp_path, old).runs[0]
+        for size, value in now.measured[0].values.items():
+            assert then.measured[0].values[size].value == pytest.approx(value.value, rel=2e-3)
+        assert then.labels["version"] == heading.split()[-1].lstrip("V")
+    with pytest.raises(ForeignError, match="Mbytes/sec take"):
+        read(tmp_path, row.sub(binary, text))
+
+
+def test_one_damaged_run_of_a_file_leaves_the_others(tmp_path: Path) -> None:
+    found = read(tmp_path, osu([1.0, 2.0]) + osu([1.0, 2.0]).replace("2.00", "0.00"))
+    assert len(found.runs) == 1 and sentences(found) == [
+        "run.txt:10: 0 is not above 0, and has no ratio to others"]  # fmt: skip
+    text = (CAPTURED / "imb_allreduce.stdout").read_text()
+    both = read(tmp_path, text + text[: text.index("# All processes")])
+    assert len(both.runs) == 1 and "IMB did not finish" in sentences(both)[0]
+    assert both.left_out[0].began_utc == both.runs[0].began_utc
+
+
+@pytest.mark.parametrize("keep", [4, 3, 2, 1])
+def test_a_number_that_was_cut_off_is_not_believed(tmp_path: Path, keep: int) -> None:
+    text = osu([1.25, 15.25]).removesuffix("\n").removesuffix("15.25")
+    with pytest.raises(ForeignError, match=r":5: the file ends in the middle of a line"):
+        read(tmp_path, text + "15.25"[:keep])
+    assert read(tmp_path, text + "15.25").runs[0].measured[0].values[1].value == 15.25e-6
+
+
+def test_aggregates_without_a_run_type(tmp_path: Path) -> None:
+    """Releases before 1.4.1 tell aggregates by their names alone."""
+
+    def entries(*names: str) -> str:
+        data = [{"name": name, "real_time": 100.0 + at} for at, name in enumerate(names)]
+        return json.dumps({"benchmarks": data})
+
+    found = read(tmp_path, entries("BM", "BM", "BM_mean", "BM_median", "BM_stddev"))
+    assert values(found.runs[0]) == {"BM": {None: pytest.approx(100.5e-9)}}
+    found = read(tmp_path, entries("BM_mean", "BM_median", "BM_stddev"))
+    assert values(found.runs[0]) == {"BM": {None: pytest.approx(101e-9)}}
+    assert values(read(tmp_path, entries("geometric_mean")).runs[0]).keys() == {"geometric_mean"}
+
+
 def test_repetitions_of_a_process_are_one_value(tmp_path: Path) -> None:
     found = read(tmp_path, json.dumps(google([3.0, 1.0, 2.0, 9.0, 2.5])))
     [run] = found.runs
-    assert values(run) == {"BM_copy/64": {0: pytest.approx(2.5e-9)}}
+    assert values(run) == {"BM_copy/64": {None: pytest.approx(2.5e-9)}}
     assert run.began_utc == 1767225600.0 and run.labels["host"] == "vm"
 
 
@@ -126,8 +182,8 @@ def test_an_aggregate_stands_for_repetitions_that_were_not_written(tmp_path: Pat
         {"name": "BM_bad", "error_occurred": True, "error_message": "no\x1b[2J memory"},
     ]
     found = read(tmp_path, json.dumps(data))
-    assert values(found.runs[0]) == {"BM_copy/64": {0: pytest.approx(4e-6)}}
-    assert found.left_out == ["run.txt: benchmark 4: it ended with: no memory"]
+    assert values(found.runs[0]) == {"BM_copy/64": {None: pytest.approx(4e-6)}}
+    assert sentences(found) == ["run.txt: benchmark 4, BM_bad: it ended with: no memory"]
 
 
 def test_perflog(tmp_path: Path) -> None:
@@ -135,14 +191,50 @@ def test_perflog(tmp_path: Path) -> None:
     lines += "null|MB/s|100|-0.1|null|cluster\nshort|line\n"
     found = read_set(perflog_file(tmp_path / "Stream.log", lines))
     assert [values(run) for run in found.runs] == [
-        {"StreamTest copy": {0: 100.0}}, {"StreamTest copy": {0: 101.5}},
+        {"StreamTest copy": {None: 100.0}}, {"StreamTest copy": {None: 101.5}},
     ]  # fmt: skip
     [one] = found.runs[0].measured
     assert (one.unit, one.lower_is_better) == ("MB/s", False)
-    assert found.runs[0].labels == {"system": "cluster", "partition": "cpu", "environ": "gnu"}
-    assert found.left_out == [
+    assert found.runs[0].labels == {
+        "system": "cluster", "partition": "cpu", "environ": "gnu", "job_nodelist": "nid[01-02]",
+    }  # fmt: skip
+    assert sentences(found) == [
         "Stream.log:4: StreamTest has no value: fail", "Stream.log:5: it has 2 fields, not 12",
     ]  # fmt: skip
+
+
+def test_a_perflog_whose_fields_change(tmp_path: Path) -> None:
+    """Logs that were put together name their fields again; the order of fields may be another."""
+    lines = perflog([100.0])
+    heads = "copy_value|copy_unit|name|job_completion_time_unix|num_tasks\n"
+    found = read_set(
+        perflog_file(tmp_path / "S.log", f"{lines}{heads}99.5|MB/s|Other|1767312000|4\n")
+    )
+    assert [values(run) for run in found.runs] == [
+        {"StreamTest copy": {None: 100.0}}, {"Other copy": {None: 99.5}},
+    ]  # fmt: skip
+    assert found.left_out == [] and found.runs[1].labels == {"num_tasks": "4"}
+    with pytest.raises(ForeignError, match=r"S\.log:3: the field copy_value appears twice"):
+        read_set(perflog_file(tmp_path / "S.log", f"{lines}copy_value|copy_value\n"))
+
+
+def test_a_time_with_a_zone_is_preferred(tmp_path: Path) -> None:
+    """ReFrame's other time is local, and has no zone by default."""
+    text = "job_completion_time|job_completion_time_unix|name|copy_value\n"
+    log = tmp_path / "x.log"
+    log.write_text(text + "2026-01-01T02:00:00|1767225600.5|T|5.0\n")
+    assert read_set(log).runs[0].began_utc == 1767225600.5
+
+
+def test_one_unusable_variable_of_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("name|a_value|a_unit|b_value|b_unit\nT|0.0|s|5.0|s\nT|null|s|6.0|s\n")
+    found = read_set(log)
+    assert [values(run) for run in found.runs] == [{"T b": {None: 5.0}}, {"T b": {None: 6.0}}]
+    assert sentences(found) == [
+        "x.log:2: a: 0 is not above 0, and has no ratio to others", "x.log:3: T has no value of a",
+    ]  # fmt: skip
+    assert [(one.is_loss, one.of) for one in found.left_out] == [(True, "T a")] * 2
 
 
 def test_a_perflog_that_reframe_wrote() -> None:
@@ -156,7 +248,7 @@ def test_a_perflog_that_reframe_wrote() -> None:
     assert {one.name for run in found.runs for one in run.measured if one.unit == "s"} == {
         "StreamTest %size=1 took", "StreamTest %size=2 took",
     }  # fmt: skip
-    assert first.began_utc == 1795552556.0 and first.labels["environ"] == "gnu"
+    assert first.began_utc == 1795552556.579181 and first.labels["environ"] == "gnu"
 
 
 def test_a_unit_that_contradicts_the_thresholds_is_refused(tmp_path: Path) -> None:
@@ -187,8 +279,8 @@ def test_database(tmp_path: Path) -> None:
         tmp_path / "results.db", [session(1, [100.0, None, 102.0], [7.0]), session(2, [99.0])]
     )
     found = read_set(path)
-    assert [values(run)["StreamTest copy"][0] for run in found.runs] == [100.0, 102.0, 99.0]
-    assert found.left_out == [
+    assert [values(run)["StreamTest copy"][None] for run in found.runs] == [100.0, 102.0, 99.0]
+    assert sentences(found) == [
         "results.db, session 1: StreamTest: no value: it failed in sanity",
         "results.db, session 1: StreamTest: a retry, made because of the result before it",
     ]
@@ -221,8 +313,8 @@ def test_a_folder_has_each_run_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     found = read_set(tmp_path)
     assert [run.where for run in found.runs] == ["a.txt", "b.txt"]
-    assert found.left_out[0] == "copy.txt: a copy of a run that is there already"
-    assert found.left_out[1].startswith("notes is none of")
+    assert sentences(found)[0] == "copy.txt: a copy of a run that is there already"
+    assert sentences(found)[1].startswith("notes is none of")
 
 
 def test_perflogs_beside_the_database_are_the_same_runs(tmp_path: Path) -> None:

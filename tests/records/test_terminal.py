@@ -60,12 +60,16 @@ def test_letters_that_the_encoding_has_stay(monkeypatch: pytest.MonkeyPatch) -> 
         def isatty(self) -> bool:
             return True
 
-    for kind, said in ((Terminal, "3 \xd7 10^5 - größe...".encode("latin-1")),
-                       (io.TextIOWrapper, SAID.encode())):  # fmt: skip
+    for kind, encoding, said in (
+        (Terminal, "ISO-8859-1", "3 \xd7 10^5 - größe...".encode("latin-1")),
+        # A locale may have an encoding that Python has not.
+        (Terminal, "ARMSCII-8", b"3 x 10^5 - gro?e..."),
+        (io.TextIOWrapper, "ISO-8859-1", SAID.encode()),
+    ):
         written = io.BytesIO()
         stream = kind(written, encoding="utf-8")
         monkeypatch.setattr(sys, "stdout", stream)
-        monkeypatch.setattr(locale, "getencoding", lambda: "ISO-8859-1")
+        monkeypatch.setattr(locale, "getencoding", lambda known=encoding: known)
         suit_terminal()
         stream.write(SAID)
         stream.flush()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from analysis.comparison.caveats.clock_limited import limited_sentence
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.history.two_campaigns import compare_campaigns
+from analysis.report.headline import headlines
 from analysis.report.one_cell import cell_tables
 from analysis.report.report import write_report
 from records.campaign import read_campaign
@@ -68,6 +70,25 @@ def test_limited_sizes_are_in_no_ratio_verdict_or_rank(folder: Path) -> None:
     assert verdict.ratio.pairs == 6 and verdict.words == "slower"
     assert verdict.ratio.value == pytest.approx(0.5, rel=0.1)
     assert not any("Short" in sentence and COARSE in sentence for sentence in answer(comparison))
+
+
+def test_what_the_clock_cannot_time_was_measured_in_the_same_round(folder: Path) -> None:
+    """Alpha has no size of the short messages that counts, whichever of the two is the base."""
+    for base in (COARSE, OTHER):
+        [headline] = headlines(compare(read_campaign(folder), base=base))
+        assert headline.too_short == 1 and headline.without_pairs == 0
+        assert "; 1 too short for the clock at each size that both have" in headline.sentence
+        assert "never measured" not in headline.sentence
+    # In another round is another thing.
+    for path in folder.glob(f"launches/*{SHORT.replace('=', '*')}*_{COARSE}"):
+        shutil.rmtree(path)
+    found = compare(read_campaign(folder))
+    for path in folder.glob(f"launches/round00[1-5]*medium*_{COARSE}"):
+        shutil.rmtree(path)
+    for path in folder.glob(f"launches/round006*medium*_{OTHER}"):
+        shutil.rmtree(path)
+    [headline] = headlines(compare(read_campaign(folder), base=OTHER))
+    assert found.limited and headline.without_pairs == 1
 
 
 def test_the_order_is_over_the_sizes_that_all_have(folder: Path) -> None:

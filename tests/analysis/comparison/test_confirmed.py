@@ -112,6 +112,9 @@ def test_tables_count_series_claims_and_contradictions(tmp_path: Path) -> None:
     assert sum(
         "contradicted" in note and "there slower" in note for note in by_experiment.notes
     ) == (len(wrong))
+    headings = [column.heading for column in by_experiment.shown]
+    assert len(set(headings)) == len(headings)
+    assert {"decided, of series", "contradicted, of claims"} <= set(headings)
     # What the other one does not judge counts nowhere.
     cells = [replace(cell, verdicts={name: replace(one, unjudged="oversubscribed")
                                      for name, one in cell.verdicts.items()})

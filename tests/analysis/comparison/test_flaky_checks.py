@@ -11,7 +11,13 @@ from analysis.comparison.compare import compare, log_ratios
 from analysis.comparison.families import over_cells
 from analysis.comparison.ranking import ranked
 from analysis.comparison.result import Group, enough_rounds
-from analysis.comparison.tables import contradicts, group_table, median_size, side_by_side
+from analysis.comparison.tables import (
+    contradicts,
+    group_table,
+    one_below_the_other,
+    side_by_side,
+    sizes_beside,
+)
 from analysis.history.tables import group_sentences
 from analysis.history.two_campaigns import compare_campaigns
 from analysis.precision.rounds_needed import plans
@@ -113,34 +119,53 @@ def test_two_rounds_are_needed_that_all_series_of_a_check_have() -> None:
     assert enough_rounds([]) == []
 
 
-def test_medians_have_their_size_and_say_where_they_contradict(tmp_path: Path) -> None:
-    """Beta is far faster at small messages and slower at the largest, at which medians are."""
+def test_a_median_is_of_the_sizes_of_the_ratio_beside_it(tmp_path: Path) -> None:
+    """Beta is far faster at small messages and slower at the largest: the ratio is over both."""
     truths = {"alpha-1.0": Truth(1e-6, 8e9, 30e9), "beta-2.0": Truth(2e-7, 2e9, 60e9)}
     path = Synthetic(tmp_path / "c", truths, pairs=["Send/Recv"]).write()
     comparison = compare(read_campaign(path))
     cells = {cell.name: cell for cell in comparison.cells}
-    assert cells[LOST].verdicts["beta-2.0"].ratio.value > 1 and contradicts(cells[LOST], "beta-2.0")
+    short = cells[LOST]
+    largest = [short.estimate(name, short.message_sizes()[-1]) for name in truths]
+    assert largest[0] and largest[1] and largest[0].median > largest[1].median
+    assert short.verdicts["beta-2.0"].ratio.value > 1 and not contradicts(short, "beta-2.0")
     table = side_by_side(comparison, "PointToPoint", True)
     words = [dict(zip([c.heading for c in table.shown], table.words(row), strict=True))
              for row in table.rows]  # fmt: skip
-    assert [row["medians at"] for row in words] == ["4.8 kB", "100 kB", "2 MB"]
-    assert words[0]["alpha-1.0"] > words[0]["beta-2.0"]
-    assert (
-        "Medians point the opposite way to the ratio in 1 of 3 (Send/Recv short)" in table.notes[1]
+    count = len(short.message_sizes())
+    assert words[0]["medians over"].startswith(f"{count}: ")
+    assert words[0]["medians over"].endswith(" to 4.8 kB")
+    medians = [table.value(table.rows[0], f"median of {name}") for name in truths]
+    assert medians[1] / medians[0] == pytest.approx(
+        short.verdicts["beta-2.0"].ratio.value, rel=0.02
     )
+    assert table.notes == [
+        "Medians are over the sizes named, as the ratios beside them: over several sizes the "
+        "geometric mean."
+    ]
     # Where there are no messages there is no size to name, and where all agree nothing to say.
     table = side_by_side(comparison, "Linpack", True)
-    assert "medians at" not in [column.heading for column in table.shown] and not table.notes
+    assert "medians over" not in [column.heading for column in table.shown] and not table.notes
 
 
-def test_medians_are_at_a_size_that_both_have(tmp_path: Path) -> None:
+def test_a_median_of_other_sizes_than_the_ratio_s_is_not_shown(tmp_path: Path) -> None:
     path = Synthetic(tmp_path / "c", TWICE, pairs=["Send/Recv"]).write()
-    [cell] = [cell for cell in compare(read_campaign(path)).cells if cell.name == LOST]
-    assert median_size(cell) == 4800
-    cell.estimates["beta-2.0"].pop()
-    assert median_size(cell) == 1800
-    cell.estimates["beta-2.0"].clear()
-    assert median_size(cell) is None and not contradicts(cell, "beta-2.0")
+    comparison = compare(read_campaign(path))
+    [cell] = [cell for cell in comparison.cells if cell.name == LOST]
+    assert sizes_beside(cell) == cell.message_sizes()
+    # In one round a size is lost: the ratio is of other sizes in that round.
+    number = next(iter(cell.values["beta-2.0"]))
+    cell.values["beta-2.0"][number].pop(4800)
+    assert sizes_beside(cell) == [] and not contradicts(cell, "beta-2.0")
+    for table in (side_by_side(comparison, "PointToPoint", True),
+                  one_below_the_other(comparison, "PointToPoint", True)):  # fmt: skip
+        [row] = [one for one in table.rows if one.values[0] == "Send/Recv short"][:1]
+        assert not [value for column, value in zip(table.columns, row.values, strict=True)
+                    if column.name.startswith("median") and value is not None]  # fmt: skip
+        assert "No medians stand beside the ratios of 1 (Send/Recv short)" in table.notes[1]
+    cell.values["beta-2.0"].clear()
+    cell.verdicts.clear()
+    assert sizes_beside(cell) == []
 
 
 def test_blocks_are_in_the_order_in_which_they_were_finished() -> None:

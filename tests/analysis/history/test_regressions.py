@@ -14,7 +14,7 @@ import scipy
 
 from analysis.comparison.verdict import Verdict
 from analysis.history.lost_cells import lost_cells
-from analysis.history.regressions import outcome, write_junit
+from analysis.history.regressions import outcome, smallest_slowdown, write_junit
 from analysis.history.regressions import tested as found_in
 from analysis.history.two_campaigns import ComparedCell
 from inference.intervals import independent_ratio
@@ -101,6 +101,29 @@ def test_launches_that_agree_see_what_is_beyond_the_margin() -> None:
     verdict = Verdict("mpi", "old", independent_ratio(base, base, margin=0.02), 0.02)
     [one] = found_in([ComparedCell("alike", "Linpack", verdict)], None, needed=0.1)
     assert one.outcome == "none shown" and one.smallest == pytest.approx(0.02, abs=1e-3)
+
+
+def test_what_rounding_may_hide_is_not_said_to_be_seen() -> None:
+    """A true slowdown as large as said is shown whatever values are rounded to."""
+    step, offsets = 0.015, numpy.linspace(0, 1, 29)
+    agree = independent_ratio([0.0] * 8, [0.0] * 8, margin=0.02, step=step)
+    vary = independent_ratio(
+        list(numpy.linspace(-0.02, 0.02, 8)), list(numpy.linspace(-0.02, 0.02, 8)), margin=0.02,
+        step=step,
+    )  # fmt: skip
+    fine = independent_ratio(
+        list(numpy.linspace(-0.02, 0.02, 8)), list(numpy.linspace(-0.02, 0.02, 8)), margin=0.02
+    )
+    smallest = smallest_slowdown(agree, 0.02, 0.05)
+    assert smallest is not None and smallest > 0.02 + step
+    for offset in offsets:
+        base = round(float(offset)) * step
+        new = round(float(offset) - math.log1p(smallest) / step) * step
+        shown = independent_ratio([new] * 8, [base] * 8, margin=0.02, step=step)
+        assert shown.p_value is not None and shown.p_value < 0.05
+        assert shown.value < 1 / 1.02
+    seen = [smallest_slowdown(one, 0.02, 0.05) for one in (vary, fine)]
+    assert seen[0] and seen[1] and seen[0] > seen[1] + 0.9 * step
 
 
 def test_a_gate_is_not_green_where_it_is_blind() -> None:

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -118,6 +119,46 @@ def test_filters_and_widths(browser: Browser, written: Path, width: int) -> None
     wide = opened.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0 and errors == []
     opened.close()
+
+
+def test_a_night_without_any_launch_is_shown(nightly: Path, tmp_path: Path) -> None:  # noqa: F811
+    """The worst night has no series: it is missed where only what was measured is listed."""
+    runs = tmp_path / "runs"
+    shutil.copytree(nightly, runs, ignore=shutil.ignore_patterns("history.html"))
+    newest = sorted(one for one in runs.iterdir() if one.is_dir())[-1]
+
+    def night(day: int, **facts: object) -> Path:
+        name = f"202602{day:02d}T000000Z-local-nightly"
+        shutil.copytree(newest, runs / name)
+        shutil.rmtree(runs / name / "launches")
+        told = json.loads((runs / name / "manifest.json").read_text())
+        told |= {"campaign": name, **facts}
+        (runs / name / "manifest.json").write_text(json.dumps(told))
+        for file in ("night.json", "night.md", "report.html"):
+            (runs / name / file).unlink(missing_ok=True)
+        return runs / name
+
+    night(1, night={"broken": {"alpha-1.0": "no image"}})
+    judged = night(2, night={"broken": {}})
+    (judged / "night.json").write_text(json.dumps({"verdict": "incomplete"}))
+    # A campaign by day, a repetition of a night and somebody else's are no nights of here.
+    night(3)
+    night(4, night={"again_of": judged.name, "number": 1, "broken": {}})
+    (night(5, night={"broken": {}}) / "imported.json").write_text("{}")
+    night(6, night={"broken": {}}, site="elsewhere")
+
+    def nights(*words: str) -> dict[str, str]:
+        analysis("history", "--runs", str(runs), "--html", str(runs / "history.html"), *words)
+        text = (runs / "history.html").read_text().partition('<section id="nights">')[2]
+        rows = re.findall(r"<tr data-site.*?</tr>", text.partition("</section>")[0])
+        assert all('class="bad"' in row for row in rows if "202602" in row)
+        return {words_of(row)[:8]: words_of(row) for row in rows}
+
+    found = nights()
+    assert {day for day in found if day >= "20260201"} == {"20260201", "20260202", "20260206"}
+    assert "No launch of it counts. It was not judged." in found["20260201"]
+    assert "No launch of it counts. No regression is shown, but not" in found["20260202"]
+    assert "elsewhere" in found["20260206"] and "20260206" not in nights("--site", "local")
 
 
 def test_a_night_renews_the_page(nightly: Path) -> None:  # noqa: F811

@@ -46,3 +46,45 @@ def test_nothing_in_it_is_a_command_of_latex_that_is_not_ours(written: Path) -> 
     used = set(re.findall(r"(?m)^\\(art\w+|newartifact)", text))
     assert used == defined
     assert "example.org/wyeast_%" not in text
+
+
+def test_a_reviewer_can_follow_it_alone(written: Path) -> None:
+    """The program is that of the campaign, and the bundle is verified before anything runs."""
+    text = (written / "appendix.md").read_text()
+    steps = ["git clone", "cd wyeast", f"git checkout {'0' * 40}", "make setup", "tar -xzf",
+             "sha256sum --check SHA256SUMS", "DRY_RUN=1"]  # fmt: skip
+    evaluation = text[text.index("# Artifact Evaluation") :]
+    places = [evaluation.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "was changed" not in text and "changed and not committed" not in text
+
+
+def test_nothing_is_claimed_that_is_not_shown(tmp_path: Path) -> None:
+    """A checkout with changes, output that is gone, and comparisons that are open are told."""
+    same = dict.fromkeys(TWICE, TWICE["alpha-1.0"])
+    facts = {"software": {"wyeast_commit": "1" * 40, "wyeast_changes": True}}
+    made = Synthetic(tmp_path / "20260101T000000Z-local-a", same, rounds=2, facts=facts).write()
+    done = analysis("export", str(made), "-f", "appendix", "-o", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "appendix.md").read_text()
+    assert "with files that were changed and not committed" in text
+    related = text.partition("## Relation to contributions")[2].partition("## ")[0]
+    assert "shows neither a difference nor equivalence in 4 more comparisons" in related
+    assert "inconclusive" not in related and "no difference shown" not in related
+    assert "the ratio of a rerun may lie outside" in text and "expected to overlap" not in text
+
+
+#: What LaTeX acts on, where it is not one of its own words.
+ACTED_ON = re.compile(r"(?<!\\)[#$%&_^~]")
+
+
+def test_each_sign_that_latex_acts_on_is_escaped(written: Path) -> None:
+    """Outside of our own commands: of tables `&` parts the columns, and a comment begins a line."""
+    text = (written / "appendix.tex").read_text()
+    for line in text.splitlines():
+        if line.startswith(("%", r"\providecommand", r"\setlength")):
+            continue
+        plain = line.replace(r"$\times$", "").replace(" & ", " ")
+        assert not ACTED_ON.search(plain), line
+        # Letters that T1 has not would stop a run of LaTeX.
+        assert all(sign.isascii() or (sign.isalpha() and ord(sign) < 0x180) for sign in line), line

@@ -24,7 +24,7 @@ from analysis.studies.one_number import (
 )
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import TodaysTables
-from analysis.studies.verdicts import TESTED, evaluate
+from analysis.studies.verdicts import TESTED, UNTESTABLE, evaluate
 from records.campaign import read_campaign
 from tests.analysis.support.study_samples import DEMO_CLAIM, DEMO_STUDY, demo, measured
 
@@ -93,6 +93,53 @@ def test_a_claim_of_many_statements_is_stricter(tmp_path: Path, rate: float, ver
     among = TodaysTables(read_paper(root, "demo"), alone.campaign)
     (found,) = evaluate(among.paper, among)
     assert found.here is not None and found.here.verdict == verdict
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(1.035, FAILS), (1.5, IN_PART)])
+def test_what_holds_beside_failures_holds_beyond_chance(
+    tmp_path: Path, rate: float, verdict: str
+) -> None:
+    """Where nineteen fail, one that just holds at 95% may be the luckiest of twenty."""
+    one, others = {"that": "ratio", "above": 1}, {"that": "ratio", "below": 0.1}
+    alone = measured(demo(tmp_path, claim=DEMO_CLAIM | {"here": [one]}), tmp_path, rate)
+    (found,) = evaluate(alone.paper, alone)
+    assert found.here is not None and found.here.verdict == HOLDS
+    root = demo(tmp_path / "many", claim=DEMO_CLAIM | {"here": [one] + 19 * [others]})
+    among = TodaysTables(read_paper(root, "demo"), alone.campaign)
+    (found,) = evaluate(among.paper, among)
+    assert found.here is not None and found.here.verdict == verdict
+    by_chance = "one of 20 may lie this little inside by chance" in found.here.sentences[0]
+    assert by_chance == (verdict == FAILS)
+
+
+def test_cells_that_hold_beside_failures_hold_beyond_chance(tmp_path: Path) -> None:
+    one = {"that": "many", "above": 1, "cells": "every"}
+    claim = DEMO_CLAIM | {"quantities": {"many": CELLS}, "report": [one], "here": [one]}
+    alone = measured(demo(tmp_path, claim=claim), tmp_path, 1.05)
+    (found,) = evaluate(alone.paper, alone)
+    assert found.here is not None and found.here.verdict == HOLDS
+    others = 19 * [{"that": "many", "below": 0.1, "cells": "some"}]
+    root = demo(tmp_path / "many", claim=claim | {"here": [one, *others]})
+    among = TodaysTables(read_paper(root, "demo"), alone.campaign)
+    (found,) = evaluate(among.paper, among)
+    assert found.here is not None and found.here.verdict == FAILS
+
+
+def test_what_no_campaign_decides_is_said(tmp_path: Path) -> None:
+    """More rounds do not decide it, and the page does not ask for them."""
+    one, never = {"that": "ratio", "above": 1}, {"untold": "How flat a curve is"}
+    found = measured(demo(tmp_path, claim=DEMO_CLAIM | {"here": [one, never]}), tmp_path, 1.5)
+    (both,) = evaluate(found.paper, found)
+    assert both.here is not None and both.here.verdict == UNTOLD
+    assert both.here.notes == [
+        "1 of 2 statements hold.", "1 of 2 statements cannot be decided by any campaign, so the "
+        "claim stays inconclusive however many rounds are measured.",
+    ]  # fmt: skip
+    assert both.needed.verdict == TESTED
+    root = demo(tmp_path / "never", claim=DEMO_CLAIM | {"here": [never]})
+    among = TodaysTables(read_paper(root, "demo"), found.campaign)
+    (alone,) = evaluate(among.paper, among)
+    assert alone.needed.verdict == UNTESTABLE and "How flat a curve" in alone.needed.notes[0]
 
 
 def test_a_round_that_lacks_a_cell_is_left_out(tmp_path: Path) -> None:

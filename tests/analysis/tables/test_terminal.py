@@ -188,6 +188,8 @@ def made_up(names: list[str]) -> Comparison:
             name=f"cell{number}", series="", parameters={"pair": "Send/Recv", "sizes": number},
             experiment="PointToPoint", estimates=medians, estimate=lambda name, _: medians[name][0],
             verdicts={name: verdict(n) for n, name in enumerate(others, 1)},
+            message_sizes=lambda: [8192], log_ratios={name: {1: 0.5} for name in others},
+            values={name: {1: {8192: of[0].median}} for name, of in medians.items()},
         )  # fmt: skip
 
     return cast(Comparison, SimpleNamespace(
