@@ -19,6 +19,7 @@ from records.foreign.run import (
     digest_of,
     name_of,
     of_number,
+    refuse_more,
 )
 from records.foreign.times import instant_of
 
@@ -37,6 +38,7 @@ def read_google_benchmark(data: Mapping[str, Any], text: str, where: str) -> tup
 
     Raises ForeignError where nothing is left.
     """
+    refuse_more(len(data["benchmarks"]), where)
     repetitions: dict[str, list[Value]] = defaultdict(list)
     aggregates: dict[str, dict[str, Value]] = defaultdict(dict)
     left_out = []

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from records.causes import one_line
 from records.files import finite
 from records.foreign.reframe_values import performance, text_in, where_run
-from records.foreign.run import ForeignError, Measured, Run, digest_of, name_of, printed
+from records.foreign.run import (
+    ForeignError,
+    Measured,
+    Run,
+    digest_of,
+    name_of,
+    printed,
+    refuse_more,
+)
 from records.foreign.times import instant_of
 
 SEPARATOR = "|"
@@ -31,6 +39,7 @@ def read_perflog(text: str, where: str, stem: str) -> tuple[list[Run], list[str]
     `stem` names the test where no field does. Raises ForeignError where no line is left.
     """
     lines = text.splitlines()
+    refuse_more(len(lines), where)
     heads = lines[0].strip().split(SEPARATOR)
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)

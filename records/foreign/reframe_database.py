@@ -18,7 +18,15 @@ from records.acting_user import opened, rights_of_owner
 from records.causes import one_line
 from records.files import json_of
 from records.foreign.reframe_values import performance, text_in, where_run
-from records.foreign.run import MOST_BYTES, ForeignError, Measured, Run, name_of, of_number
+from records.foreign.run import (
+    MOST_BYTES,
+    ForeignError,
+    Measured,
+    Run,
+    name_of,
+    of_number,
+    refuse_more,
+)
 from records.foreign.times import instant_of
 
 BEGINS = b"SQLite format 3\x00"
@@ -41,9 +49,10 @@ def read_database(path: Path) -> tuple[list[Run], list[str]]:
             runs, sentences = read_session(session_of(text), where)
         except ValueError as error:
             left_out.append(f"{where}: {error}")
-            continue
+            runs, sentences = [], []
         found += runs
         left_out += sentences
+        refuse_more(len(found) + len(left_out), str(path))
     if not found:
         raise ForeignError(left_out[0] if left_out else f"{path}: it holds no session")
     return found, left_out
@@ -67,7 +76,8 @@ def _sessions(path: Path) -> Iterator[str]:
                 if not isinstance(text, str):
                     raise ForeignError(f"{path}: a session is not text")
                 yield text
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # A message may have names from the database, in any bytes.
         raise ForeignError(f"{path}: it cannot be read: {one_line(str(error))}") from None
     except OSError as error:
         raise ForeignError(f"{path}: it cannot be read: {error.strerror or error}") from None
@@ -80,16 +90,18 @@ def _query(database: sqlite3.Connection, path: Path) -> sqlite3.Cursor:
     kinds = database.execute(
         "SELECT type, sql FROM sqlite_master WHERE name = 'sessions'"
     ).fetchall()
-    if len(kinds) != 1 or kinds[0][0] != "table" or not _is_plain(kinds[0][1]):
+    columns = database.execute("PRAGMA table_xinfo('sessions')").fetchall()
+    # What a hidden column has is computed: a small file would have any amount of it.
+    is_plain = bool(columns) and not any(hidden for *_, hidden in columns)
+    if len(kinds) != 1 or kinds[0][0] != "table" or not _is_table(kinds[0][1]) or not is_plain:
         database.close()
         raise ForeignError(f"{path}: it has no plain table of ReFrame's sessions")
     return database.execute("SELECT json_blob FROM sessions ORDER BY session_start_unix, uuid")
 
 
-def _is_plain(statement: object) -> bool:
-    """Return whether a table holds what was put into it, and computes nothing."""
-    words = str(statement).upper().split()
-    return words[:2] == ["CREATE", "TABLE"] and " AS " not in f" {' '.join(words)} "
+def _is_table(statement: object) -> bool:
+    """Return whether a table is none that a module of SQLite makes."""
+    return str(statement).upper().split()[:2] == ["CREATE", "TABLE"]
 
 
 def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
@@ -106,6 +118,7 @@ def read_session(data: Any, where: str) -> tuple[list[Run], list[str]]:
                  for case in run["testcases"]]  # fmt: skip
     except (TypeError, KeyError):
         raise ForeignError(f"{where}: its runs are not ReFrame's") from None
+    refuse_more(len(cases), where)
     for attempt, case in cases:
         if not isinstance(case, dict):
             left_out.append(f"{where}: not a test case")
