@@ -320,8 +320,12 @@ define install_packages
 	    echo "setup: the packages of $(1) could not be installed; pip's own message is above" >&2; \
 	    exit 1; }; \
 	for module in $(2); do \
-	    $(PYTHON) -c "import $$module" || { \
-	        echo "setup: pip has installed $(1), and $$module is not found: look for target," \
-	            "prefix or root in: $(PYTHON) -m pip config list" >&2; exit 1; }; \
+	    said=$$($(PYTHON) -c "import $$module" 2>&1 >/dev/null) || { code=$$?; \
+	        case $$said in \
+	        *"No module named '$$module'"*) echo "setup: pip has installed $(1), and $$module is not" \
+	            "found: look for target, prefix or root in: $(PYTHON) -m pip config list" ;; \
+	        *) echo "$$said"; echo "setup: pip has installed $$module, and Python cannot load it" \
+	            "(exit code $$code, its own message is above): remove .wyeast/venv and run this again" ;; \
+	        esac >&2; exit 1; }; \
 	done
 endef

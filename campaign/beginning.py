@@ -180,7 +180,8 @@ def waves_to_repeat(name: str) -> tuple[Wave, ...]:
         )
     waves = schedule_of(state)
     # Whoever agreed to this many rounds was shown the manifest's number.
-    if max(one.round for wave in waves for one in wave.rounds) > read_manifest(name).rounds:
+    last = max((one.round for wave in waves for one in wave.rounds), default=0)
+    if last > read_manifest(name).rounds:
         raise CampaignError(f"{name} has more rounds in its journal than in its manifest")
     return waves
 

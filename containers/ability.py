@@ -4,6 +4,7 @@ An Apptainer with its setuid part needs neither user namespaces nor /dev/fuse, f
 """
 
 import ctypes
+import errno
 import os
 import re
 import stat
@@ -16,6 +17,12 @@ from containers.programs import ProvisionError
 from records.causes import NO_FUSE, NO_NAMESPACES
 
 CLONE_NEWUSER = 0x10000000
+#: With what errors AppArmor refuses a user namespace, where the kernel says that it does, where its
+#: profiles are, and what one that allows Apptainer to have them names.
+BY_APPARMOR = (errno.EPERM, errno.EACCES)
+RESTRICTED = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+PROFILES = Path("/etc/apparmor.d")
+STARTER = "apptainer/bin/starter"
 FUSE = Path("/dev/fuse")
 #: What Apptainer mounts an image with through /dev/fuse; without it, it unpacks the image.
 MOUNTS = ("squashfuse_ll", "squashfuse")
@@ -50,12 +57,27 @@ def refused_namespace() -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def refused_without_profile(code: int) -> bool:
+    """Return whether AppArmor may have refused a namespace to us and still allow Apptainer one.
+
+    Where it refuses them to programs that it has no profile of, as on Ubuntu since 23.10, packages
+    of Apptainer bring one for its starter; what becomes of it nobody but that can know.
+    """
+    try:
+        if code not in BY_APPARMOR or RESTRICTED.read_text().strip() != "1":
+            return False
+        texts = [path.read_text(errors="replace") for path in PROFILES.iterdir() if path.is_file()]
+    except OSError:
+        return False
+    return any(STARTER in text for text in texts)
+
+
 def refuse_inability() -> None:
     """Raise ProvisionError where no container can start on this machine."""
     facts = build_facts()
     parts = Path(facts.get("LIBEXECDIR", "/nowhere")) / "apptainer" / "bin"
     if os.geteuid() == 0 or not is_setuid(parts / "starter-suid"):
-        if code := refused_namespace():
+        if (code := refused_namespace()) and not refused_without_profile(code):
             raise ProvisionError(
                 f"no container can start here: the kernel gives no user namespace "
                 f"({os.strerror(code)}); {NO_NAMESPACES.sentence}"

@@ -9,6 +9,7 @@ Standard library only: this runs before the virtual environment exists.
 import argparse
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -199,16 +200,25 @@ def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:
 
 def run_apart(
     words: Sequence[str], patience_s: float | None = None, cwd: str | Path | None = None,
-    env: Mapping[str, str] | None = None, text: str = "",
+    env: Mapping[str, str] | None = None, text: str = "", most_bytes: int | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run a command that may run something of an image, and return how it ended.
 
     It reads the `text`. It has no terminal: a program can type into that of its user's shell,
-    outside of the container. Raises OSError, and TimeoutExpired after some time in seconds.
+    outside of the container. No file that it writes becomes larger than `most_bytes`. Raises
+    OSError, and TimeoutExpired after some time in seconds.
     """
+
+    def limit() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # No limit is below 0.
+        most = min(most_bytes or 0, soft if soft >= 0 else sys.maxsize)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+
     return subprocess.run(
         words, input=text, start_new_session=True, capture_output=True, text=True,
         errors="replace", check=False, timeout=patience_s, cwd=cwd, env=env,
+        preexec_fn=None if most_bytes is None else limit,
     )  # fmt: skip
 
 
@@ -216,16 +226,19 @@ class CallError(Exception):
     """Apptainer has failed; the text is its sentence on why."""
 
 
-def call(*words: str | Path | Admitted, patience_s: float | None = None, **more: str) -> str:
+def call(
+    *words: str | Path | Admitted, patience_s: float | None = None, most_bytes: int | None = None,
+    **more: str,
+) -> str:  # fmt: skip
     """Run Apptainer without a terminal and return its standard output.
 
     The variables are added to the caller's, without those that change what is in a container;
-    `patience_s` is how long it may take. Raises CallError,
-    and NotAdmitted as `command` does.
+    `patience_s` is how long it may take, `most_bytes` how large a file may be that it writes.
+    Raises CallError, and NotAdmitted as `command` does.
     """
     variables = {**environment.environment(os.environ), "APPTAINER_QUIET": "1", **more}
     try:
-        done = run_apart(command(*words), patience_s, env=variables)
+        done = run_apart(command(*words), patience_s, env=variables, most_bytes=most_bytes)
     except subprocess.TimeoutExpired:
         raise CallError(
             f"`apptainer {words[0]}` has not ended within {patience_s:.0f} s and was stopped"

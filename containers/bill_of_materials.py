@@ -31,6 +31,8 @@ MANIFEST = "/opt/wyeast/manifest.json"
 SPACK_SOFTWARE = "/opt/wyeast/spack/software.json"
 WHEEL = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)-.*\.whl")
 ARCHIVE = re.compile(r"(?P<name>[^_]+)_(?P<version>.+)\.orig\.tar\.\w+")
+#: The property of a bill that has the digest of all that decides what the image is.
+INPUTS = "wyeast:inputs_sha256"
 #: Apptainer's number for a bill as an object of a SIF file, and the group that signatures cover.
 SIF_BILL, SIF_GROUP = "9", "1"
 
@@ -157,6 +159,24 @@ def bill_inside(image: Path) -> str:
             f"{image} does not say what is in it: {error}; a build by {images.BUILD_COMMAND} puts "
             "the bill of materials into the image"
         ) from None
+
+
+def inputs_of(image: Path) -> str:
+    """Return the digest of what an image was made of by its own bill, which its signatures cover.
+
+    Raises ImageError where it has no bill, or one that does not say it once.
+    """
+    try:
+        component = json.loads(bill_inside(image))["metadata"]["component"]
+        found = [one["value"] for one in component["properties"] if one["name"] == INPUTS]
+    except (KeyError, TypeError):
+        found = []
+    if len(found) != 1 or not isinstance(found[0], str):
+        raise images.ImageError(
+            f"{image} does not say what it was made of: its bill of materials lacks {INPUTS}, "
+            f"which a build by {images.BUILD_COMMAND} puts there"
+        )
+    return found[0]
 
 
 def path_of(root: Path, name: str) -> Path:

@@ -336,26 +336,31 @@ def pack(root: Path, prefix: str, name: str, word: str | None) -> None:
         raise
 
 
-def main() -> int:
-    """Build what is requested, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
-        prog="python -m containers.build",
-        description="Build the images that are out of date, and nothing else.",
-    )
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of whatever builds: which images, and on what base."""
     parser.add_argument(
         "--images", default="default", metavar="a,b|all|default",
         help="which implementations of containers/implementations.yaml (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--builder", choices=["spack"], metavar="spack",
-        help="refuse implementations that this builder does not build; `default` then means all "
-        "that it builds with an MPI of the distribution",
     )  # fmt: skip
     parser.add_argument(
         "--bootstrap", choices=BOOTSTRAPS,
         help="source of the images' Debian base: the machine's mirror (mmdebstrap), or the "
         "container image that containers/sources.lock pins (docker); without it, the mirror where "
         "that can be used",
+    )  # fmt: skip
+
+
+def main() -> int:
+    """Build what is requested, or print a sentence on why not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m containers.build",
+        description="Build the images that are out of date, and nothing else.",
+    )
+    add_choice(parser)
+    parser.add_argument(
+        "--builder", choices=["spack"], metavar="spack",
+        help="refuse implementations that this builder does not build; `default` then means all "
+        "that it builds with an MPI of the distribution",
     )  # fmt: skip
     parser.add_argument(
         "--force", action="store_true", help="build even images that are up to date"

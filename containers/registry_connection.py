@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.apptainer import CallError, call
-from records.causes import FULL_DISK
+from records.causes import FILE_LIMIT, FULL_DISK
 
 ADDRESS = re.compile(r"oras://[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)*")
 #: How long a registry may take to answer, in seconds, and the slowest accepted transfer rate.
 PATIENCE_S, LEAST_BYTES_PER_S = 120, 100_000
+#: How much larger a file may become than it should: a copy fails at its limit, not beyond it.
+SPARE_BYTES = 2**20
 
 
 class RegistryError(Exception):
@@ -89,22 +91,33 @@ def _is_spared(host: str, words: str) -> bool:
 
 
 def transfer(verb: str, registry: Registry, *arguments: str | Path, size_bytes: int = 0) -> None:
-    """Let Apptainer push or pull a file of that size; raises RegistryError with its message."""
+    """Let Apptainer push or pull a file of that size; raises RegistryError with its message.
+
+    A registry that sends more fills no disk.
+    """
     patience_s = PATIENCE_S + size_bytes / LEAST_BYTES_PER_S
+    most_bytes = size_bytes + SPARE_BYTES if verb == "pull" else None
     try:
         if registry.insecure:
-            call(verb, "--no-https", *arguments, patience_s=patience_s)
+            call(verb, "--no-https", *arguments, patience_s=patience_s, most_bytes=most_bytes)
         else:
             variables = tls_alone(registry.address, os.environ)
-            call(verb, *arguments, patience_s=patience_s, **variables)
+            call(verb, *arguments, patience_s=patience_s, most_bytes=most_bytes, **variables)
     except CallError as error:
         said = str(error)
         cure = "check the address and the network, and run this again"
-        if FULL_DISK.said.search(said):
+        # What was said may be cut before its end; the sentence on it is there.
+        if said.endswith(FULL_DISK.sentence):
             said = said.removesuffix(f"; {FULL_DISK.sentence}")
             cure = (
                 f"the disk is full: make room where images are written, {tempfile.gettempdir()} or "
                 "APPTAINER_TMPDIR and the checkout's .wyeast, and run this again"
+            )
+        elif said.endswith(FILE_LIMIT.sentence):
+            said = said.removesuffix(f"; {FILE_LIMIT.sentence}")
+            cure = (
+                "the registry sends more than the lock says, so it is not taken: tell whoever "
+                "keeps it; or this shell's limit is too low (ulimit -f)"
             )
         elif "UNAUTHORIZED" in said.upper() or "denied" in said:
             cure = "log in: apptainer registry login --username NAME oras://HOST"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
@@ -18,8 +19,10 @@ from pydantic import (
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Difference = Annotated[float, Field(allow_inf_nan=False)]
 Epoch = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
+#: More than any program has counted: beyond what it prints there may be no floating-point number.
+MOST_COUNTED = 2**64 - 1
+Count = Annotated[int, Field(ge=0, le=MOST_COUNTED)]
+Positive = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 Share = Annotated[float, Field(ge=0, le=1)]
 #: Of records of launches and campaigns, where more is no measurement but damage: thirty years,
 #: and more ranks, nodes, launches and processes than any machine has had.
@@ -34,6 +37,15 @@ MOST_RANKS_LISTED = 1000
 Ranges = Annotated[str, Field(pattern=r"^(\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
 #: A process ends with 0 to 255; schedulers add what they have to say, as PBS 256 and a signal.
 ExitCode = Annotated[int, Field(ge=-1024, le=1024)]
+
+
+def whole_number(digits: str) -> int:
+    """Return a whole number that a program has printed; raise ValueError for one too large."""
+    # Python itself reads no more than some thousands of digits.
+    number = int(digits) if len(digits) <= 30 else math.inf
+    if number > MOST_COUNTED:
+        raise ValueError(f"{digits[:30]}… is more than any program counts")
+    return int(number)
 
 
 def packed(times: Sequence[float]) -> Any:

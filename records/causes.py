@@ -76,6 +76,12 @@ FULL_DISK = Known(
     "the disk is full; free some space and run it again",
 )
 
+#: What programs, Go's runtime and shells say of a limit for files.
+FILE_LIMIT = Known(
+    re.compile(r"(?i)file too large|file size limit exceeded"),
+    "a file became larger than it may (ulimit -f)",
+)
+
 #: A program that is in the image, and is not seen there.
 HIDDEN_PROGRAM = Known(
     re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
@@ -96,12 +102,22 @@ NO_NAMESPACES = Known(
     re.compile(
         r"(?i)(?:failed to create|not allowed to create|requires|cannot create) user namespaces?"
         r"|create user namespace|user namespaces may not be enabled"
-        r"|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces|unshare failed"
+        r"|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces"
+        # mmdebstrap's words.
+        r"|unshare syscall failed|failed to unshare the user namespace"
     ),
     "containers need user namespaces: ask those who run the machine to allow them "
     "(user.max_user_namespaces above 0; where there are such settings, "
     "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0), or "
-    "for an Apptainer with its setuid part",
+    "for an Apptainer with its setuid part; inside a container of Docker or Podman it is its "
+    "seccomp profile that refuses them: --security-opt seccomp=unconfined",
+)
+
+#: What unshare(1) says, which makes the namespaces of the cluster in a box, as root.
+NO_NAMESPACES_FOR_ROOT = Known(
+    re.compile(r"unshare: unshare failed"),
+    "not even root is given namespaces here: a container of Docker or Podman gives them with "
+    "--privileged; elsewhere see the limits in /proc/sys/user",
 )
 
 NO_FUSE = Known(
@@ -120,7 +136,10 @@ NO_SUBORDINATE_IDS = Known(
 )
 
 #: All known causes. What a limit of namespaces says may also say that there is no space.
-KNOWN = (NO_PROC, NO_NAMESPACES, NO_FUSE, NO_SUBORDINATE_IDS, HIDDEN_PROGRAM, FULL_DISK)
+KNOWN = (
+    NO_PROC, NO_NAMESPACES, NO_NAMESPACES_FOR_ROOT, NO_FUSE, NO_SUBORDINATE_IDS, HIDDEN_PROGRAM,
+    FULL_DISK, FILE_LIMIT,
+)  # fmt: skip
 
 #: What separates messages from each other: at least three signs, none of a word.
 RULER = re.compile(r"[^\w\s]{3,}")

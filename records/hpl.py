@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from records.base import RecordError
+from records.base import RecordError, whole_number
 
 RESULT = re.compile(r"^W[RC]\S+\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s*$")
 RESIDUAL = re.compile(r"^\|\|Ax-b\|\|_oo.*=\s*(\S+)\s+\.+\s+(PASSED|FAILED)\s*$")
@@ -39,6 +39,14 @@ def number(text: str, where: str) -> float:
     return value
 
 
+def whole(text: str, where: str) -> int:
+    """Return a whole number; raise RecordError for one that no system of equations has."""
+    try:
+        return whole_number(text)
+    except ValueError as error:
+        raise RecordError(f"{where}: {error}") from None
+
+
 def read_hpl_output(path: Path) -> list[HplRun]:
     """Return the systems that HPL solved, as `hpl_output` does; raises OSError, too."""
     return hpl_output(path.read_text(errors="replace"), path)
@@ -67,13 +75,13 @@ def hpl_output(text: str, path: Path) -> list[HplRun]:
         elif match := RESIDUAL.match(line):
             if not pending:
                 raise RecordError(f"{where}: a residual without a result")
-            n, nb, p, q = (int(text) for text in pending[:4])
+            n, nb, p, q = (whole(text, where) for text in pending[:4])
             time, rate = number(pending[4], where), number(pending[5], where) * 1e9
             residual, passed = number(match[1], where), match[2] == "PASSED"
             runs.append(HplRun(n, nb, p, q, time, rate, residual, passed))
             pending = None
         elif match := COUNT.match(line):
-            counted[match[2]] = int(match[1])
+            counted[match[2]] = whole(match[1], where)
         elif line.startswith("End of Tests"):
             ended = True
     last = f"{path}:{max(len(lines), 1)}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from records.base import RecordError
+from records.base import RecordError, whole_number
 
 WHOLE = r"(\d+)"
 DECIMAL = r"(\d+\.\d\d)"
@@ -139,7 +139,7 @@ class _OutputReader:
             self.benchmark = match[1]
             self.sections.append((self.benchmark, 0, 0))
         elif (match := PROCESSES.match(line)) and self.benchmark:
-            self.processes = int(match[1])
+            self.processes = whole_number(match[1])
             self.sections[-1] = (self.benchmark, self.processes, 0)
         elif text == LIST_BEGINS:
             self.in_list = True
@@ -160,8 +160,8 @@ class _OutputReader:
         if not self.table or not match:
             raise ValueError(f"neither a comment nor a line of a table: {line.strip()[:60]!r}")
         numbers: Iterator[str] = iter(match.groups())
-        size = int(next(numbers)) if self.table.startswith("#bytes") else 0
-        repetitions = int(next(numbers))
+        size = whole_number(next(numbers)) if self.table.startswith("#bytes") else 0
+        repetitions = whole_number(next(numbers))
         if repetitions < 1:
             raise ValueError("a result of zero repetitions")
         if self.table == PING_PONG:

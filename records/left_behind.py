@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -75,6 +76,20 @@ def read_left(path: Path, most: int = MOST_LEFT_BYTES) -> bytes:
     """Return the content of a file that a program has left behind; raises as `open_left` does."""
     with open_left(path, most) as file:
         return file.read(most)
+
+
+def ends_left(path: Path, most: int) -> str:
+    """Return the beginning and the end of what a program has left behind, of so many bytes each.
+
+    Raises as `open_left` does, but for the size.
+    """
+    with open_left(path, sys.maxsize) as file:
+        text = file.read(most)
+        rest = os.fstat(file.fileno()).st_size - len(text)
+        if rest > most:
+            text += b"\n"
+            file.seek(-most, os.SEEK_END)
+        return (text + file.read(most)).decode(errors="replace")
 
 
 def collect(source: Path, target: Path, most: int = MOST_LEFT_BYTES) -> None:

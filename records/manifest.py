@@ -69,6 +69,21 @@ def of_commit(software: dict[str, Any]) -> dict[str, Any]:
     return software
 
 
+def of_site(data: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Refuse data of a site that readers of a campaign could not take as what they are."""
+    if not data:
+        return data
+    if not isinstance(data.get("scheduler", ""), str):
+        raise ValueError("has a 'scheduler' that is not a name")
+    topology = data.get("topology") or {}
+    if not isinstance(topology, dict) or not all(
+        isinstance(patterns, list) and all(isinstance(one, str) for one in patterns)
+        for patterns in topology.values()
+    ):
+        raise ValueError("has a 'topology' that is not lists of patterns by switch")
+    return data
+
+
 class Part(BaseModel):
     """A part of a manifest; keys that this version does not know are kept, and never written."""
 
@@ -176,7 +191,7 @@ class Manifest(Part):
     order_seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     images: dict[ImageName, ImageFacts]
     host_mpi: dict[str, Any] | None = None
-    site_data: dict[str, Any] | None = None
+    site_data: Annotated[dict[str, Any] | None, AfterValidator(of_site)] = None
     inputs: dict[str, Sha256]
     machine: Annotated[dict[str, Any], AfterValidator(with_processor)]
     #: The variables of whoever started it; None for those whose values are private.
@@ -298,7 +313,7 @@ def wrong_in(error: ValidationError) -> str:
     if place[0] == "inputs" and len(place) > 1:
         return f": an entry of 'inputs' is not a digest: {place[1]!r}"
     if first["type"] == "value_error":
-        if place[0] in ("machine", "software"):
+        if place[0] in ("machine", "software", "site_data"):
             return f": {place[0]!r} {said}"
         return f": {' in '.join(reversed(place))} is {said}"
     if len(place) == 1:

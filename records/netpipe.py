@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from records.base import RecordError
+from records.base import RecordError, whole_number
 
 HOST = re.compile(r"^(\d+): (\S+)$")
 POINT = re.compile(r"^ *(\d+) (\d+\.\d{6}) +(\d+\.\d{8})$")
@@ -37,7 +37,7 @@ def point_of(line: str) -> NetpipePoint:
     match = POINT.match(line)
     if not match:
         raise ValueError(f"not a size, a rate and a time: {line.strip()[:60]!r}")
-    size, rate, printed = int(match[1]), float(match[2]), float(match[3])
+    size, rate, printed = whole_number(match[1]), float(match[2]), float(match[3])
     if size < 1 or rate <= 0:
         raise ValueError(f"{size} bytes at {rate:g} Mbps are not a measurement")
     bits = 8 * size / BITS_PER_MEGABIT
@@ -95,10 +95,15 @@ def read_netpipe_hosts(path: Path) -> list[str]:
     found: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         match = HOST.match(line)
-        if match and int(match[1]) in found:
-            raise RecordError(f"{path}:{number}: rank {match[1]} appears twice: two worlds")
-        if match:
-            found[int(match[1])] = match[2]
+        if not match:
+            continue
+        try:
+            rank = whole_number(match[1])
+        except ValueError as error:
+            raise RecordError(f"{path}:{number}: {error}") from None
+        if rank in found:
+            raise RecordError(f"{path}:{number}: rank {rank} appears twice: two worlds")
+        found[rank] = match[2]
     if not found or sorted(found) != list(range(len(found))):
         raise RecordError(
             f"{path}:{max(len(lines), 1)}: there are hosts of ranks {sorted(found)}, which are not "

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from records.base import RecordError
+from records.base import RecordError, whole_number
 
 LITERATURE = Path(__file__).resolve().parent.parent / "literature" / "npb_verification.yaml"
 
@@ -157,7 +157,10 @@ def _number(text: str, where: str, what: str) -> tuple[float, float]:
 def _whole(text: str, where: str, what: str) -> int:
     if not re.fullmatch(r"\d+", text):
         raise RecordError(f"{where}: {what} is {text!r}, which is not a whole number")
-    return int(text)
+    try:
+        return whole_number(text)
+    except ValueError as error:
+        raise RecordError(f"{where}: {what}: {error}") from None
 
 
 class _Summary:

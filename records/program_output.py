@@ -147,6 +147,8 @@ def model_of(data: dict[str, Any]) -> type[Record]:
     if kind not in ("result", "iterations", "rank_iterations"):
         raise ValueError(f"the record {kind!r} is unknown")
     operation = data.get("operation")
+    if not isinstance(operation, str):
+        raise ValueError(f"the operation {repr(operation)[:60]} is no name")
     if kind == "rank_iterations" and operation in OPERATIONS:
         return RankIterations
     models: Mapping[Any, type[Record]] = RESULTS if kind == "result" else SERIES

@@ -12,6 +12,10 @@ settings.register_profile("wyeast", deadline=None)
 settings.load_profile("wyeast")
 
 
+# What is left of a pytest that was killed is known by it: `make test` ends that (tests/lanes.py).
+processes.mark()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one worker run a file's real tests: its fixtures make what they share only once.
 
@@ -29,12 +33,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def ends_with_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     """End what a real test has started and left, as one does that fails: it would starve the next.
 
-    What fixtures of a wider scope have started is there before it, and stays. Orphans are left to
-    the lanes, which wait for them: LAM's launches would wait in vain for daemons that are zombies.
+    Orphans too, as the launch of a campaign that it has killed, which may wait busily for ever.
+    What fixtures of a wider scope have started is there before it, and stays. Orphans are not
+    waited for here but by the lanes: LAM's launches would wait in vain for daemons that are
+    zombies.
     """
     if not any(request.node.get_closest_marker(name) for name in ("real", "cluster")):
         yield
         return
     before = processes.children()
+    own = processes.mark(request.node.nodeid)
     yield
+    processes.mark()
     processes.end_with_descendants(processes.children() - before)
+    processes.end_marked(own.__eq__)

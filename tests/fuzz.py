@@ -28,9 +28,16 @@ from containers import bill_of_materials, images, store
 from containers.registry_connection import RegistryError
 from containers.sharing import registry
 from records import archive, events, files, fold, journal, manifest, packs
-from records.base import CampaignError
+from records.base import CampaignError, RecordError
 from records.causes import harmless
+from records.foreign.reading import read_set
+from records.foreign.run import LEAST, MOST, ForeignError
+from records.hpl import read_hpl_output
+from records.imb import read_imb_output
 from records.launch import RECORD
+from records.netpipe import read_netpipe_hosts, read_netpipe_output
+from records.npb import read_npb_output
+from records.program_output import read_program_output
 
 PROJECT = Path(__file__).resolve().parents[1]
 CORPUS = PROJECT / "tests" / "corpus"
@@ -97,7 +104,9 @@ def sif_seeds(folder: Path) -> list[bytes]:
     from tests.sif_files import Part, said, write_sif
 
     labels = {"org.wyeast.implementation": "mpich-5.0.2", "org.wyeast.pmi": "pmi2"}
-    bill = Part(0x4009, b'{"bomFormat": "CycloneDX", "components": []}')
+    properties = [{"name": bill_of_materials.INPUTS, "value": "0" * 64}]
+    told = {"bomFormat": "CycloneDX", "metadata": {"component": {"properties": properties}}}
+    bill = Part(0x4009, json.dumps(told).encode())
     system = Part(0x4004, bytes(300))
     return [
         write_sif(folder / "one.sif", parts).read_bytes()
@@ -112,6 +121,7 @@ def read_sif(data: bytes, folder: Path) -> None:
         images.labels_inside(path)
     except images.ImageError:
         bill_of_materials.bill_inside(path)
+        bill_of_materials.inputs_of(path)
 
 
 def label_seeds(_: Path) -> list[bytes]:
@@ -225,6 +235,52 @@ def read_pack(data: bytes, _: Path) -> None:
         packs.whole(pack, segment)
 
 
+def result_seeds(folder: Path) -> list[bytes]:
+    from tests.analysis.support import foreign
+
+    captured = PROJECT / "tests" / "records" / "captured" / "imb_pingpong.stdout"
+    session = foreign.session(1, [100.0, 101.0], [99.0])
+    log = foreign.perflog_file(folder / "Stream.log", foreign.perflog([100.0, 101.5]))
+    return [
+        log.read_bytes(), foreign.osu([1.5, 2.5, 3.5]).encode(), captured.read_bytes(),
+        json.dumps(foreign.google([10.0, 11.0])).encode(), json.dumps(session).encode(),
+        foreign.database(folder / "results.db", [session]).read_bytes(),
+    ]  # fmt: skip
+
+
+def read_results(data: bytes, folder: Path) -> None:
+    (folder / "results").write_bytes(data)
+    for one in read_set(folder / "results").runs:
+        for measured in one.measured:
+            assert all(LEAST <= value.value <= MOST for value in measured.values.values())
+
+
+def output_seeds(_: Path) -> list[bytes]:
+    from tests.analysis.support.synthetic import HPL
+    from tests.reframe_checks.conftest import pingpong
+
+    names = ("netpipe.out", "netpipe.stdout", "imb_allreduce.stdout", "npb34_cg.stdout",
+             "npb34_is.stdout")  # fmt: skip
+    captured = PROJECT / "tests" / "records" / "captured"
+    own = (pingpong(iterations=3), HPL.format(n=2000, q=2, time=0.13, gflops=40.8))
+    return [*(text.encode() for text in own), *((captured / name).read_bytes() for name in names)]
+
+
+def read_output(data: bytes, folder: Path) -> None:
+    path = folder / "stdout"
+    path.write_bytes(data)
+    refusals = []
+    for read in (read_program_output, read_hpl_output, read_netpipe_output, read_netpipe_hosts,
+                 read_imb_output, read_npb_output):  # fmt: skip
+        try:
+            read(path)
+        except RecordError as error:
+            refusals.append(error)
+    # Of several programs no text is.
+    if len(refusals) > 5:
+        raise refusals[-1]
+
+
 READERS = {
     "archive": Reader(
         archive_seeds, read_archive, (archive.BundleError,),
@@ -238,6 +294,8 @@ READERS = {
     ),
     "manifest": Reader(manifest_seeds, read_manifest, (CampaignError,)),
     "pack": Reader(pack_seeds, read_pack, ()),
+    "output": Reader(output_seeds, read_output, (RecordError,)),
+    "results": Reader(result_seeds, read_results, (ForeignError,)),
 }  # fmt: skip
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests import processes
+
 PROJECT = Path(__file__).resolve().parents[1]
 #: How many of the slowest tests are listed, and what is too quick to be.
 SLOWEST, AT_LEAST_S = 40, 3.0
@@ -47,7 +49,7 @@ class Lane:
     marks: str
     #: How pytest shares them out to the cores; nothing where they have all cores to themselves.
     shared_out: str
-    #: How far it stands back (nice(1)) behind a lane beside it; in a session of its own, since
+    #: How far it stands back (nice(1)) behind a lane beside it. Each has its own session, since
     #: Linux shares processors out among sessions, and then only among the processes of each.
     niceness: int = 0
     #: How many of its tests run beyond one for each core: for those that wait.
@@ -212,7 +214,7 @@ class Run:
                 process = subprocess.Popen(
                     lane.command(self.options, record),
                     cwd=PROJECT, env=self.environment, stdout=file, stderr=file,
-                    start_new_session=bool(lane.niceness),
+                    start_new_session=True,
                 )  # fmt: skip
                 if lane.niceness:
                     stand_back(process.pid, lane.niceness)
@@ -222,8 +224,7 @@ class Run:
                 except asyncio.CancelledError:
                     # It is interrupted as well, and ends what its tests have begun.
                     with suppress(ProcessLookupError):
-                        if lane.niceness:
-                            os.killpg(process.pid, signal.SIGINT)
+                        os.killpg(process.pid, signal.SIGINT)
                     await ending
                     raise
             code = self.codes[lane.name] = process.returncode
@@ -231,7 +232,13 @@ class Run:
             self.done += outcomes(lane.name, record, code)
 
     async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
-        """Run rows of lanes beside each other, the first with its output to the terminal."""
+        """Run rows of lanes beside each other, the first with its output to the terminal.
+
+        What asks us to end ends them first: a terminal that closes, a make that is stopped.
+        """
+        if this := asyncio.current_task():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, this.cancel)
         await asyncio.gather(*(self.row(row, number > 0) for number, row in enumerate(rows)))
         for lane in (lane for row in rows[1:] for lane in row):
             print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)
@@ -260,6 +267,8 @@ def main() -> int:
     coverage = [sys.executable, "-m", "coverage"]
     if options.long:
         subprocess.run([*coverage, "erase"], cwd=PROJECT, check=True)
+    if left := processes.end_marked(processes.is_abandoned):
+        print(f"processes that earlier tests have left here, ended: {', '.join(left)}", flush=True)
     environment = {**os.environ, BUILDS: str(builds(records / "builds"))}
     # Tests start Python a thousand times: what it has compiled once it is to find again.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -283,3 +292,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except asyncio.CancelledError:
+        sys.exit(143)

@@ -179,15 +179,32 @@ asyncio.run(Run(argparse.Namespace(), Path(sys.argv[1]), {**os.environ}).stage(r
 """
 
 
-def test_an_interrupt_ends_all_lanes_before_it_ends_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_the_run_ends_all_lanes_first(number: signal.Signals, tmp_path: Path) -> None:
+    """Also where it was started by a shell in the background, which has it ignore interrupts."""
+    ignores = [] if number == signal.SIGINT else ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, tmp_path],
+        [*ignores, sys.executable, "-c", INTERRUPTED, tmp_path],
         cwd=PROJECT, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     while not all((tmp_path / name).exists() for name in ("front", "beside")):
         assert process.poll() is None
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=300)
-    assert process.returncode == -signal.SIGINT and "KeyboardInterrupt" in said
+    assert process.returncode in (-signal.SIGINT, 1)
+    assert "KeyboardInterrupt" in said or "CancelledError" in said
     assert sorted((tmp_path / "ended").read_text().split()) == ["beside", "front"]
+
+
+def test_lanes_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, tmp_path], cwd=PROJECT)
+    while not all((tmp_path / name).exists() for name in ("front", "beside")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    ended, deadline = tmp_path / "ended", time.monotonic() + 300
+    while not ended.exists() or len(ended.read_text().split()) < 2:
+        assert time.monotonic() < deadline, "a lane goes on alone"
+        time.sleep(0.05)

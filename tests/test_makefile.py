@@ -117,6 +117,39 @@ def test_nobody_else_may_write_what_setup_installs(tmp_path: Path) -> None:
     assert [path for path in made if path.stat().st_mode & 0o022] == []
 
 
+@pytest.mark.parametrize(
+    ("played", "said", "not_said"),
+    [
+        ("ModuleNotFoundError: No module named 'polars'",
+         "pip has installed requirements.lock, and polars is not found: look for target", ""),
+        ("ImportError: libgomp.so.1: cannot open shared object file",
+         "shared object file\nsetup: pip has installed polars, and Python cannot load it (exit "
+         "code 1, its own message is above)", "look for target"),
+        ("ModuleNotFoundError: No module named 'polars_runtime'", "cannot load it", "is not found"),
+        # A processor that lacks an instruction.
+        ("; kill -ILL $$", "cannot load it (exit code 132", "is not found"),
+    ],
+)  # fmt: skip
+def test_pip_is_blamed_for_a_module_that_is_not_found_alone(
+    played: str, said: str, not_said: str, tmp_path: Path
+) -> None:
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    text, _, more = played.partition(";")
+    fails = f'    *"import polars"*) echo "{text}" >&2; {more or "exit 1"} ;;\n'
+    python.write_text(PLAYED_PYTHON.replace("esac", f"{fails}esac"))
+    python.chmod(0o755)
+    (tmp_path / "requirements.lock").touch()
+    done = subprocess.run(
+        ["make", "-f", str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"], cwd=tmp_path,
+        env={**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert not not_said or not_said not in done.stderr
+    assert not (tmp_path / ".wyeast" / "venv" / ".for-run").exists()
+
+
 REFUSED = [
     (["run", "ROUND=9", "SITES=virtual"], ["ROUND (did you mean ROUNDS?)", "mean SITE?"]),
     (["run", "rounds=9"], ["rounds (did you mean ROUNDS?)"]),

@@ -1,8 +1,14 @@
 """What a lane or a test leaves ends with it, and what ends beside it is waited for."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from records.processes import boot_id, named, stat_of
+from tests.processes import MARK, end_marked, is_abandoned, mark
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -83,3 +89,58 @@ stays.wait()
 
 def test_what_a_test_has_left_ends_with_what_it_has_started() -> None:
     subprocess.run([sys.executable, "-c", TREE], cwd=PROJECT, check=True)
+
+
+#: Leaves an orphan in a session of its own, what that has started without any variable, and one
+#: that was started by it and has left; all end with those that have the mark.
+LEAVE = """
+import subprocess, sys
+from pathlib import Path
+subprocess.Popen(["setsid", "sh", "-c",
+    "echo $$ >>$0; env -i sh -c 'echo $$ >>$0; exec sleep 600' $0 & "
+    "env -i setsid sh -c 'echo $$ >>$0; exec sleep 600' $0 & wait", sys.argv[1]])
+while not (path := Path(sys.argv[1])).exists() or path.read_text().count("\\n") < 3:
+    pass
+"""
+
+
+def leave(file: Path) -> list[int]:
+    """Leave processes as a test does that has killed a campaign; return them."""
+    subprocess.run([sys.executable, "-c", LEAVE, file], check=True)
+    return [int(line) for line in file.read_text().split()]
+
+
+def ends(pid: int) -> bool:
+    try:
+        return stat_of(pid)[0] in "ZX"
+    except OSError:
+        return True
+
+
+def test_what_a_test_has_orphaned_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MARK, os.environ[MARK])
+    stays = leave_marked(tmp_path / "stays", "another")
+    goes = leave_marked(tmp_path / "goes", "one")
+    names = end_marked(os.environ[MARK].__eq__)
+    assert len(names) == 3 and all(map(ends, goes)) and not any(map(ends, stays))
+    assert end_marked(lambda mark: mark.endswith("another")) and all(map(ends, stays))
+
+
+def leave_marked(file: Path, test: str) -> list[int]:
+    mark(test)
+    return leave(file)
+
+
+def test_what_killed_tests_of_this_checkout_have_left_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what is of tests that run, or of another checkout's."""
+    assert not is_abandoned(f"{PROJECT}|{named(os.getpid())}|one")
+    assert not is_abandoned(f"/other|{os.getpid()}:1:{boot_id()}|one")
+    gone = f"{PROJECT}|{os.getpid()}:1:{boot_id()}|one"
+    assert is_abandoned(gone) and is_abandoned(f"{PROJECT}|{os.getpid()}:1:0|one")
+    monkeypatch.setenv(MARK, gone)
+    left = leave(tmp_path / "left")
+    assert end_marked(gone.__eq__) and all(map(ends, left))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from inference.frequent_events import Culprit, culprits
 from inference.shared_effects import Effect, effects_of
+from records.bounded import TakesTooLong, ended_after
 from records.campaign import Campaign
 from records.node_pairs import NodePairsRound
 from records.program_output import ProgramOutput
@@ -28,6 +29,8 @@ MEASURES: tuple[Measure, Measure] = ("latency", "bandwidth")
 Verdict = Literal["slow", "unstable", "fine", "not determined"]
 #: How much longer a node or link must take to be named: less is not worth a technician's time.
 LEAST_SLOWER = 0.05
+#: Of a processor, in s, what the patterns of a topology may take; honest ones take thousandths.
+MOST_MATCHING_S = 2.0
 #: The share of its sweeps that must be disturbed for it to be unstable, and how many times as often
 #: as the others' that must be.
 LEAST_DISTURBED, TIMES_OTHERS = 0.2, 2.0
@@ -104,21 +107,44 @@ class JudgedPairs:
         return [one for one in self.of_nodes + self.of_links if one.verdict in ("slow", "unstable")]
 
 
-def switch_of(node: str, topology: Mapping[str, Sequence[str]]) -> str:
-    """Return the switch whose patterns match a node's name; empty if none does."""
-    fitting = (switch for switch, patterns in topology.items()
-               if any(re.search(pattern, node) for pattern in patterns))  # fmt: skip
-    return next(fitting, "")
+def topology_of(campaign: Campaign) -> Mapping[str, Sequence[str]]:
+    """Return the patterns of nodes' names by switch that the campaign's site has, if any."""
+    found: Mapping[str, Sequence[str]] = (campaign.manifest.site_data or {}).get("topology") or {}
+    return found
+
+
+def switches_of(
+    nodes: Iterable[str], topology: Mapping[str, Sequence[str]], most_s: float = MOST_MATCHING_S
+) -> dict[str, str]:
+    """Return the switch of each node, whose patterns match its name; empty if none does.
+
+    The patterns may be a bundle's, and never come to an end, or be none: then no switch is known.
+    """
+    nodes = list(nodes)
+    try:
+        with ended_after(most_s):
+            return {
+                node: next(
+                    (switch for switch, patterns in topology.items()
+                     if any(re.search(pattern, node) for pattern in patterns)), "",
+                )
+                for node in nodes
+            }  # fmt: skip
+    except (TakesTooLong, re.error, RecursionError, OverflowError):
+        return dict.fromkeys(nodes, "")
 
 
 def in_order(nodes: Sequence[str], topology: Mapping[str, Sequence[str]]) -> list[str]:
     """Return nodes by their switches, in the topology's order, then by name with its numbers."""
     places = [*topology, ""]
+    switches = switches_of(nodes, topology)
 
-    def key(node: str) -> tuple[int, list[str | int]]:
-        parts = re.split(r"(\d+)", node)
-        return places.index(switch_of(node, topology)), [
-            int(part) if place % 2 else part for place, part in enumerate(parts)
+    def key(node: str) -> tuple[int, list[tuple[int, str]]]:
+        # Each number by its length and its digits: it may have more than Python reads as one.
+        parts = [part.lstrip("0") if place % 2 else part
+                 for place, part in enumerate(re.split(r"(\d+)", node))]  # fmt: skip
+        return places.index(switches[node]), [
+            (len(part) if place % 2 else 0, part) for place, part in enumerate(parts)
         ]
 
     return sorted(nodes, key=key)
@@ -219,7 +245,7 @@ def node_pairs_in(campaign: Campaign) -> list[JudgedPairs]:
 
     Sweeps of all launches count alike, whatever implementation sent the messages.
     """
-    topology = (campaign.manifest.site_data or {}).get("topology") or {}
+    topology = topology_of(campaign)
     found = []
     for together in (True, False):
         launches = [
@@ -261,7 +287,7 @@ def judged_launches(
         for measure, ways in seconds.items()
         if ways
     }
-    switches = tuple(switch_of(node, topology) for node in nodes)
+    switches = tuple(switches_of(nodes, topology).values())
     of_nodes, of_links = judge(nodes, switches, times)
     return JudgedPairs(
         together, tuple(nodes), switches, times, of_nodes, of_links, len(sweeps),

@@ -14,6 +14,7 @@ from analysis.models.node_pairs import (
     JudgedPairs,
     Measure,
     in_order,
+    topology_of,
 )
 from analysis.tables.table import PERCENT, Column, Kind, Row, Table, formatted, interval, scaled
 from inference.intervals import median
@@ -97,8 +98,7 @@ def rates_by_node(campaign: Campaign) -> dict[str, dict[str, float]]:
 def node_side_by_side(campaign: Campaign, of: JudgedPairs | None) -> Table | None:
     """Return a row for each node; None of fewer than two nodes."""
     rates = rates_by_node(campaign)
-    topology = (campaign.manifest.site_data or {}).get("topology") or {}
-    nodes = in_order(sorted({*rates, *(of.nodes if of else ())}), topology)
+    nodes = in_order(sorted({*rates, *(of.nodes if of else ())}), topology_of(campaign))
     if len(nodes) < 2:
         return None
     judged = {one.name: one for one in of.of_nodes} if of else {}

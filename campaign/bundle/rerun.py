@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from records.locks import scratch
 from records.manifest import PLAIN, Manifest, read_manifest
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
+#: What `campaign.measuring` calls campaigns; no word by which others are asked for is such a name.
+CAMPAIGN = re.compile(rf"[0-9]{{8}}T[0-9]{{6}}Z-{PLAIN.pattern}")
 #: What was measured; the rest of a campaign's folder is made from it again, and never brought in:
 #: a sender's report is a page with whatever script the sender put there.
 MEASURED = (
@@ -292,6 +295,12 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         manifest = read_manifest(unpacked / "campaign")
         if manifest.campaign != name or not PLAIN.fullmatch(name):
             raise BundleError(f"{bundle} holds {manifest.campaign!r} in a folder {name!r}")
+        if not CAMPAIGN.fullmatch(name):
+            raise BundleError(
+                f"{bundle} holds a campaign called {name}, and campaigns are called "
+                "<UTC time>-<site>-<name>: in runs/ it could be taken for something else, as "
+                "`latest` for the latest one"
+            )
         if said := refuse_another_list(unpacked / "campaign", sums):
             print(said)
         print(bring_in(unpacked, sums, bundle, options.dry_run))

@@ -3,7 +3,7 @@
 Where a registry is named, by a person or by the site, an image that it has of this checkout's
 inputs is pulled by its digest, as `make pull` does, and only what it lacks is built. The digest is
 that of images.lock here, or the registry's own, which counts only for images that a trusted key
-has signed.
+has signed, and that say themselves that they are of these inputs.
 """
 
 import argparse
@@ -97,16 +97,12 @@ def main() -> int:
         prog="python -m containers.sharing.obtain",
         description="Pull the images that are out of date, and build those that no registry has.",
     )
-    parser.add_argument(
-        "--images", default="default", metavar="a,b|all|default",
-        help="which implementations of containers/implementations.yaml (default: %(default)s)",
-    )  # fmt: skip
+    build.add_choice(parser)
     parser.add_argument("--site", default="local", help="a folder of site_configs/ (%(default)s)")
     parser.add_argument(
         "--images-from", default="", metavar="oras://host/path|none",
         help="the registry to pull from (default: the site's `images_from`)",
     )  # fmt: skip
-    parser.add_argument("--bootstrap", choices=BOOTSTRAPS, help="as for containers.build")
     options = parser.parse_args()
 
     def work() -> int:

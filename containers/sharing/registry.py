@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from containers import build, images, origin, sif_objects, store, trust
+from containers import bill_of_materials, build, images, origin, sif_objects, store, trust
 from containers.apptainer import CallError, apptainer_command, call
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build
@@ -33,10 +33,17 @@ OF_REGISTRY = "registry"
 #: What a repository's name may be, so that names are the same in a registry and in a folder.
 NAME = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
 JSON_OBJECT = "6"
+#: What registries answer where a name or a tag is not there: codes of the OCI's distribution
+#: specification 1.1 (table "Error Codes"), and Harbor's own, also where there is no such project.
+MISSING = re.compile(r"\b(?:MANIFEST_UNKNOWN|NAME_UNKNOWN|NOT_FOUND)\b")
 #: More than this is no lock that a registry has of one image.
 MOST_LOCK_BYTES = 2**20
+#: More than this is no image that anybody runs: a pull would be waited for accordingly.
+MOST_IMAGE_BYTES = 2**40
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+#: A time as builds write it; it goes into a definition file if the image is built again.
+Utc = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
 class LockEntry(BaseModel):
@@ -45,9 +52,9 @@ class LockEntry(BaseModel):
     model_config = ConfigDict(strict=True)
     file: str
     sha256: Sha256
-    bytes: int
+    bytes: Annotated[int, Field(ge=0, le=MOST_IMAGE_BYTES)]
     inputs_sha256: Sha256
-    built_utc: str
+    built_utc: Utc
     labels: dict[str, str]
 
 
@@ -100,7 +107,8 @@ def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
     where = registry.of(name, "lock")
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder) / "lock.sif"
-        transfer("pull", registry, "--disable-cache", packed, where)
+        most = 2 * MOST_LOCK_BYTES
+        transfer("pull", registry, "--disable-cache", packed, where, size_bytes=most)
         try:
             text = sif_objects.content(packed, sif_objects.JSON_OBJECT, None, MOST_LOCK_BYTES)
             return read_lock(text.decode(), where)
@@ -110,7 +118,7 @@ def pull_lock(registry: Registry, name: str) -> dict[str, LockEntry]:
 
 def is_missing(error: RegistryError) -> bool:
     """Return whether a registry has answered that it does not have what it was asked for."""
-    return "MANIFEST_UNKNOWN" in str(error) or "NAME_UNKNOWN" in str(error)
+    return bool(MISSING.search(str(error)))
 
 
 def push_lock(registry: Registry, name: str, entry: dict[str, Any]) -> None:
@@ -273,7 +281,10 @@ def install(
     where = registry.of(name, entry.sha256)
     try:
         transfer("pull", registry, "--disable-cache", aside, where, size_bytes=entry.bytes)
-        signed_by = signers_of(root, aside, needed=lock == OF_REGISTRY and not word)
+        by_signature = lock == OF_REGISTRY and not word
+        signed_by = signers_of(root, aside, needed=by_signature)
+        if by_signature:
+            refuse_other_inputs(aside, where, entry)
         origin: dict[str, Any] = {
             "how": "pulled", "from": registry.address, "lock": lock or images.LOCK,
             "signed_by": signed_by,
@@ -292,6 +303,26 @@ def install(
         images.install(root, name, aside, found, where)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def refuse_other_inputs(image: Path, where: str, entry: LockEntry) -> None:
+    """Raise unless a signed image says itself of what inputs a registry's lock says that it is.
+
+    Nobody signs that lock, and a signature counts for ever: else an old image could be given out
+    as today's. Raises RegistryError.
+    """
+    try:
+        found = bill_of_materials.inputs_of(image)
+    except images.ImageError as error:
+        raise RegistryError(
+            f"{where} is signed, but not taken by a registry's lock: {error}"
+        ) from None
+    if found != entry.inputs_sha256:
+        raise RegistryError(
+            f"{where} is signed, but not for what the registry's lock says: by its own bill of "
+            f"materials it was made of the inputs {one_line(found, 64)}, and by the lock of "
+            f"{entry.inputs_sha256}; it is not installed: tell whoever keeps the registry"
+        )
 
 
 def signers_of(root: Path, path: Path, needed: bool) -> list[str]:

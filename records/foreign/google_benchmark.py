@@ -21,6 +21,7 @@ from records.foreign.run import (
     digest_of,
     name_of,
     of_number,
+    refuse_more,
 )
 from records.foreign.times import instant_of
 
@@ -47,6 +48,7 @@ def read_google_benchmark(
 
     Raises ForeignError where nothing is left.
     """
+    refuse_more(len(data["benchmarks"]), where)
     repetitions: dict[str, list[Value]] = defaultdict(list)
     aggregates: dict[str, dict[str, Value]] = defaultdict(dict)
     left_out = []

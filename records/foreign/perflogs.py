@@ -21,6 +21,7 @@ from records.foreign.run import (
     digest_of,
     name_of,
     printed,
+    refuse_more,
 )
 from records.foreign.times import instant_of
 
@@ -43,6 +44,7 @@ def read_perflog(text: str, where: str, stem: str) -> tuple[list[Run], list[NoRu
     `stem` names the test where no field does. Raises ForeignError where no line is left.
     """
     lines = text.splitlines()
+    refuse_more(len(lines), where)
     heads: list[str] = []
     found: list[Run] = []
     left_out: list[NoRun] = []

@@ -27,6 +27,7 @@ from records.foreign.run import (
     Run,
     name_of,
     of_number,
+    refuse_more,
 )
 from records.foreign.times import instant_of
 
@@ -57,6 +58,7 @@ def read_database(path: Path, source: str) -> tuple[list[Run], list[NoRun]]:
             continue
         found += runs
         left_out += lost
+        refuse_more(len(found) + len(left_out), str(path))
     if not found:
         raise ForeignError(left_out[0].sentence if left_out else f"{path}: it holds no session")
     return found, left_out
@@ -80,7 +82,8 @@ def _sessions(path: Path) -> Iterator[tuple[object, object, str]]:
                 if not isinstance(text, str):
                     raise ForeignError(f"{path}: a session is not text")
                 yield uuid, began, text
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # A message may have names from the database, in any bytes.
         raise ForeignError(f"{path}: it cannot be read: {one_line(str(error))}") from None
     except OSError as error:
         raise ForeignError(f"{path}: it cannot be read: {error.strerror or error}") from None
@@ -93,7 +96,10 @@ def _query(database: sqlite3.Connection, path: Path) -> sqlite3.Cursor:
     kinds = database.execute(
         "SELECT type, sql FROM sqlite_master WHERE name = 'sessions'"
     ).fetchall()
-    if len(kinds) != 1 or kinds[0][0] != "table" or not _is_plain(kinds[0][1]):
+    columns = database.execute("PRAGMA table_xinfo('sessions')").fetchall()
+    # What a hidden column has is computed: a small file would have any amount of it.
+    is_plain = bool(columns) and not any(hidden for *_, hidden in columns)
+    if len(kinds) != 1 or kinds[0][0] != "table" or not _is_table(kinds[0][1]) or not is_plain:
         database.close()
         raise ForeignError(f"{path}: it has no plain table of ReFrame's sessions")
     return database.execute(
@@ -101,10 +107,9 @@ def _query(database: sqlite3.Connection, path: Path) -> sqlite3.Cursor:
     )
 
 
-def _is_plain(statement: object) -> bool:
-    """Return whether a table holds what was put into it, and computes nothing."""
-    words = str(statement).upper().split()
-    return words[:2] == ["CREATE", "TABLE"] and " AS " not in f" {' '.join(words)} "
+def _is_table(statement: object) -> bool:
+    """Return whether a table is none that a module of SQLite makes."""
+    return str(statement).upper().split()[:2] == ["CREATE", "TABLE"]
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,7 @@ def read_session(data: Any, where: str, source: str) -> tuple[list[Run], list[No
                  for case in run["testcases"]]  # fmt: skip
     except (TypeError, KeyError):
         raise ForeignError(f"{where}: its runs are not ReFrame's") from None
+    refuse_more(len(cases), where)
     for attempt, case in cases:
         if not isinstance(case, dict):
             left_out.append(NoRun(f"{where}: not a test case", True, **session.run({})))

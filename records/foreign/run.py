@@ -20,6 +20,9 @@ from records.files import finite
 MOST_BYTES = 64 * 2**20
 MOST_RUNS = 200_000
 MOST_VALUES = 5_000_000
+#: Between these is what anybody measures, in any unit; beyond, ratios or their squares have no
+#: floating-point number.
+LEAST, MOST = 1e-75, 1e75
 #: How long a name may be, in characters.
 LONGEST_NAME = 200
 #: Two runs that print so many values alike are one and its copy; a few may agree by chance.
@@ -114,7 +117,10 @@ def printed(text: str, scale: float = 1.0) -> Value:
     Raises ValueError for what is not a positive number.
     """
     step = step_of(text)
-    return Value(positive(finite(text)) * scale, step * scale)
+    value = positive(finite(text)) * scale
+    if not LEAST <= value <= MOST:
+        raise ValueError(f"{one_line(text, 40)} is nothing that can be measured")
+    return Value(value, step * scale)
 
 
 def of_number(number: object, scale: float = 1.0) -> Value:
@@ -132,6 +138,15 @@ def positive(number: float) -> float:
     if number <= 0:
         raise ValueError(f"{number:g} is not above 0, and has no ratio to others")
     return number
+
+
+def refuse_more(number: int, where: str) -> None:
+    """Raise ForeignError for more entries than a set may have runs, whether they are any or not.
+
+    Of each that is left out there is a sentence.
+    """
+    if number > MOST_RUNS:
+        raise ForeignError(f"{where} has {number:,} entries, and at most {MOST_RUNS:,} are read")
 
 
 def digest_of(text: str) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import reframe.core.exceptions as errors
 import reframe.utility.osext as osext
 
+from records.bounded import TakesTooLong, ended_after
 from records.causes import one_line
 
 #: Of a processor, in s, what all names of a session may take; honest patterns take thousandths.
@@ -37,21 +36,16 @@ class BoundedPattern:
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match in a text, if any; raises ReframeError where it takes too long."""
-
-        def stop(_: int, __: FrameType | None) -> None:
+        began = time.process_time()
+        try:
+            with ended_after(self._left_s):
+                return self._regex.search(text)
+        except TakesTooLong:
             raise errors.ReframeError(
                 f"the pattern takes more than {MOST_MATCHING_S:g} s of a processor for the names "
                 "of the checks, so it may never end; write it without a repetition inside another"
-            )
-
-        before, began = signal.signal(signal.SIGVTALRM, stop), time.process_time()
-        # 0 would be no limit at all.
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(self._left_s, 1e-3))
-        try:
-            return self._regex.search(text)
+            ) from None
         finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
             self._left_s -= time.process_time() - began
 
 

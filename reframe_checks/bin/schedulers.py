@@ -10,6 +10,8 @@ scheduler is waited for without end.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -30,6 +32,10 @@ from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
 PATIENCE_S = 60.0
+#: What bjobs says on stderr of a job that it does not know, and for how long it has to say so until
+#: the job is taken to be over, in seconds.
+NOT_FOUND = re.compile(r"^Job <(\d+)> is not found", re.MULTILINE)
+FORGOTTEN_S = 60.0
 
 
 def state_in_queue(jobid: str) -> str | None:
@@ -105,6 +111,41 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
     return poll_and_wait
 
 
+class Forgotten:
+    """LSF's jobs that it says are not found: it forgets those that ended, an hour later or so.
+
+    bjobs then fails, and ReFrame knows nothing of any job that it asked of together. It may also
+    not yet have found a job that was just submitted, so it has to say so for some time.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        #: When each was first not found.
+        self.since: dict[str, float] = {}
+
+    def poll(self, scheduler: Any, *jobs: Any) -> None:
+        """Poll jobs as ReFrame does; those that are forgotten for long enough are complete."""
+        asked = [job for job in jobs if job is not None and job.state != "COMPLETED"]
+        try:
+            silent_lsf_poll(scheduler, *asked)
+        except errors.SpawnedProcessError as error:
+            gone = {job.jobid for job in asked} & set(NOT_FOUND.findall(str(error.stderr or "")))
+            if not gone:
+                raise
+        else:
+            gone = set()
+        self.since = {job: self.since.get(job, self.now()) for job in gone}
+        if known := [job for job in asked if job.jobid not in gone] if gone else []:
+            silent_lsf_poll(scheduler, *known)
+        for job in asked:
+            if job.jobid in gone and self.now() - self.since[job.jobid] >= FORGOTTEN_S:
+                job._state, job._completed = "COMPLETED", True
+
+
+silent_lsf_poll = LsfJobScheduler.poll
+forgotten = Forgotten()
+
+
 def cancel_those_that_wait_too_long(scheduler: Any, jobs: Sequence[Any]) -> None:
     """Cancel jobs as ReFrame does, and have each end as one that was never run."""
     waiting_jobs = [job for job in jobs if not job.is_cancelling]
@@ -157,6 +198,7 @@ def ask_in_time() -> None:
     LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
     slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
+    LsfJobScheduler.poll = lambda scheduler, *jobs: forgotten.poll(scheduler, *jobs)
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))
     for module in (slurm, pbs, lsf, sge):

@@ -25,7 +25,7 @@ PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
 #: The variables of the node that into_container removed.
 REMOVED = "launch_removed"
-#: How much of standard error is searched for how ranks ended.
+#: How much of standard error is searched for how ranks ended, and of each end for a complaint.
 MOST_SAID_BYTES = 100_000
 
 

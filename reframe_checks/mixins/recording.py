@@ -28,7 +28,7 @@ from records.causes import (
 )
 from records.image_file import COMMAND as FILE_OF
 from records.launch import AskedLaunch
-from records.left_behind import open_left
+from records.left_behind import ends_left, open_left
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
@@ -40,6 +40,7 @@ from reframe_checks.mixins.noted import (
     EXIT_CODE,
     IMAGE_AFTER,
     IMAGE_BEFORE,
+    MOST_SAID_BYTES,
     NODE,
     STARTED,
     STOPS,
@@ -63,10 +64,14 @@ class Suspect(Exception):
 
 
 def complaint_in(path: Path, *programs: str) -> str:
-    """Return the last sentence of one of the programs in a file, else the file's, if any."""
-    if not path.is_file():
+    """Return the last sentence of one of the programs in a file, else the file's, if any.
+
+    Of a long file, of its beginning and its end. Raises RecordError for what is not a file.
+    """
+    try:
+        lines = ends_left(path, MOST_SAID_BYTES).splitlines()
+    except FileNotFoundError:
         return ""
-    lines = path.read_text(errors="replace").splitlines()
     # Launchers print a banner after the program's message, and the processes they end complain.
     own = [
         line

@@ -18,11 +18,14 @@ import pytest
 from cluster import accounts, box
 from containers import images, store
 from containers.apptainer import apptainer_command
+from tests import processes
 from tests.packed import records_in
 from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
 CLUSTER = [sys.executable, "-m", "cluster"]
+#: The first process of the cluster that is up, and of the one that tests started, with their mark.
+PROCESS, OF_TESTS = PROJECT / ".wyeast" / "cluster" / "process", PROJECT / ".wyeast" / "of_tests"
 
 
 def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedProcess[str]:
@@ -149,13 +152,27 @@ class Cluster:
         return dict(json.loads(text))
 
 
+def is_left() -> bool:
+    """Tell whether the cluster that is up was started by tests that were killed."""
+    try:
+        box, mark = OF_TESTS.read_text().splitlines()
+        return box == PROCESS.read_text().strip() and processes.is_abandoned(mark)
+    except (OSError, ValueError):
+        return False
+
+
 @pytest.fixture(scope="session")
 def running_cluster() -> Iterator[Cluster]:
-    """Return the cluster; one that was up before stays up afterwards."""
+    """Return the cluster; one that was up before stays up afterwards, unless it was left."""
     was_up = control("status").returncode == 0
+    if was_up and is_left():
+        control("down")
+        was_up = False
     if not was_up:
         done = control("up")
         assert done.returncode == 0, done.stderr
+        OF_TESTS.parent.mkdir(parents=True, exist_ok=True)
+        OF_TESTS.write_text(f"{PROCESS.read_text().strip()}\n{os.environ[processes.MARK]}\n")
     yield Cluster()
     if not was_up:
         control("down")

@@ -13,8 +13,12 @@ from containers.ability import refuse_inability
 from containers.programs import ProvisionError
 
 PROJECT = Path(__file__).resolve().parents[2]
-#: In a user namespace of its own a process may lower its own limit.
-WITHOUT_NAMESPACES = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
+#: Runs a command where there is no deeper user namespace: Linux nests 32 of them.
+DEEPEST = """
+unshare --user --map-root-user true 2>/dev/null &&
+    exec unshare --user --map-root-user sh -c "$0" "$0" "$@"
+exec "$@"
+"""
 LOOK = "from containers.ability import refused_namespace; print(refused_namespace())"
 
 
@@ -47,13 +51,44 @@ def test_without_user_namespaces_only_a_setuid_part_helps_and_root_not_even_that
     for mode in (None, 0o755):
         if mode is not None:
             starter.chmod(mode)
-        with pytest.raises(ProvisionError, match=r"no user namespace \(No space .*setuid part$"):
+        with pytest.raises(ProvisionError, match=r"no user namespace \(No space .*setuid part"):
             refuse_inability()
     monkeypatch.setattr(ability, "is_setuid", lambda path: path == starter)
     refuse_inability()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(ProvisionError, match="no user namespace"):
         refuse_inability()
+
+
+def test_apparmor_may_allow_apptainer_what_it_refuses_us(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restricted, profiles = tmp_path / "restricted", tmp_path / "apparmor.d"
+    monkeypatch.setattr(ability, "RESTRICTED", restricted)
+    monkeypatch.setattr(ability, "PROFILES", profiles)
+    profiles.mkdir()
+    (profiles / "local").mkdir()
+    (profiles / "ping").write_text("profile ping /usr/bin/ping {}\n")
+
+    def refused(code: int) -> bool:
+        monkeypatch.setattr(ability, "refused_namespace", lambda: code)
+        try:
+            refuse_inability()
+        except ProvisionError as error:
+            assert "no user namespace" in str(error)
+            return True
+        return False
+
+    restricted.write_text("1\n")
+    assert refused(errno.EACCES), "there is no profile of Apptainer"
+    profile = "profile apptainer /usr/libexec/apptainer/bin/starter{,-suid} flags=(unconfined) {\n"
+    (profiles / "apptainer").write_text(f"{profile}  userns,\n}}\n")
+    assert not refused(errno.EACCES) and not refused(errno.EPERM)
+    assert refused(errno.ENOSPC), "no profile changes a limit"
+    restricted.write_text("0\n")
+    assert refused(errno.EPERM), "then it was not AppArmor"
+    restricted.unlink()
+    assert refused(errno.EPERM)
 
 
 def test_only_what_mounts_images_needs_fuse(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,10 +102,12 @@ def test_only_what_mounts_images_needs_fuse(parts: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_that_is_mounted_over_the_images_own_is_named(parts: Path, tmp_path: Path) -> None:
     conf = tmp_path / "apptainer.conf"
-    for line in ("bind path = /opt", f"# bind path = {tmp_path}:/opt/mpi",
-                 f"bind path = {tmp_path}:/opt/mpich", "bind path = /opt/mpi"):  # fmt: skip
-        conf.write_text(f"{line}\n")
-        assert not Path("/opt/mpi").exists()
+    not_there = tmp_path / "no"
+    for words in (
+        "bind path = /opt", f"# bind path = {tmp_path}:/opt/mpi",
+        f"bind path = {tmp_path}:/opt/mpich", f"bind path = {not_there}:/opt/mpi",
+    ):  # fmt: skip
+        conf.write_text(f"{words}\n")
         refuse_inability()
     conf.write_text(f"mount home = yes\nbind path = {tmp_path}:/opt/mpi/\n")
     with pytest.raises(ProvisionError, match=rf"bind path = {tmp_path}`, which hides /opt/mpi of"):
@@ -87,11 +124,10 @@ def test_a_setuid_part_is_roots(parts: Path) -> None:
 
 
 def test_the_kernel_itself_is_asked() -> None:
-    """Where it gives none: in a namespace with a limit of none."""
+    """Where it gives none: in the deepest of those that it nests."""
     words = [sys.executable, "-c", LOOK]
-    around = ["unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NAMESPACES, "sh"]
     answers = [
         subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-        for command in (words, [*around, *words])
+        for command in (words, ["sh", "-c", DEEPEST, DEEPEST, *words])
     ]
     assert answers == ["0\n", f"{errno.ENOSPC}\n"]

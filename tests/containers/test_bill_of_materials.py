@@ -1,6 +1,8 @@
 """The bill of materials: valid CycloneDX, whole, and the same of the same manifest."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from containers import images
-from containers.bill_of_materials import bill_of
+from containers.bill_of_materials import INPUTS, bill_of, inputs_of
+from containers.sif_objects import BILL
+from tests.sif_files import Part, write_sif
 
 DIGEST = "0a" * 32
 MANIFEST: dict[str, Any] = {
@@ -72,3 +76,31 @@ def test_a_manifest_that_lacks_something_is_refused(key: str) -> None:
     lacking = {name: value for name, value in MANIFEST.items() if name != key}
     with pytest.raises(images.ImageError, match=f"is malformed: '{key}'"):
         bill_of(lacking, [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found.pop("metadata"),
+        lambda found: found.update(metadata=[]),
+        lambda found: found["metadata"]["component"].update(properties="wyeast"),
+        lambda found: found["metadata"]["component"].update(properties=[{"name": INPUTS}]),
+        lambda found: found["metadata"]["component"]["properties"].append(
+            {"name": INPUTS, "value": "1" * 64}
+        ),
+        lambda found: found["metadata"]["component"].update(
+            properties=[{"name": INPUTS, "value": ["x"]}]
+        ),
+    ],
+)
+def test_a_bill_says_once_of_what_inputs_an_image_is(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    text = bill_of(MANIFEST, SPACK)
+    image = write_sif(tmp_path / "x.sif", [Part(BILL, text.encode())])
+    assert inputs_of(image) == DIGEST
+    found = json.loads(text)
+    change(found)
+    write_sif(image, [Part(BILL, json.dumps(found).encode())])
+    with pytest.raises(images.ImageError, match="does not say what it was made of"):
+        inputs_of(image)

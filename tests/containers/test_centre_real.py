@@ -48,21 +48,25 @@ exec "$@"
 """
 
 
-#: Where root's own Python is the one, what is above it is opened to others.
-OPEN = """
-mkdir -p {aside}
-mount --bind {prefix} {aside}
-mount -t tmpfs -o mode=755 none {closed}
-mkdir -p {prefix}
-mount --bind {aside} {prefix}
-"""
+def opened(aside: Path, *needed: Path) -> str:
+    """Return the commands by which an ordinary user may start what is in these folders.
 
-
-def opened(aside: Path) -> str:
-    """Return the commands by which an ordinary user may start this Python."""
-    prefix = Path(sys.base_prefix)
-    above = [one for one in prefix.parents if not one.stat().st_mode & stat.S_IXOTH]
-    return OPEN.format(aside=aside, prefix=prefix, closed=above[-1]) if above else ""
+    Where they are root's own, as a Python or a checkout below /root, what is above is opened: it is
+    replaced by folders with nothing else in them.
+    """
+    closed = {}
+    for path in needed:
+        if above := [one for one in path.parents if not one.stat().st_mode & stat.S_IXOTH]:
+            closed[path] = above[-1]
+    places = {path: aside / str(number) for number, path in enumerate(closed)}
+    return "\n".join(map(shlex.join, [
+        *(["mkdir", "-p", str(place)] for place in places.values()),
+        *(["mount", "--bind", str(path), str(place)] for path, place in places.items()),
+        *(["mount", "-t", "tmpfs", "-o", "mode=755", "none", str(above)]
+          for above in sorted(set(closed.values()))),
+        *(["mkdir", "-p", str(path)] for path in places),
+        *(["mount", "--bind", str(place), str(path)] for path, place in places.items()),
+    ]))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ class Centre:
         """Return how a make of the user's ends there."""
         folder = self.root.parent
         strip = STRIP.format(hidden=" ".join(HIDDEN), release=folder / "os-release",
-                             nobody=folder / "nobody", open=opened(folder / "python"))  # fmt: skip
+                             nobody=folder / "nobody", open=opened(
+                                 folder / "opened", Path(sys.base_prefix), PROJECT.resolve()
+                             ))  # fmt: skip
         become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
         home = pwd.getpwnam(self.user).pw_dir
         variables = [f"PATH={folder}/module:/usr/local/bin:/usr/bin:/bin", f"HOME={home}"]

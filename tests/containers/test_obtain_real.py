@@ -1,12 +1,13 @@
 """What `make images` pulls before it builds: current images that a trusted key has signed."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from containers import images, store, trust
+from containers import bill_of_materials, build, images, store, trust
 from containers.apptainer import call
 from containers.registry_connection import Registry, RegistryError
 from containers.sharing import obtain
@@ -16,11 +17,14 @@ from tests.containers.travelling import NAME, make, place, run
 
 pytestmark = pytest.mark.real
 OTHER = "openmpi-5.0.11"
+#: Signed as well: one of other inputs than its lock says, and one that does not say of which.
+OLD, SILENT = "mpich-3.4.3", "lam-7.1.4"
+LACKING = "openmpi-4.1.8"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key to sign with, and two small images."""
+    """A key to sign with, and small images."""
     path = tmp_path_factory.mktemp("obtain")
     home = path / "gpg"
     home.mkdir(mode=0o700)
@@ -31,25 +35,39 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     secret.write_text(make(*gpg, "--armor", "--export-secret-keys", "good@site"))
     call("key", "import", secret, APPTAINER_KEYSDIR=str(path / "keys"))
     make("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
-    for name in (NAME, OTHER):
+    for name in (NAME, OTHER, OLD, SILENT):
         travelling.new_sif(path, name)
     return path
 
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """A registry with one image that is signed and one that is not."""
+    """A registry with images that are signed and one that is not; all its locks say today's inputs.
+
+    Whoever keeps it has written these: nobody signs a registry's lock.
+    """
     with travelling.plainly_served(folder / "served") as port:
         root = trusting(folder, folder / "sender")
-        for name in (NAME, OTHER):
+        current = build.recipe_of(root, NAME, "mmdebstrap").inputs_sha256()
+        for name, inputs in ((NAME, current), (OTHER, current), (OLD, "0" * 64), (SILENT, None)):
             place(root, folder / f"{name}.sif")
-        signed = store.folder(root) / f"{NAME}.sif"
-        call("sign", "--keyidx", "0", signed, APPTAINER_KEYSDIR=str(folder / "keys"))
-        travelling.lock_again(root, NAME)
+            image = store.folder(root) / f"{name}.sif"
+            if inputs:
+                bill_of_materials.put_inside(image, bill(inputs), folder)
+            if name != OTHER:
+                call("sign", "--keyidx", "0", image, APPTAINER_KEYSDIR=str(folder / "keys"))
+            travelling.lock_again(root, name)
         found = f"oras://localhost:{port}/site/images"
         done = run(root, "sharing.registry", "push", "--registry", found)
         assert done.returncode == 0, done.stderr
         yield found
+
+
+def bill(inputs: str) -> str:
+    """A bill of materials that says of what inputs an image is."""
+    properties = [{"name": bill_of_materials.INPUTS, "value": inputs}]
+    of_image = {"component": {"type": "container", "name": "x", "properties": properties}}
+    return json.dumps({"bomFormat": "CycloneDX", "metadata": of_image})
 
 
 def trusting(folder: Path, root: Path) -> Path:
@@ -101,8 +119,8 @@ def test_what_a_registry_has_is_pulled_and_not_built(receiver: Path, address: st
 def test_what_it_lacks_is_left_to_the_build_and_said(
     receiver: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    obtain.pull_current(receiver, Registry(address), ["lam-7.1.4"], None)
-    assert capsys.readouterr().out == f"{address} has no lam-7.1.4, so it is built here\n"
+    obtain.pull_current(receiver, Registry(address), [LACKING], None)
+    assert capsys.readouterr().out == f"{address} has no {LACKING}, so it is built here\n"
     with (receiver / "benchmarks" / "Makefile").open("a") as file:
         file.write("# changed\n")
     obtain.pull_current(receiver, Registry(address), [NAME], None)
@@ -115,6 +133,8 @@ def test_what_it_lacks_is_left_to_the_build_and_said(
     ("name", "where", "words"),
     [
         (OTHER, "", "is not signed; .* by a registry's own lock only signed images are taken"),
+        (OLD, "", f"is signed, but not for what .* lock says: .* the inputs {'0' * 64}, and"),
+        (SILENT, "", "does not say what is in it: it has no object"),
         (NAME, "oras://localhost:1/nobody", "connection refused"),
     ],
 )  # fmt: skip

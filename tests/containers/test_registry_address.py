@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from containers.registry_connection import Registry, RegistryError, check_address, transfer
+from containers.registry_connection import (
+    SPARE_BYTES,
+    Registry,
+    RegistryError,
+    check_address,
+    transfer,
+)
+from containers.sharing.registry import is_missing
 
 
 @pytest.mark.parametrize("host", ["harbor", "localhost", "-x", ".", "..", "harbor."])
@@ -72,3 +79,37 @@ def test_a_registry_that_never_answers_is_not_waited_for(
     with pytest.raises(RegistryError, match="`apptainer pull` has not ended within 1 s") as error:
         transfer("pull", Registry("oras://h.org/x"), "a.sif", size_bytes=50_000)
     assert "check the address and the network" in str(error.value)
+
+
+@pytest.mark.parametrize("insecure", [False, True])
+def test_a_registry_that_sends_more_than_the_lock_says_fills_no_disk(
+    insecure: bool, apptainer: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.sif"
+    # As a program of Go ends by it, and as it says where the kernel copies.
+    fails = "{ echo 'SIGXFSZ: file size limit exceeded' >&2; echo goroutine 1 >&2; exit 2; }"
+    played(apptainer, f"head -c 3000000 /dev/zero >'{file}' || {fails}")
+    registry = Registry("oras://h.org/x", insecure)
+    transfer("pull", registry, file, size_bytes=3_000_000)
+    transfer("push", registry, file, size_bytes=10)
+    for said in (fails, f"{{ echo 'FATAL: write {'x' * 400}: file too large' >&2; exit 255; }}"):
+        played(apptainer, f"head -c 3000000 /dev/zero >'{file}' || {said}")
+        with pytest.raises(RegistryError, match="; the registry sends more than the lock says"):
+            transfer("pull", registry, file, size_bytes=50_000)
+        assert file.stat().st_size == 50_000 + SPARE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("GET https://h.org/v2/x/manifests/lock: MANIFEST_UNKNOWN: manifest unknown", True),
+        ("GET https://h.org/v2/x/manifests/lock: NAME_UNKNOWN: repository name not known", True),
+        # Harbor's own.
+        ("GET https://h.org/v2/x/manifests/lock: NOT_FOUND: artifact x:lock not found", True),
+        ("GET https://h.org/v2/x/manifests/lock: UNAUTHORIZED: project x not found", False),
+        ("dial tcp: lookup h.org: no such host", False),
+        ("/tmp/lock.sif not found", False),
+    ],
+)
+def test_what_a_registry_does_not_have_is_no_fault_of_it(said: str, missing: bool) -> None:
+    assert is_missing(RegistryError(f"FATAL: {said}; check the address")) == missing

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from records.campaign import LeftOut, read_campaign
 from records.causes import (
     BY_SOMEBODY,
+    FILE_LIMIT,
     FULL_DISK,
     HIDDEN_PROGRAM,
     LONGEST,
     NO_FUSE,
     NO_NAMESPACES,
+    NO_NAMESPACES_FOR_ROOT,
     NO_SUBORDINATE_IDS,
     Known,
     of_command,
@@ -210,7 +212,9 @@ def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> 
          "check /proc/sys/user/max_user_namespaces", NO_NAMESPACES),
         ("ERROR  : Failed to create user namespace: not allowed to create user namespace",
          NO_NAMESPACES),
-        ("unshare: unshare failed: No space left on device", NO_NAMESPACES),
+        ("unshare syscall failed: Operation not permitted", NO_NAMESPACES),
+        ("unshare: unshare failed: No space left on device", NO_NAMESPACES_FOR_ROOT),
+        ("unshare: unshare failed: Operation not permitted", NO_NAMESPACES_FOR_ROOT),
         ("FATAL:   container creation failed: while mounting image: squashfuse_ll: fuse: device "
          "not found, try 'modprobe fuse' first", NO_FUSE),
         ("fusermount3: failed to open /dev/fuse: Permission denied", NO_FUSE),
@@ -218,6 +222,8 @@ def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> 
          NO_SUBORDINATE_IDS),
         ('FATAL:   "mpiexec": executable file not found in $PATH', HIDDEN_PROGRAM),
         ("tar: x: Cannot write: No space left on device", FULL_DISK),
+        ("SIGXFSZ: file size limit exceeded", FILE_LIMIT),
+        ("FATAL:   write /tmp/x: file too large", FILE_LIMIT),
     ],
 )  # fmt: skip
 def test_a_known_cause_goes_before_all_that_follows_from_it(line: str, known: Known) -> None:

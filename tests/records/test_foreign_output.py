@@ -38,6 +38,7 @@ def test_netpipe() -> None:
         (NETPIPE.replace("0.00000150", "0.00000250"), ":2: 96 bytes at 489.562 Mbps take"),
         (NETPIPE + NETPIPE, ":16: 64 bytes after 8192: two outputs"),
         ("Now starting the main loop\n" + NETPIPE, ":1: not a size"),
+        (NETPIPE.replace("64", "9" * 400, 1), f":1: {'9' * 30}… is more than any program counts"),
     ],
 )
 def test_netpipe_damaged(tmp_path: Path, text: str, sentence: str) -> None:
@@ -48,7 +49,9 @@ def test_netpipe_damaged(tmp_path: Path, text: str, sentence: str) -> None:
     assert f"{path}{sentence}" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "0: a\n0: a\n", "1: a\n", "1: a\n2: b\n"])
+@pytest.mark.parametrize(
+    "text", ["", "0: a\n0: a\n", "1: a\n", "1: a\n2: b\n", f"{'9' * 9000}: a\n"]
+)
 def test_netpipe_hosts_of_no_world(tmp_path: Path, text: str) -> None:
     path = tmp_path / "stdout"
     path.write_text(text)
@@ -104,6 +107,7 @@ def cut(text: str, before: str) -> str:
         ("", "truncated or empty"),
         (cut(PINGPONG, "# All processes"), "truncated or empty"),
         (cut(PINGPONG, "37.56"), "neither a comment nor a line of a table"),
+        (PINGPONG.replace("           64 ", f" {'9' * 400} ", 1), "is more than any program"),
         (PINGPONG.replace("37.56", "47.56"), "47.56 Mbytes/sec take"),
         (PINGPONG.replace("         1000         3.02", "            0         3.02"),
          "a result of zero repetitions"),

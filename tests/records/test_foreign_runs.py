@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from records.foreign import run as foreign_run
 from records.foreign.reading import RunSet, chosen, read_set
 from records.foreign.reframe_values import by_thresholds, by_unit
 from records.foreign.run import ForeignError, Run, step_of
@@ -300,6 +301,55 @@ def test_a_database_runs_nothing_of_its_own(tmp_path: Path) -> None:
         read_set(path)
     path.write_bytes(path.read_bytes()[:600])
     with pytest.raises(ForeignError, match="it cannot be read"):
+        read_set(path)
+
+
+@pytest.mark.parametrize("kind", ["", "GENERATED ALWAYS ", "/**/"])
+@pytest.mark.parametrize("stored", ["", " STORED"])
+def test_a_database_computes_nothing(tmp_path: Path, kind: str, stored: str) -> None:
+    """Else a file of kilobytes would have gigabytes to read."""
+    path = tmp_path / "results.db"
+    with sqlite3.connect(path) as db:
+        db.execute(
+            "CREATE TABLE sessions(uuid TEXT, session_start_unix REAL, told TEXT, "
+            f"json_blob TEXT {kind}AS(told || hex(zeroblob(1000))){stored})"
+        )
+        db.execute(
+            "INSERT INTO sessions(uuid, told) VALUES ('a', ?)", (json.dumps(session(1, [1.0])),)
+        )
+    db.close()
+    with pytest.raises(ForeignError, match="it has no plain table of ReFrame's sessions"):
+        read_set(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"), [("1e-320", "ns"), ("5e-324", "s"), ("1e308", "s"), ("1e-80", "us")]
+)
+def test_what_nobody_measures_is_left_out(tmp_path: Path, value: str, unit: str) -> None:
+    """Ratios of it would be of zero, or without end."""
+    path = tmp_path / "some.json"
+    entry = f'{{"name": "a", "real_time": {value}, "time_unit": "{unit}"}}'
+    path.write_text(f'{{"benchmarks": [{entry}, {entry}]}}')
+    with pytest.raises(ForeignError, match="is nothing that can be measured"):
+        read_set(path)
+
+
+def test_entries_are_counted_before_there_is_a_sentence_on_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_run, "MOST_RUNS", 5)
+    path = tmp_path / "some"
+    texts = [
+        "name|a_value|a_unit\n" + "x\n" * 6, '{"benchmarks": [' + ",".join(["1"] * 6) + "]}",
+        '{"session_info": {}, "runs": [{"testcases": [' + ",".join(["1"] * 6) + "]}]}",
+    ]  # fmt: skip
+    for text in texts:
+        path.write_text(text)
+        with pytest.raises(ForeignError, match=r"has \d entries, and at most 5 are read"):
+            read_set(path)
+    path.unlink()
+    database(path, [session(number, [100.0]) for number in range(6)])
+    with pytest.raises(ForeignError, match="has 6 entries"):
         read_set(path)
 
 

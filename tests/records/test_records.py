@@ -95,6 +95,9 @@ def test_output_cut_anywhere_is_refused(data: st.DataObject) -> None:
         (lambda t: t.replace('"mpi_wtime"', '"mpi_wtimes"'), ":1: mpi_wtime: Field required"),
         (lambda t: t.replace("wyeast-records-2", "wyeast-records-1"), ":1: mpi_wtime is no key of"),
         (lambda t: t.replace('"iterations": 3', '"iterations": "3"', 1), ":2: iterations: Input"),
+        (lambda t: t.replace('"operation": "pingpong"', '"operation": []'), "[] is no name"),
+        # Of a number like this there is no floating-point number.
+        (lambda t: t.replace('"warmup": 100', f'"warmup": 1{"0" * 400}'), ":2: warmup: Input"),
     ],
 )  # fmt: skip
 def test_anything_else_is_refused_with_its_line(tmp_path: Path, change, sentence: str) -> None:  # type: ignore[no-untyped-def]
@@ -166,6 +169,7 @@ def test_hpl_is_read(tmp_path: Path) -> None:
         ("\n".join(SOLVED.splitlines()[:2]), "no residual"),
         ("\n".join(line for line in SOLVED.splitlines() if "||Ax" not in line), "no residual"),
         ("End of Tests.\n", "HPL counts"),
+        (SOLVED.replace("2000", "9" * 400), "… is more than any program counts"),
     ],
 )
 def test_hpl_that_is_not_whole_is_refused(tmp_path: Path, text: str, sentence: str) -> None:

@@ -1,7 +1,13 @@
 """What ended a launch is named in one line, however much its program has written."""
 
+import tracemalloc
+from pathlib import Path
+
 import pytest
 
+from records.base import RecordError
+from reframe_checks.mixins.noted import MOST_SAID_BYTES
+from reframe_checks.mixins.recording import complaint_in
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.rates import linpack
 
@@ -24,3 +30,47 @@ def test_a_bus_error_is_named_and_a_line_of_megabytes_is_cut(
     assert len(sentence) <= 400 and sentence.isprintable()
     assert sentence.startswith("linpack ended by a bus error (signal 7)")
     assert "df /dev/shm" in sentence
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "sentence"),
+    [
+        ("gemm: no memory\n", "srun: error: it ended\n", "gemm: no memory"),
+        ("", "\ngemm: no memory\n" + "\n" * 1000, "gemm: no memory"),
+        ("", "\nERROR: wrong\n", "wrong"),
+        # One line of megabytes.
+        ("", "", "x" * 399 + "…"),
+    ],
+)
+def test_a_complaint_is_found_at_both_ends_of_what_is_not_all_read(
+    first: str, last: str, sentence: str, tmp_path: Path
+) -> None:
+    path, size = tmp_path / "stderr", 300 * MOST_SAID_BYTES
+    with path.open("w") as file:
+        file.write(first)
+        for _ in range(size // 100):
+            file.write("x" * 100)
+        file.write(last)
+    tracemalloc.start()
+    try:
+        assert complaint_in(path, "gemm", "srun") == sentence
+        assert tracemalloc.get_traced_memory()[1] < size / 10
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_a_shorter_file_nothing_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "stderr"
+    for size in (MOST_SAID_BYTES, 2 * MOST_SAID_BYTES):
+        middle = "\ngemm: in the middle\n"
+        path.write_text(middle.rjust(size // 2 + 10).ljust(size, "y"))
+        assert path.stat().st_size == size
+        assert complaint_in(path, "gemm") == middle.strip()
+
+
+def test_a_complaint_is_not_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("gemm: of somebody else\n")
+    (tmp_path / "stderr").symlink_to(tmp_path / "secret")
+    with pytest.raises(RecordError, match="is a link and not a file"):
+        complaint_in(tmp_path / "stderr", "gemm")
+    assert complaint_in(tmp_path / "nothing", "gemm") == ""

@@ -175,6 +175,47 @@ def test_a_scheduler_other_than_slurm_that_does_not_answer_gives_up_no_job(
     assert lines[-1].endswith("what happened to it: qstat failed")
 
 
+@pytest.mark.parametrize("code", [0, 255])
+def test_a_job_that_lsf_has_forgotten_is_over_once_it_has_said_so_for_a_minute(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bjobs that fails for one job tells of none, however many it was asked of."""
+    (tmp_path / "known").write_text("17 u RUN q\n18 u PEND q\n")
+    (tmp_path / "bjobs").write_text(
+        '#!/bin/sh\nshift 3\nfor job; do grep "^$job " ' + str(tmp_path / "known") + " || "
+        f'{{ echo "Job <$job> is not found" >&2; code={code}; }}; done\nexit ${{code:-0}}\n'
+    )
+    (tmp_path / "bjobs").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    clock = Clock()
+    scheduler = SimpleNamespace(log=lambda *_: None)
+    poll = schedulers.patient(schedulers.Forgotten(clock).poll)
+    jobs = [SimpleNamespace(jobid=name, _state=None, state=None) for name in ("17", "18", "19")]
+
+    def polled() -> list[str | None]:
+        poll(scheduler, *jobs, None)
+        for job in jobs:
+            job.state = job._state
+        return [job._state for job in jobs]
+
+    if not code:
+        # What an answer without failure means is ReFrame's to say.
+        assert polled() == ["RUNNING", "PENDING", "COMPLETED"]
+        return
+    assert polled() == ["RUNNING", "PENDING", None]
+    clock.now += 30
+    (tmp_path / "known").write_text("18 u RUN q\n19 u PEND q\n")
+    assert polled() == ["RUNNING", "RUNNING", "PENDING"], "a new job was not known at first"
+    clock.now += 59
+    assert polled()[0] == "RUNNING"
+    clock.now += 1
+    assert polled() == ["COMPLETED", "RUNNING", "PENDING"]
+    # Any other failure is no answer.
+    (tmp_path / "bjobs").write_text("#!/bin/sh\necho 'LSF is down. Please wait' >&2; exit 255\n")
+    clock.now += 600
+    assert polled() == ["COMPLETED", "RUNNING", "PENDING"]
+
+
 @pytest.fixture
 def asked_in_time(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     """Have ReFrame ask all schedulers with a short limit; return their modules."""

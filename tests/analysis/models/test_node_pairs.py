@@ -19,6 +19,7 @@ from analysis.models.node_pairs import (
     in_order,
     judge,
     node_pairs_in,
+    switches_of,
 )
 from analysis.models.node_tables import rates_by_node, tables_of_nodes
 from analysis.report.drawings.pair_map import pair_maps
@@ -97,6 +98,16 @@ def test_nodes_in_the_order_of_switches_and_numbers() -> None:
     topology = {"far": ["^n1[01]$"], "near": ["^n[0-9]$"]}
     assert in_order(["n10", "n2", "x", "n1", "n11"], topology) == ["n10", "n11", "n1", "n2", "x"]
     assert in_order(["n10", "n2", "n1"], {}) == ["n1", "n2", "n10"]
+    assert in_order(["n007b", "n7a", "n" + "9" * 9000, "n8"], {})[2:] == ["n8", "n" + "9" * 9000]
+
+
+@pytest.mark.parametrize("pattern", [r"^(\S+)+!$", "(", "a{1,9999999999}"])
+def test_patterns_of_others_that_never_end_or_are_none_name_no_switch(pattern: str) -> None:
+    nodes = ["n" * 60, "n1"]
+    assert switches_of(nodes, {"near": ["n1"], "far": [pattern]}, most_s=0.2) == {
+        nodes[0]: "", "n1": "",
+    }  # fmt: skip
+    assert switches_of(nodes, {"near": ["n1"]}, most_s=0.2) == {nodes[0]: "", "n1": "near"}
 
 
 def header(program: str, hosts: list[str]) -> dict[str, Any]:

@@ -145,6 +145,9 @@ def test_any_damage_to_an_output_is_read_or_refused(
         ({"order_seed": "seven"}, "lacks 'order_seed'"),
         ({"inputs": []}, "lacks 'inputs'"),
         ({"machine": {}}, "'machine' lacks 'cpu_model'"),
+        ({"site_data": {"topology": ["n1"]}}, "'site_data' has a 'topology' that is not lists"),
+        ({"site_data": {"topology": {"leaf": "n1"}}}, "has a 'topology' that is not lists"),
+        ({"site_data": {"scheduler": ["local"]}}, "has a 'scheduler' that is not a name"),
         ({"images": {"alpha-1.0": {}}}, "the entry 'alpha-1.0' of 'images' has no 'sha256'"),
     ],
 )

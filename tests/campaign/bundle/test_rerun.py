@@ -268,14 +268,16 @@ def test_a_campaign_here_is_never_overwritten(
     assert log.read_text() == "something else" and not is_imported(log.parents[1])
 
 
-def hostile(path: Path, *entries: tuple[str, bytes, str], sums: bytes | None = None) -> Path:
+def hostile(
+    path: Path, *entries: tuple[str, bytes, str], sums: bytes | None = None, top: str = "top"
+) -> Path:
     """Write an archive: name, content and kind of each entry after a list of digests."""
     listed = {
         name.partition("/")[2]: hashlib.sha256(content).hexdigest() for name, content, _ in entries
     }
     with tarfile.open(path, "w:gz") as tar:
         for name, content, kind in [
-            (f"top/{SUMS}", sums_text(listed) if sums is None else sums, "file"), *entries,
+            (f"{top}/{SUMS}", sums_text(listed) if sums is None else sums, "file"), *entries,
         ]:  # fmt: skip
             info = tarfile.TarInfo(name)
             if kind == "file":
@@ -383,6 +385,20 @@ def test_a_bundle_that_names_another_campaign_is_refused(
     assert not list((there.root / "runs").iterdir())
     assert rerun.main([str(tmp_path / "none.tar.gz")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["latest", "local", "20260101", "sample", "history.html"])
+def test_a_bundle_s_campaign_is_not_taken_for_the_latest_one_here(
+    name: str, there: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its numbers would be reported as those of whoever asks for his latest."""
+    path = there.root.parent / "here" / "runs" / NAME / "manifest.json"
+    content = json.dumps(json.loads(path.read_text()) | {"campaign": name}).encode()
+    entry = (f"{name}/campaign/manifest.json", content, "file")
+    path = hostile(tmp_path / "x.tar.gz", entry, top=name)
+    assert rerun.main([str(path)]) == 1
+    assert f"holds a campaign called {name}, and" in capsys.readouterr().err
+    assert not list((there.root / "runs").iterdir())
 
 
 @pytest.mark.parametrize(
