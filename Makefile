@@ -238,7 +238,7 @@ test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual
 
 # In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
-TEST_NEEDS := lint test-images test-packages
+TEST_NEEDS := lint test-images test-packages .wyeast/tools/.ready
 test: $(TEST_NEEDS) ## run everything that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
 
@@ -247,6 +247,10 @@ test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a
 
 unit: .wyeast/venv/.for-test ## run only the fast tests
 	@$(PYTHON) -m tests.lanes --only fast
+
+.PHONY: docs
+docs: .wyeast/venv/.for-run .wyeast/tools/.ready ## build the site of the documentation, .wyeast/docs/index.html (OUT: another folder)
+	@$(PYTHON) -m documentation $(call option,--out,OUT)
 
 lint: .wyeast/venv/.for-test ## check style, types and import order of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy && \
@@ -271,6 +275,8 @@ lock: ## renew requirements*.lock (needs uv)
 	    requirements.in -o requirements.lock
 	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
+	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
+	    requirements-tools.in -o requirements-tools.lock
 
 # What could not be made again here.
 KEPT := trust bundles
@@ -287,6 +293,15 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
 	@umask go-w; $(call install_packages,requirements-test.lock,hypothesis mypy pytest)
+	@umask go-w; touch $@
+
+# Programs whose requirements may contradict ours: an environment apart.
+.wyeast/tools/.ready: requirements-tools.lock .wyeast/venv/.for-run
+	@echo "installing the Python packages of requirements-tools.lock"
+	@umask go-w; [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
+	@umask go-w; PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
+	    --require-hashes -r requirements-tools.lock || { echo "docs: the packages of" \
+	    "requirements-tools.lock could not be installed; pip's own message is above" >&2; exit 1; }
 	@umask go-w; touch $@
 
 
