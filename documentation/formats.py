@@ -120,7 +120,8 @@ def type_of(kind: Any) -> str:
 
 def signature_of(function: Callable[..., Any]) -> str:
     """Return how a function is called."""
-    return function.__name__ + str(inspect.signature(function)).replace("'", "")
+    found = str(inspect.signature(function)).replace("'", "")
+    return function.__name__ + re.sub(r"<function (\w+) at \w+>", r"\1", found)
 
 
 def text_of(documented: Any) -> str:
