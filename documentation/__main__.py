@@ -30,9 +30,7 @@ def build(root: Path, site: Path) -> str | None:
     with tempfile.TemporaryDirectory(prefix="wyeast-docs-") as scratch:
         pages, made, settings = (Path(scratch) / name for name in ("pages", "site", "mkdocs.yml"))
         gather(root, pages)
-        settings.write_text(
-            f"INHERIT: {root / SETTINGS}\ndocs_dir: {pages}\nsite_dir: {made}\n"
-        )
+        settings.write_text(f"INHERIT: {root / SETTINGS}\ndocs_dir: {pages}\nsite_dir: {made}\n")
         done = subprocess.run(
             [program, "build", "--quiet", "--strict", "--config-file", settings],
             capture_output=True, text=True, check=False,

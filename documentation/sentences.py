@@ -1,4 +1,4 @@
-"""The pages to look up an error in: known causes with what helps, and every refusal by its words."""
+"""The pages to look up an error in: known causes with what helps, and refusals by their words."""
 
 from __future__ import annotations
 

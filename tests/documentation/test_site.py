@@ -45,8 +45,9 @@ def lacking(folder: Path) -> list[str]:
                 loaded = f'src="{address}"' in text or f'stylesheet" href="{address}"' in text
                 found += [f"{page.name} loads {address}"] if loaded else []
             elif parts.path and not parts.scheme:
-                place = folder if parts.path.startswith("/") else page.parent
-                if not (place / unquote(parts.path).lstrip("/")).exists() and page.name != "404.html":
+                # The page for a server's errors has addresses from the server's root.
+                place = folder if page.name == "404.html" else page.parent
+                if not (place / unquote(parts.path).lstrip("/")).exists():
                     found.append(f"{page.name}: {address}")
     return found
 
@@ -55,10 +56,9 @@ def lacking(folder: Path) -> list[str]:
 def test_all_links_of_the_site_lead_into_it(built: Path) -> None:
     assert lacking(built) == []
     shown = {str(page.relative_to(built)) for page in built.rglob("*.html")} - {"404.html"}
-    names = {name.replace("README.md", "index.md") for name in [*pages.listed(PROJECT), *pages.DRAWN]}
-    assert {name.removesuffix(".html") for name in shown} == {
-        name.removesuffix(".md") for name in names
-    }
+    names = [*pages.listed(PROJECT), *pages.DRAWN]
+    made = {re.sub(r"README\.md$", "index.md", name).removesuffix(".md") for name in names}
+    assert {name.removesuffix(".html") for name in shown} == made
 
 
 @pytest.mark.real
@@ -125,8 +125,11 @@ def test_each_known_cause_has_an_example_that_is_known() -> None:
 
 def test_refusals_are_listed_by_their_words() -> None:
     page = sentences.refusals(PROJECT)
-    for words in ("ROUNDS=…: a campaign has at least one round; give a number",
-                  "submits jobs by `scheduler: …`", "is not a valid site name; use letters"):
+    for words in (
+        "ROUNDS=…: a campaign has at least one round; give a number",
+        "submits jobs by `scheduler: …`",
+        "is not a valid site name; use letters",
+    ):
         assert words in page, words
     assert page.count("\n- ") > 400
     said = sentences.found_in("a.py", 'raise XError(f"the file {name} is not there: " + why)\n')
