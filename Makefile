@@ -92,9 +92,9 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 image: setup ## pack an MPI installed on this machine into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)
 
-new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, FROM=infiniband|slingshot|ethernet|fat-node|laptop, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.site.new $(call option,--scheduler,SCHEDULER) \
-	    $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
+	    $(call option,--from,FROM) $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
 
 # What needs no job is checked before images are built, which takes minutes.
 CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
