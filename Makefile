@@ -217,9 +217,9 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 accept-references: .wyeast/venv/.for-run ## put a site's proposed references into effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
-bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR=<names>, REPOSITORY=<address>, MOST_BYTES, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
-	    $(call option,--creator,CREATOR) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
+	    $(call option,--creator,CREATOR) $(call option,--repository,REPOSITORY) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
 	    $(call flag,--redact,REDACT) $(call option,--keep,KEEP) -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample

@@ -44,9 +44,10 @@ def test_images_are_pulled_by_a_lock_and_verified_before_anything_is_measured() 
     assert [target for target, _ in made] == ["pull", "verify", "run"]
     assert "LOCK=" in made[0][1] and "ALLOW_UNSIGNED" not in FILE.read_text()
     for target, given in made:
+        given_names = " ".join(re.findall(r"([A-Z_]+)=", given))
         done = subprocess.run(
             ["awk", "-f", "campaign/bin/request.awk", "Makefile"], cwd=PROJECT, text=True,
-            env={**os.environ, "goals": target, "given": " ".join(re.findall(r"([A-Z_]+)=", given))},
+            env={**os.environ, "goals": target, "given": given_names},
             capture_output=True, check=True,
         )  # fmt: skip
         assert done.stdout == "", "make refuses it"

@@ -215,7 +215,11 @@ def test_the_crate_keeps_the_rules_of_ro_crate(here: Checkout, tmp_path: Path) -
             assert name in described or name.startswith(
                 tuple(folder for folder in described if folder.endswith("/"))
             )
-    assert entities["#creator"]["name"] == "A. Person"
+    assert entities["#creator-a-person"]["name"] == "A. Person"
+    assert entities["#measurement"]["agent"] == {"@id": "#creator-a-person"}
+    conforms = {"@id": "https://w3id.org/ro/wfrun/process/0.5"}
+    assert root["conformsTo"] == conforms and conforms["@id"] in entities
+    assert entities["#measurement"]["endTime"].endswith("+00:00")
 
 
 CFF_REQUIRED = {"cff-version", "message", "title", "authors"}
