@@ -33,7 +33,7 @@ def test_an_address_is_as_others_can_use_it(address: str, public: str | None) ->
 @given(st.text(min_size=1).filter(lambda one: "/" not in one), st.text(max_size=9))
 def test_no_user_and_no_query_is_ever_in_it(user: str, query: str) -> None:
     found = public_address(f"https://{user}@host.org/a/b?{query}")
-    assert found is None or found.endswith("/a/b") and "@" not in found
+    assert found is None or (found.endswith("/a/b") and "@" not in found)
 
 
 def repository(root: Path) -> str:
