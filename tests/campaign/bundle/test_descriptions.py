@@ -1,4 +1,4 @@
-"""A bundle says who made it, where the program is to be had, and how a reviewer follows it alone."""
+"""A bundle says who made it and where its program is, and a reviewer can follow it alone."""
 
 import json
 import re
