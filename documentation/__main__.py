@@ -21,6 +21,9 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: Where the Makefile installs mkdocs: its packages are none of ours.
 MKDOCS = Path(".wyeast") / "tools" / "bin" / "mkdocs"
 
+#: It takes seconds.
+PATIENCE_S = 600
+
 
 def build(root: Path, site: Path) -> str | None:
     """Build the site into a folder, which it replaces; return what is wrong, or None."""
@@ -33,8 +36,8 @@ def build(root: Path, site: Path) -> str | None:
         settings.write_text(f"INHERIT: {root / SETTINGS}\ndocs_dir: {pages}\nsite_dir: {made}\n")
         done = subprocess.run(
             [program, "build", "--quiet", "--strict", "--config-file", settings],
-            capture_output=True, text=True, check=False,
-            env={**os.environ, "NO_MKDOCS_2_WARNING": "true", "DISABLE_MKDOCS_2_WARNING": "true"},
+            capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+            env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
         )  # fmt: skip
         if done.returncode:
             return (done.stderr + done.stdout).replace(f"{pages}/", "").strip()

@@ -32,7 +32,7 @@ def listed(root: Path) -> list[str]:
     """Return the names of the repository's pages, with those that are not committed yet."""
     said = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-        cwd=root, text=True, capture_output=True, check=True,
+        cwd=root, text=True, capture_output=True, check=True, timeout=60,
     ).stdout.splitlines()  # fmt: skip
     return [name for name in said if not TEMPLATES.search(name) and (root / name).is_file()]
 

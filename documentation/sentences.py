@@ -22,7 +22,7 @@ SAYS = re.compile(r".*(?:Error|Held|Finding|NotKept|OtherFormat)$|fail$")
 #: What stands in a sentence for what is known only when it is said.
 OPEN = "…"
 #: Shorter ones are parts of sentences.
-SHORTEST = 25
+SHORTEST = 20
 
 
 @dataclass(frozen=True)

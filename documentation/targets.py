@@ -15,7 +15,7 @@ def page(root: Path) -> str:
     """Return the page."""
     said = subprocess.run(
         ["awk", "-f", root / "campaign" / "bin" / "help.awk", root / "Makefile"],
-        text=True, capture_output=True, check=True,
+        text=True, capture_output=True, check=True, timeout=60,
     ).stdout  # fmt: skip
     lines = [
         "# The targets of make", "",

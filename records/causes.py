@@ -119,7 +119,7 @@ NO_FUSE = Known(
     ),
     "images are mounted through /dev/fuse: ask those who run the machine to provide it, open to "
     "all (mode 0666), or an Apptainer with its setuid part",
-    ("fuse: device not found, try 'modprobe fuse' first", "squashfuse_ll not found"),
+    ("fuse: device not found, try 'modprobe fuse' first", "squashfuse not found"),
 )
 
 NO_SUBORDINATE_IDS = Known(

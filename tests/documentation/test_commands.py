@@ -47,6 +47,8 @@ RUN_BY = {
     "study": "tests/campaign/test_study.py",
     "verify": "tests/containers/test_trust_real.py",
 }
+#: Modules that pages call by themselves; what tests call with `-m`, too.
+OURS = (["-m", "cluster"], ["-m", "containers.build"], ["-m", "containers.apptainer"])
 #: These run the tests.
 TESTS = {"test", "test-long", "unit", "lint"}
 #: Commands of other programs, which the pages show where ours end: why no test types them.
@@ -94,8 +96,7 @@ def untested(command: str, marked: bool) -> str | None:
         return unparsed(words[3:])
     if words[0] == "mpiexec" or (words[0] == "apptainer" and "mpiexec" in words):
         return None if marked else "is not marked as being in an image"
-    if words[0] == "reframe" or words[:3] in (["python", "-m", "cluster"],
-                                              ["python", "-m", "containers.build"]):  # fmt: skip
+    if words[0] == "reframe" or words[1:3] in OURS:
         return None
     return None if command.startswith(tuple(OTHERS)) else "is not known to the tests"
 
@@ -128,6 +129,8 @@ def test_there_are_commands_in_the_pages() -> None:
 
 def called_by(makefile: str, target: str) -> set[str]:
     """Return what a target's recipe calls: the last parts of modules, commands of the analysis."""
+    for name, words in re.findall(r"(?m)^([A-Z_]+) :?= (.*-m .*)$", makefile):
+        makefile = makefile.replace(f"$({name})", words)
     [recipe] = re.findall(rf"(?m)^{target}:.*\n((?:(?:\t|if|else|endif).*\n)*)", makefile)
     found = re.findall(r"-m (?:\w+\.)*(\w+)((?: [a-z][\w-]+)?)", recipe)
     return {command.strip() or module for module, command in found} or {target}

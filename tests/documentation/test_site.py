@@ -70,11 +70,13 @@ def test_a_link_to_nothing_and_a_page_of_no_menu_end_the_build(tmp_path: Path) -
                  "reframe_checks", "analysis", "cluster", "costs", "benchmarks"):  # fmt: skip
         (root / name).symlink_to(PROJECT / name)
     settings = (PROJECT / pages.SETTINGS).read_text()
-    (root / pages.SETTINGS).write_text(settings[: settings.index("nav:")] + "nav: [README.md]\n")
-    (root / "README.md").write_text("# A\n\n[b](docs/nowhere.md) [c](README.md#no-such)\n")
+    (root / pages.SETTINGS).write_text(
+        settings[: settings.index("\nnav:\n")] + "\nnav: [README.md]\n"
+    )
+    (root / "README.md").write_text("# A\n\n[b](nowhere.md) [c](README.md#no-such)\n")
     subprocess.run(["git", "init", "-q", root], check=True)
     wrong = site.build(root, tmp_path / "site") or ""
-    assert "docs/nowhere.md" in wrong and "no-such" in wrong and "not included in the" in wrong
+    assert "nowhere.md" in wrong and "no-such" in wrong and "not included in the" in wrong
     assert not (tmp_path / "site").exists()
 
 
@@ -98,7 +100,7 @@ def only_files(url: str) -> None:
 def test_the_search_finds_words_without_a_server(built: Path, browser_page: Page) -> None:
     page = browser_page
     page.goto((built / "docs" / "tutorial.html").as_uri())
-    page.locator("label[for=__search]").first.click()
+    page.locator("label.md-header__button[for=__search]").click()
     for words, title in (("newuidmap", "Troubleshooting by error text"),
                          ("link_bytes_per_s", "The keys of site.yaml")):  # fmt: skip
         page.fill(".md-search__input", words)

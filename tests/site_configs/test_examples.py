@@ -30,7 +30,7 @@ def filled(text: str) -> str:
 def test_there_are_those_that_people_look_for() -> None:
     assert set(new.examples()) == {*OF_A_CLUSTER, "fat-node", "laptop"}
     makefile = (PROJECT / "Makefile").read_text()
-    [listed] = re.findall(r"FROM=([\w|-]+)", makefile)
+    [listed] = re.findall(r"\bFROM=([\w|-]+)", makefile)
     assert sorted(listed.split("|")) == new.examples()
     page = (PROJECT / "docs/how-to/add-a-site.md").read_text()
     assert all(f"| `{name}` |" in page for name in new.examples())
