@@ -35,7 +35,7 @@ def build(root: Path, site: Path) -> str | None:
         gather(root, pages)
         settings.write_text(f"INHERIT: {root / SETTINGS}\ndocs_dir: {pages}\nsite_dir: {made}\n")
         done = subprocess.run(
-            [program, "build", "--quiet", "--strict", "--config-file", settings],
+            [program, "build", "--strict", "--config-file", settings],
             capture_output=True, text=True, check=False, timeout=PATIENCE_S,
             env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
         )  # fmt: skip

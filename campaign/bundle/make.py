@@ -90,7 +90,7 @@ def make(options: argparse.Namespace) -> int:
     manifest = read_manifest(folder)
     creators = creators_of(options.creator)
     program = program_of(ROOT, manifest.commit, options.repository)
-    if options.repository and program.repository != public_address(options.repository):
+    if options.repository and not public_address(options.repository):
         raise BundleError(
             f"REPOSITORY={shlex.quote(options.repository)} is no address that others can use; give "
             "one such as https://host/path"

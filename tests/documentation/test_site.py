@@ -103,7 +103,9 @@ def test_the_search_finds_words_without_a_server(built: Path, browser_page: Page
     page.locator("label.md-header__button[for=__search]").click()
     for words, title in (("newuidmap", "Troubleshooting by error text"),
                          ("link_bytes_per_s", "The keys of site.yaml")):  # fmt: skip
-        page.fill(".md-search__input", words)
+        page.fill(".md-search__input", "")
+        # Typed: the search listens to keys.
+        page.locator(".md-search__input").press_sequentially(words)
         found = page.locator(".md-search-result__article h1", has_text=title)
         found.first.wait_for(timeout=60_000)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")

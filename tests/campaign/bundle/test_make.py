@@ -103,7 +103,9 @@ def test_definitions_are_those_that_were_used(
     assert f"{site} is not in the bundle: neither the commit" in capsys.readouterr().err
     about = json.loads((folder / "bundle.json").read_text())
     assert about["definitions"][check]["from"] == "commit"
-    assert about["definitions"][site]["from"] is None and len(about["notes"]) == 1
+    assert about["definitions"][site]["from"] is None
+    assert [site in note for note in about["notes"]] == [True, False]
+    assert "where the program is to be had" in about["notes"][1]
 
 
 def test_without_its_commit_working_files_serve_by_their_digests(
