@@ -15,7 +15,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ FAMILIES = ("slurm", "pbs", "lsf", "local")
 ACCESS = {"slurm": "--partition={}", "squeue": "--partition={}", "pbs": "-q {}", "torque": "-q {}",
           "lsf": "-q {}"}  # fmt: skip
 NAMES = {"slurm": "Slurm", "squeue": "Slurm", "pbs": "PBS", "torque": "Torque", "lsf": "LSF"}
-GUESS, TO_DO = "guess: ", "to do: "
+MARKS = GUESS, TO_DO = "guess: ", "to do: "
 WHERE = "the machine where this file was written"
 #: Names of a site that something else has already.
 TAKEN = ("generic", "__pycache__", "examples", "templates")
@@ -247,7 +247,11 @@ def text_from(example: str, name: str, machine: Machine, host: str) -> str:
     ]
     for line in text.splitlines(keepends=True):
         key = line.partition(":")[0]
-        lines.append(told[key].text() if FILL_IN.search(line) and key in told else line)
+        if FILL_IN.search(line) and key in told:
+            # What the key means, the example has said.
+            marked = [one for one in told[key].comment.splitlines() if one.startswith(MARKS)]
+            line = replace(told[key], comment="\n".join(marked)).text()
+        lines.append(line)
     return "".join(lines)
 
 

@@ -77,6 +77,8 @@ def test_what_the_machine_tells_is_filled_in_as_a_guess(name: str, tmp_path: Pat
     assert (site["nodes"], site["cores_per_node"]) == (42, 64)
     assert site["hostnames"] == [r"^login\d+(\.|$)"]
     assert site["link_bytes_per_s"] == 12_500_000_000
+    # What a key means is said once.
+    assert text.count("Where ReFrame runs") == text.count("An upper limit that no HPL") == 1
     assert text.count("# guess: ") >= 5 and "begun with the example" in text
     assert FILL_IN.findall(text) == ["a short description for people"]
     # An account is none that a machine could tell.
