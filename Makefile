@@ -92,9 +92,9 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 image: setup ## pack an MPI installed on this machine into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)
 
-new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, FROM=infiniband|slingshot|ethernet|fat-node|laptop, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.site.new $(call option,--scheduler,SCHEDULER) \
-	    $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
+	    $(call option,--from,FROM) $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
 
 # What needs no job is checked before images are built, which takes minutes.
 CHECK_SITE = $(SUBMIT) $(PYTHON) -m campaign.site.check $(call option,--site,SITE) \
@@ -217,9 +217,9 @@ calibrate: .wyeast/venv/.for-run ## propose references from a site's campaigns (
 accept-references: .wyeast/venv/.for-run ## put a site's proposed references into effect (SITE, DRY_RUN=1 shows them)
 	@$(PYTHON) -m analysis accept-references $(call flag,--dry-run,DRY_RUN) -- $(call quoted,SITE)
 
-bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR, MOST_BYTES, DRY_RUN=1)
+bundle: .wyeast/venv/.for-run ## pack a campaign to be repeated elsewhere (CAMPAIGN, WITH_IMAGES=1, REDACT=1, KEEP=<pattern>, OUT, CREATOR=<names>, REPOSITORY=<address>, MOST_BYTES, DRY_RUN=1)
 	@$(PYTHON) -m campaign.bundle.make $(call option,--out,OUT) $(call flag,--with-images,WITH_IMAGES) \
-	    $(call option,--creator,CREATOR) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
+	    $(call option,--creator,CREATOR) $(call option,--repository,REPOSITORY) $(call option,--most-bytes,MOST_BYTES) $(call flag,--dry-run,DRY_RUN) \
 	    $(call flag,--redact,REDACT) $(call option,--keep,KEEP) -- $(or $(call given,CAMPAIGN),latest)
 
 .PHONY: sample
@@ -238,7 +238,7 @@ test-images:
 	@$(MAKE) --no-print-directory images SITE=virtual
 
 # In lanes (tests/lanes.py): what may share the cores does, and what judges times has them to itself.
-TEST_NEEDS := lint test-images test-packages
+TEST_NEEDS := lint test-images test-packages .wyeast/tools/.ready
 test: $(TEST_NEEDS) ## run everything that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
 
@@ -247,6 +247,10 @@ test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a
 
 unit: .wyeast/venv/.for-test ## run only the fast tests
 	@$(PYTHON) -m tests.lanes --only fast
+
+.PHONY: docs
+docs: .wyeast/venv/.for-run .wyeast/tools/.ready ## build the site of the documentation, .wyeast/docs/index.html (OUT: another folder)
+	@$(PYTHON) -m documentation $(call option,--out,OUT)
 
 lint: .wyeast/venv/.for-test ## check style, types and import order of the Python code
 	@$(PYTHON) -m ruff check -q && $(PYTHON) -m ruff format -q --check && $(PYTHON) -m mypy && \
@@ -271,6 +275,8 @@ lock: ## renew requirements*.lock (needs uv)
 	    requirements.in -o requirements.lock
 	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
 	    requirements-test.in -c requirements.lock -o requirements-test.lock
+	uv pip compile -q --python-version 3.11 --generate-hashes --no-header \
+	    requirements-tools.in -o requirements-tools.lock
 
 # What could not be made again here.
 KEPT := trust bundles
@@ -287,6 +293,15 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
 	@umask go-w; $(call install_packages,requirements-test.lock,hypothesis mypy pytest)
+	@umask go-w; touch $@
+
+# Programs whose requirements may contradict ours: an environment apart.
+.wyeast/tools/.ready: requirements-tools.lock .wyeast/venv/.for-run
+	@echo "installing the Python packages of requirements-tools.lock"
+	@umask go-w; [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
+	@umask go-w; PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
+	    --require-hashes -r requirements-tools.lock || { echo "docs: the packages of" \
+	    "requirements-tools.lock could not be installed; pip's own message is above" >&2; exit 1; }
 	@umask go-w; touch $@
 
 

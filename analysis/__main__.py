@@ -31,6 +31,7 @@ from analysis.commands.campaigns import (
     comparison_of,
     fail,
     folder_of,
+    not_written,
 )
 from analysis.commands.groups import Grouped
 from records.acting_user import act_for
@@ -213,8 +214,10 @@ def report(
         )
     try:
         print(f"report: {write_report(folder, base, output)}")
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         fail(str(error))
+    except OSError as error:
+        fail(not_written(error))
 
 
 if __name__ == "__main__":

@@ -65,21 +65,27 @@ REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True)
 class Known:
-    """A cause that is known by what was said, and what to say of it."""
+    """A cause that is known by what was said, and what to say of it.
+
+    `examples` are what kernels, launchers and Apptainer say of it.
+    """
 
     said: re.Pattern[str]
     sentence: str
+    examples: tuple[str, ...]
 
 
 FULL_DISK = Known(
     re.compile(r"(?i)no space left on device|disk quota exceeded"),
     "the disk is full; free some space and run it again",
+    ("No space left on device", "Disk quota exceeded"),
 )
 
 #: What programs, Go's runtime and shells say of a limit for files.
 FILE_LIMIT = Known(
     re.compile(r"(?i)file too large|file size limit exceeded"),
     "a file became larger than it may (ulimit -f)",
+    ("File too large", "File size limit exceeded"),
 )
 
 #: A program that is in the image, and is not seen there.
@@ -87,6 +93,7 @@ HIDDEN_PROGRAM = Known(
     re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
     "if the image has it, something is mounted over the image's /opt: a line `bind path` of "
     "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
+    ('"preflight": executable file not found in $PATH',),
 )
 
 NO_PROC = Known(
@@ -95,6 +102,7 @@ NO_PROC = Known(
     "that are covered, as in a container of Docker, Podman or Kubernetes: run this outside, or "
     "uncover it (--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: "
     "procMount: Unmasked)",
+    ("can't mount proc filesystem to /proc", "mount proc->/proc error: operation not permitted"),
 )
 
 #: Without them an ordinary user's Apptainer starts nothing.
@@ -111,6 +119,7 @@ NO_NAMESPACES = Known(
     "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0), or "
     "for an Apptainer with its setuid part; inside a container of Docker or Podman it is its "
     "seccomp profile that refuses them: --security-opt seccomp=unconfined",
+    ("Failed to create user namespace", "user namespaces are disabled"),
 )
 
 #: What unshare(1) says, which makes the namespaces of the cluster in a box, as root.
@@ -118,6 +127,7 @@ NO_NAMESPACES_FOR_ROOT = Known(
     re.compile(r"unshare: unshare failed"),
     "not even root is given namespaces here: a container of Docker or Podman gives them with "
     "--privileged; elsewhere see the limits in /proc/sys/user",
+    ("unshare: unshare failed",),
 )
 
 NO_FUSE = Known(
@@ -127,12 +137,14 @@ NO_FUSE = Known(
     ),
     "images are mounted through /dev/fuse: ask those who run the machine to provide it, open to "
     "all (mode 0666), or an Apptainer with its setuid part",
+    ("fuse: device not found, try 'modprobe fuse' first", "squashfuse not found"),
 )
 
 NO_SUBORDINATE_IDS = Known(
     re.compile(r"(?i)/etc/sub[ug]id|newuidmap.{0,200}(?:not found|not allowed|failed)"),
     "building needs a range of subordinate ids, which an administrator gives; images that others "
     "have built need none: make pull",
+    ("no range of ids for this user in /etc/subuid", "newuidmap was not found in PATH"),
 )
 
 #: All known causes. What a limit of namespaces says may also say that there is no space.

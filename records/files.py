@@ -106,12 +106,12 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
 
     It is created new and never through a link, so that nobody who may write in the folder can have
     put anything there. What a killed writer left of it is removed. Without a mode, its
-    rights follow the user's umask.
+    rights follow the user's umask. An OSError names `path`, not the new file's temporary name.
     """
     aside = aside_of(path)
-    aside.unlink(missing_ok=True)
-    remove_remains(path.parent, f".{path.name}.")
     try:
+        aside.unlink(missing_ok=True)
+        remove_remains(path.parent, f".{path.name}.")
         with aside.open("xb") as file:
             # A file system without locks takes files all the same; then no remains are removed.
             with suppress(OSError):
@@ -120,8 +120,13 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
                 os.fchmod(file.fileno(), mode)
             yield file
         put_in_place(aside, path)
+    except OSError as error:
+        if error.filename == str(aside):
+            error.filename = str(path)
+        raise
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> None:

@@ -40,6 +40,8 @@ MODULES_SYSTEMS = ("lmod", "tmod4", "envmod", "spack")
 UNDER_SLURM = ("slurm", "squeue", "local")
 #: What ReFrame takes for the name of a system or a partition.
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
+#: What stands in an example in the place of a value that only its site has.
+FILL_IN = re.compile(r"<fill in ([^<>]+)>")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -274,7 +276,9 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
         meant |= {key for key in missing if f"`{key}`" in hint}
         yield f"{entries[name].place}: unknown key `{name}`{hint}"
     for name, entry in entries.items():
-        if name in KEYS and not KEYS[name].fits(entry.value):
+        if name in KEYS and (lacking := FILL_IN.findall(str(entry.value))):
+            yield f"{entry.place}: `{name}` is not filled in yet: {', '.join(lacking)}"
+        elif name in KEYS and not KEYS[name].fits(entry.value):
             yield _wrong_value(name, entry)
     for name, key in KEYS.items():
         if key.needed and name not in entries and name not in meant:

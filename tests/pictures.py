@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from analysis.report.report import write_report
 from records.campaign import find_campaign
@@ -21,6 +21,11 @@ SCREENS = {"desk": (1280, 900, 1.5), "phone": (390, 844, 2.0)}
 SCHEMES = ("light", "dark")
 #: Of a picture, of 100: letters stay sharp.
 QUALITY = 80
+#: What docs/reading-the-report.md explains, in its order: where each part begins in the report.
+PARTS = ("nav", ".answer > p", ".warnings summary", ".forest caption", ".forest tbody th a",
+         ".forest tbody .verdict", ".forest tbody svg", ".forest tbody .number a",
+         ".answer > details:not(.warnings) summary")  # fmt: skip
+NUMBERED = FOLDER / "numbered.webp"
 
 
 def file_of(screen: str, scheme: str) -> Path:
@@ -36,13 +41,51 @@ def picture(browser: Browser, report: Path, screen: str, scheme: str) -> bytes:
         color_scheme="dark" if scheme == "dark" else "light",
     )  # fmt: skip
     page.goto(report.as_uri())
+    taken = first_screen(page, width, height, scale)
+    page.close()
+    return taken
+
+
+def first_screen(page: Page, width: int, height: int, scale: float) -> bytes:
+    """Return what a page shows at first, as WebP."""
     session = page.context.new_cdp_session(page)
     clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
     taken = session.send(
         "Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip}
     )
-    page.close()
     return base64.b64decode(taken["data"])
+
+
+def places_of(page: Page) -> list[tuple[float, float]]:
+    """Return where each of PARTS begins on the screen, in px; what is not there fails."""
+    boxes = [page.locator(part).first.bounding_box(timeout=5000) for part in PARTS]
+    return [(box["x"], box["y"] + box["height"] / 2) for box in boxes if box]
+
+
+def put_numbers(page: Page, places: list[tuple[float, float]]) -> None:
+    """Put a number beside each place."""
+    page.evaluate(
+        """places => places.forEach(([x, y], index) => {
+            const badge = document.createElement("b")
+            badge.textContent = index + 1
+            badge.style.cssText = `position: absolute; left: ${Math.max(2, x - 27)}px;
+                top: ${y - 12}px; width: 24px; height: 24px; border-radius: 12px; color: white;
+                background: #b3261e; font: bold 15px/24px sans-serif; text-align: center`
+            document.body.append(badge)
+        })""",
+        places,
+    )
+
+
+def numbered(browser: Browser, report: Path) -> bytes:
+    """Return the first screen on a desk with a number beside each of its parts, as WebP."""
+    width, height, scale = SCREENS["desk"]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    page.goto(report.as_uri())
+    put_numbers(page, places_of(page))
+    taken = first_screen(page, width, height, scale)
+    page.close()
+    return taken
 
 
 def main(campaign: str) -> int:
@@ -56,6 +99,8 @@ def main(campaign: str) -> int:
                 taken = picture(browser, report, screen, scheme)
                 file_of(screen, scheme).write_bytes(taken)
                 print(f"{file_of(screen, scheme).relative_to(PROJECT)}: {len(taken)} bytes")
+        NUMBERED.write_bytes(numbered(browser, report))
+        print(f"{NUMBERED.relative_to(PROJECT)}: {NUMBERED.stat().st_size} bytes")
         browser.close()
     return 0
 

@@ -12,7 +12,8 @@ import pytest
 from tests import house
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("analysis", "benchmarks", "campaign", "cluster", "containers", "costs", "inference",
+ROOMS = ("analysis", "benchmarks", "campaign", "cluster", "containers", "costs", "documentation",
+         "inference",
          "literature", "records", "reframe_checks", "site_configs", "spack_locks", "spack_repo",
          "tests")  # fmt: skip
 #: A path of a room that ends in a file's name or in a slash.

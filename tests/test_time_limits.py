@@ -47,8 +47,8 @@ WORK = {
     "records/nodes.py": {"of_this_machine"},
     "spack_repo/wyeast/linkage.py": {"loaded"},
 }
-ROOMS = ("analysis", "campaign", "cluster", "containers", "costs", "inference", "records",
-         "reframe_checks", "site_configs", "spack_repo")  # fmt: skip
+ROOMS = ("analysis", "campaign", "cluster", "containers", "costs", "documentation", "inference",
+         "records", "reframe_checks", "site_configs", "spack_repo")  # fmt: skip
 
 
 def without_limit(path: Path) -> set[str]:

@@ -35,6 +35,11 @@ def fail(sentence: str, code: int = 1) -> NoReturn:
     raise typer.Exit(code)
 
 
+def not_written(error: OSError) -> str:
+    """Return why a file could not be written, without a number that nobody knows."""
+    return f"{error.filename or 'a file'} cannot be written: {error.strerror or error}"
+
+
 def folder_of(name: str) -> Path:
     """Return a campaign's folder, or end with a sentence."""
     from records.base import CampaignError

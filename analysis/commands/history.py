@@ -83,12 +83,12 @@ def explained(before: Campaign, after: Campaign, images: str | None) -> Explanat
         fail(str(error))
 
 
-def say_reasons(found: Explanation) -> None:
+def say_reasons(found: Explanation, pager: bool) -> None:
     """Print what moved between two campaigns, and what else differs, one line each."""
     from analysis.history.suspects import sentences
+    from analysis.tables.terminal import show
 
-    for sentence in sentences(found):
-        print(sentence)
+    show([], pager, list(sentences(found)))
 
 
 def rows_of_history(runs: Path, rebuild: bool) -> polars.DataFrame:
@@ -140,7 +140,7 @@ def compare(
             if found:
                 say_limits(found.refused, found.caveats)
                 say_lost(found.lost)
-            say_reasons(reasons)
+            say_reasons(reasons, pager)
             raise typer.Exit(0 if found else 1)
         return
     if with_why:
@@ -172,9 +172,10 @@ def why(
         str | None,
         typer.Option(help="ONE,OTHER: the first campaign's image and the second's"),
     ] = None,
+    pager: PagerOption = True,
 ) -> None:
     """Print in words what differs between two campaigns, the largest suspect first."""
-    say_reasons(explained(campaign_of(campaign), campaign_of(other), images))
+    say_reasons(explained(campaign_of(campaign), campaign_of(other), images), pager)
 
 
 @app.command()

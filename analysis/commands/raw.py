@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analysis.commands.campaigns import CampaignArgument, fail, folder_of
+from analysis.commands.campaigns import CampaignArgument, PagerOption, fail, folder_of
 from records.causes import harmless
 
 app = typer.Typer()
@@ -18,8 +18,10 @@ def raw(
     campaign: CampaignArgument,
     launch: Annotated[str, typer.Argument(help="the name of a launch, as `show` prints it")],
     file: Annotated[str, typer.Argument(help="which of its files, such as launch.json")] = "stdout",
+    pager: PagerOption = True,
 ) -> None:
     """Print a file that a launch left behind: what its program printed, its record, its script."""
+    from analysis.tables.terminal import console, show_text
     from records.base import RecordError
     from records.kept import kept_launches
 
@@ -34,9 +36,14 @@ def raw(
         content = known[launch].read(file)
     except (OSError, RecordError) as error:
         fail(f"{known[launch].where}: {error}")
-    sys.stdout.buffer.write(for_terminal(content) if sys.stdout.isatty() else content)
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(content)
+    elif pager:
+        show_text(console(), for_terminal(content))
+    else:
+        sys.stdout.write(for_terminal(content))
 
 
-def for_terminal(content: bytes) -> bytes:
+def for_terminal(content: bytes) -> str:
     """Return a file's text without what would change a terminal; other outputs get all of it."""
-    return harmless(content.decode(errors="replace")).encode()
+    return harmless(content.decode(errors="replace"))

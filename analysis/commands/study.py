@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, PagerOption, campaign_of, fail
+from analysis.commands.campaigns import ROOT, PagerOption, campaign_of, fail, not_written
 
 if TYPE_CHECKING:
+    from analysis.studies.verdicts import Evaluated
     from records.campaign import Campaign
 
 app = typer.Typer()
@@ -26,7 +27,7 @@ def study(
         bool, typer.Option("--page", help="write study.html and study.md into the campaign")
     ] = False,
     tables: Annotated[bool, typer.Option(help="print the tables too, not only the claims")] = True,
-    pager: PagerOption = False,
+    pager: PagerOption = True,
 ) -> None:
     """Print a report's tables next to today's, and three verdicts on each of its claims.
 
@@ -49,27 +50,22 @@ def print_study(
     from analysis.studies.reading import read_paper
     from analysis.studies.relations import TodaysTables
     from analysis.studies.verdicts import evaluate
-    from analysis.tables.terminal import show
+    from analysis.tables.terminal import console, paged, print_line, print_table
 
     try:
         found = read_paper(ROOT, paper)
         measured = None if campaign is None else TodaysTables(found, campaign)
         evaluated = evaluate(found, measured)
-        print(f"{found.study.title} ({found.study.source})")
-        for sentence in tally(evaluated):
-            print(sentence)
-        print()
-        if tables:
-            show(exhibit_tables(found, measured), pager)
-        for one in evaluated:
-            print(f"\n{one.claim.id}, {one.claim.source}: {one.claim.claim}")
-            answers = [("by the report's tables", one.report), ("here", one.here)]
-            for whose, answer in [*answers, ("to test it", one.needed)]:
-                if answer is not None:
-                    print(f"  {whose}: {answer.verdict}")
-                    for sentence in answer.sentences:
-                        print(f"    {sentence}")
-        print()
+        with paged(console(), pager) as screen:
+            # The summary comes first: who pages needs to see no more.
+            for line in [f"{found.study.title} ({found.study.source})", *tally(evaluated), ""]:
+                print_line(screen, line)
+            for table in exhibit_tables(found, measured) if tables else ():
+                print_table(screen, table)
+            for one in evaluated:
+                for line in lines_of(one):
+                    print_line(screen, line)
+            print_line(screen, "")
         pages = {html: "study.html"} if html else {}
         if page and measured:
             folder = measured.campaign.path
@@ -77,5 +73,18 @@ def print_study(
         if pages:
             write_pages(found, measured, evaluated, pages)
             print(f"study: {', '.join(map(str, pages))}")
-    except (StudyError, OSError) as error:
+    except StudyError as error:
         fail(str(error))
+    except OSError as error:
+        fail(not_written(error))
+
+
+def lines_of(one: Evaluated) -> list[str]:
+    """Return what is printed of a claim: its words, and each verdict with its reasons."""
+    lines = ["", f"{one.claim.id}, {one.claim.source}: {one.claim.claim}"]
+    answers = [("by the report's tables", one.report), ("here", one.here)]
+    for whose, answer in [*answers, ("to test it", one.needed)]:
+        if answer is not None:
+            lines.append(f"  {whose}: {answer.verdict}")
+            lines += [f"    {sentence}" for sentence in answer.sentences]
+    return lines

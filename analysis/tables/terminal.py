@@ -8,9 +8,12 @@ column that cannot be narrower is wider than the terminal.
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -22,6 +25,8 @@ from rich.text import Text
 
 from analysis.tables.table import Table
 
+#: What the shell ends with where there is no such pager.
+NO_PAGER = 127
 #: Wide enough for a whole row where the output is a file or a pipe.
 WIDTH_OF_A_FILE = 200
 
@@ -42,14 +47,37 @@ def paged(to: Console, pager: bool) -> Iterator[Console]:
         return
     with to.capture() as captured:
         yield to
-    text = captured.get()
-    if text.count("\n") < to.height:
+    show_text(to, captured.get())
+
+
+def show_text(to: Console, text: str) -> None:
+    """Write a text to a terminal, by its user's pager where it does not fit the screen."""
+    if text.count("\n") < to.height or not paged_by(os.environ, text):
         to.file.write(text)
         to.file.flush()
-        return
-    with to.pager(styles=True):
-        # Already in the terminal's own codes.
-        to.out(text, end="", highlight=False)
+
+
+def paged_by(variables: Mapping[str, str], text: str) -> bool:
+    """Show a text by the pager that PAGER names, or by `less`, as git does; return whether it was.
+
+    `less` is told to end where all fits on one screen, to show colours, and to leave the text on
+    the screen (FRX), unless LESS says otherwise. An empty PAGER or `cat` means none.
+    """
+    command = variables.get("PAGER", "less").strip()
+    if command in ("", "cat") or variables.get("TERM") == "dumb":
+        return False
+    try:
+        viewer = subprocess.Popen(
+            ["/bin/sh", "-c", f"command -v {shlex.quote(command.split()[0])} >/dev/null || exit "
+             f"{NO_PAGER}; {command}"],
+            stdin=subprocess.PIPE, env={"LESS": "FRX", "LV": "-c", **variables},
+        )  # fmt: skip
+        # Who has seen enough ends the pager before it has read all.
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            viewer.communicate(text.encode(errors="replace"))
+        return viewer.wait() != NO_PAGER
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -162,7 +190,12 @@ def print_table(screen: Console, table: Table) -> None:
         screen.print(Text(f"{table.title}{part}", style="italic"), soft_wrap=True)
         screen.print(drawn(block, screen.width), crop=False)
     for note in table.notes:
-        screen.print(note, markup=False, highlight=False, soft_wrap=True)
+        print_line(screen, note)
+
+
+def print_line(screen: Console, line: str) -> None:
+    """Print a line as it is, however wide."""
+    screen.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def show(
@@ -173,4 +206,4 @@ def show(
         for table in [tables] if isinstance(tables, Table) else tables:
             print_table(screen, table)
         for sentence in sentences:
-            screen.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            print_line(screen, sentence)

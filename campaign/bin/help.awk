@@ -10,7 +10,7 @@ BEGIN {
         "cluster-performance")
     add("What the platform costs, and how its methods do", "performance analysis-performance " \
         "simulated-designs simulated-coverage")
-    add("Work on it", "test test-long unit lint lock clean")
+    add("Work on it", "test test-long unit lint docs lock clean")
 }
 function add(title, names) { titles[++groups] = title; of[groups] = names }
 function show(target) {

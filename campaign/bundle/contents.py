@@ -6,36 +6,30 @@ import io
 import json
 import re
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from campaign.bundle import crate
 from campaign.bundle.bounds import MOST_ROUNDS
+from campaign.bundle.people import Creator
+from campaign.bundle.readme import readme
 from campaign.provenance import sha256_of
 from containers import images, store, table
 from records.acting_user import git
 from records.archive import BundleError, Member
 from records.campaign import IMPORTED
 from records.manifest import Manifest
+from records.program import CITATION, SETTING, Program
 
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
-#: Files beyond the manifest's inputs that decide what is measured or how to rebuild it.
-DEFINITIONS = (
-    "benchmarks/", "containers/", "reframe_checks/", "spack_repo/", "spack_locks/", "spack.yaml",
-    "requirements", "LICENSE", "CITATION.cff",
-)  # fmt: skip
-README = """\
-# {name}
-
-A campaign measured with Wyeast: `campaign/` is its whole folder, `definitions/` the files that it
-was measured with, `images/` (if present) the images it ran. `sha256sum --check SHA256SUMS` verifies
-all files; `ro-crate-metadata.json` is a machine-readable description (RO-Crate 1.1).
-
-To repeat and compare it, in a checkout of Wyeast: `make rerun BUNDLE=<this archive> SITE=<a site>`.
-"""
+#: What of the program nobody needs who measures: all else of its commit is in the bundle.
+LEFT_OUT = ("tests/", "docs/", "documentation/", "runs/", ".ci/")
+#: Pages explain what is not needed to measure.
+PAGES = ".md"
 
 
 @dataclass
@@ -48,8 +42,12 @@ class Bundle:
     notes: list[str] = field(default_factory=list)
     definitions: dict[str, dict[str, str | None]] = field(default_factory=dict)
     with_images: bool = False
+    #: Whether the whole program is in it, as it was committed.
+    from_commit: bool = False
+    #: What was found, in sentences: what a rerun is to find.
+    expected: list[str] = field(default_factory=list)
 
-    def describe(self, creator: str) -> None:
+    def describe(self, creators: Sequence[Creator], program: Program) -> None:
         """Add, or renew, the files that say what the others are."""
         about = {
             "schema": SCHEMA,
@@ -59,13 +57,22 @@ class Bundle:
             "notes": self.notes,
         }
         self.members[ABOUT] = of_json(about)
-        self.members["README.md"] = Member(README.format(name=self.name).encode())
-        self.members["CITATION.cff"] = Member(crate.citation(self.manifest, creator).encode())
-        self.members[".zenodo.json"] = of_json(crate.zenodo(self.manifest, creator))
-        # Once it is there it is one of them.
-        self.members.pop(crate.CRATE, None)
-        sizes = {name: member.size for name, member in self.members.items()}
-        self.members[crate.CRATE] = of_json(crate.metadata(self.manifest, sizes, creator))
+        citation = crate.citation(self.manifest, creators, program)
+        self.members["CITATION.cff"] = Member(citation.encode())
+        self.members[".zenodo.json"] = of_json(crate.zenodo(self.manifest, creators, program))
+        # Once they are there they are two of them.
+        for name in ("README.md", crate.CRATE):
+            self.members.pop(name, None)
+        text = readme(self.manifest, program, self.sizes, self.expected, self.from_commit)
+        self.members["README.md"] = Member(text.encode())
+        self.members[crate.CRATE] = of_json(
+            crate.metadata(self.manifest, self.sizes, creators, program)
+        )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of its files in bytes."""
+        return {name: member.size for name, member in self.members.items()}
 
 
 def of_commit(root: Path, commit: str | None) -> dict[str, Member]:
@@ -135,13 +142,11 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
                 + ("; the manifest has the images' digests and labels" * (name == images.LOCK))
             )
         said[name] = {"sha256": digest, "from": origin}
-    wanted = [*DEFINITIONS, f"site_configs/{manifest.site}/"]
-    if manifest.study:
-        wanted.append(f"literature/{manifest.study}/")
     for name, member in committed.items():
-        if name.startswith(tuple(wanted)) and name not in said:
+        if name not in said and not name.startswith(LEFT_OUT) and not name.endswith(PAGES):
             bundle.members[f"definitions/{name}"] = member
             said[name] = {"sha256": None, "from": "commit"}
+    bundle.from_commit = bool(committed)
     if manifest.software.get("wyeast_changes"):
         bundle.notes.append(
             "it was measured with uncommitted changes: files whose digests are not in the "
@@ -184,7 +189,27 @@ def of_json(data: Any) -> Member:
     return Member((json.dumps(data, indent=1, sort_keys=True) + "\n").encode())
 
 
-def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, creator: str) -> Bundle:
+def expected_of(folder: Path) -> list[str]:
+    """Return in sentences what a campaign found, for each group of its cells."""
+    from analysis.comparison.answer import sentences_of
+    from analysis.comparison.compare import compare
+    from records.campaign import read_campaign
+
+    try:
+        comparison = compare(read_campaign(folder))
+    except ValueError as error:
+        return [f"Nothing is compared in it: {error}."]
+    found = [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    return found or [
+        "It compares nothing: fewer than two implementations have sound launches. A rerun "
+        "compares its medians with these."
+    ]
+
+
+def gather(
+    root: Path, folder: Path, manifest: Manifest, with_images: bool,
+    creators: Sequence[Creator], program: Program,
+) -> Bundle:  # fmt: skip
     """Return the bundle of a campaign; raises BundleError if it cannot be complete."""
     bundle = Bundle(manifest.campaign, manifest)
     if folder.resolve().name != bundle.name:
@@ -201,5 +226,11 @@ def gather(root: Path, folder: Path, manifest: Manifest, with_images: bool, crea
     if with_images:
         add_images(root, bundle)
     bundle.definitions, bundle.with_images = definitions, with_images
-    bundle.describe(creator)
+    bundle.expected = expected_of(folder)
+    if not program.repository:
+        bundle.notes.append(
+            "it does not say where the program is to be had: name it with REPOSITORY=<address>, or "
+            f"as `{SETTING}` in {CITATION}"
+        )
+    bundle.describe(creators, program)
     return bundle

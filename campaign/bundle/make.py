@@ -12,7 +12,7 @@ from pathlib import Path
 
 from campaign.bundle import leaks
 from campaign.bundle.contents import gather
-from campaign.bundle.crate import DEVELOPERS
+from campaign.bundle.people import DEVELOPERS, creators_of
 from campaign.bundle.redaction import in_folders, redacted
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
@@ -29,6 +29,7 @@ from records.base import CampaignError
 from records.campaign import find_campaign
 from records.causes import one_line
 from records.manifest import read_manifest
+from records.program import CITATION, SETTING, program_of, public_address
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: So many of the texts that were found are shown, each once.
@@ -45,7 +46,13 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", help="the archive (.wyeast/bundles/<campaign>.tar.gz)")
     parser.add_argument("--with-images", action="store_true", help="include the images")
     parser.add_argument(
-        "--creator", default=DEVELOPERS, help="who is to be cited for the data (%(default)s)"
+        "--creator", default=DEVELOPERS,
+        help="who is to be cited for the data: names separated by semicolons, each person's with "
+        "an ORCID in brackets (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repository",
+        help=f"where the program is to be had ({SETTING} of {CITATION}, or git's remote origin)",
     )
     parser.add_argument(
         "--most-bytes",
@@ -81,7 +88,14 @@ def make(options: argparse.Namespace) -> int:
     folder = find_campaign(ROOT, options.campaign)
     become(owner_of(folder), ROOT)
     manifest = read_manifest(folder)
-    bundle = gather(ROOT, folder, manifest, options.with_images, options.creator)
+    creators = creators_of(options.creator)
+    program = program_of(ROOT, manifest.commit, options.repository)
+    if options.repository and not public_address(options.repository):
+        raise BundleError(
+            f"REPOSITORY={shlex.quote(options.repository)} is no address that others can use; give "
+            "one such as https://host/path"
+        )
+    bundle = gather(ROOT, folder, manifest, options.with_images, creators, program)
     refuse_beyond_limits(bundle.members, options.most_bytes)
     name = f"{bundle.name}.tar.gz"
     out = Path(options.out) if options.out else ROOT / ".wyeast" / "bundles" / name
@@ -102,7 +116,7 @@ def make(options: argparse.Namespace) -> int:
         )
     if found:
         bundle.members = redacted(in_folders(bundle.members, folder), found, bundle.members)
-        bundle.describe(options.creator)
+        bundle.describe(creators, program)
         if left := leaks.scan(bundle.members, folder, pattern_of(options.keep)):
             raise BundleError(f"it could not be replaced: {left[0].sentence}")
     if options.dry_run:

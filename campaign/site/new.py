@@ -1,6 +1,8 @@
 """`python -m campaign.site.new`: inspect this machine and write a site folder.
 
-What was detected is marked `# guess:` with its source, what is unknown `# to do:`.
+What was detected is marked `# guess:` with its source, what is unknown `# to do:`. A folder that
+begins with an example has `<fill in ...>` where nothing was detected, and is refused until it is
+filled in.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +24,21 @@ from containers.table import load_table
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.machine import Machine, Nodes
-from site_configs.site_file import NAME, SiteError, check_references, read_site
+from site_configs.site_file import FILL_IN, NAME, SiteError, check_references, nearest, read_site
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = ROOT / "site_configs"
 TEMPLATE = SITES / "references.template.yaml"
+EXAMPLES = SITES / "examples"
 FAMILIES = ("slurm", "pbs", "lsf", "local")
 #: How a job asks for a partition or queue, by ReFrame's name of the scheduler.
 ACCESS = {"slurm": "--partition={}", "squeue": "--partition={}", "pbs": "-q {}", "torque": "-q {}",
           "lsf": "-q {}"}  # fmt: skip
 NAMES = {"slurm": "Slurm", "squeue": "Slurm", "pbs": "PBS", "torque": "Torque", "lsf": "LSF"}
-GUESS, TO_DO = "guess: ", "to do: "
+MARKS = GUESS, TO_DO = "guess: ", "to do: "
 WHERE = "the machine where this file was written"
 #: Names of a site that something else has already.
-TAKEN = ("generic", "__pycache__")
+TAKEN = ("generic", "__pycache__", "examples", "templates")
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,8 @@ def seen(machine: Machine) -> str:
     ))  # fmt: skip
 
 
-def site_text(name: str, machine: Machine, family: str | None, host: str) -> str:
-    """Return site.yaml for an inspected machine; `family` is the scheduler's, if known."""
+def site_lines(machine: Machine, family: str | None, host: str) -> list[KeyLine]:
+    """Return the keys of an inspected machine; `family` is the scheduler's, if known."""
     scheduler, why = look.scheduler(machine, family)
     find = look.NODES.get(scheduler)
     nodes = find(machine, None) if find else None
@@ -200,7 +203,12 @@ def site_text(name: str, machine: Machine, family: str | None, host: str) -> str
                  f"{TO_DO}the partition or queue, and the account where jobs need one, as in "
                  f'["{example}"]; nothing here could say.')
         )  # fmt: skip
-    lines += launch_lines(scheduler, machine) + node_lines(scheduler, nodes, machine)
+    return lines + launch_lines(scheduler, machine) + node_lines(scheduler, nodes, machine)
+
+
+def site_text(name: str, machine: Machine, family: str | None, host: str) -> str:
+    """Return site.yaml for an inspected machine; `family` is the scheduler's, if known."""
+    lines = site_lines(machine, family, host)
     head = (
         f"Site `{name}`, written by `make new-site`; docs/how-to/add-a-site.md says what the keys "
         f"mean. Read every `{GUESS.strip()}`, do every `{TO_DO.strip()}` and remove the mark, "
@@ -209,12 +217,59 @@ def site_text(name: str, machine: Machine, family: str | None, host: str) -> str
     return commented(head) + "".join(line.text() for line in lines)
 
 
-def files_of(name: str, machine: Machine, family: str | None, host: str) -> dict[str, str]:
-    """Return the text of a new site's files; raise SiteError if the site's schema refuses them."""
+def examples() -> list[str]:
+    """Return the names of the examples that a site can begin with."""
+    return sorted(path.stem for path in EXAMPLES.glob("*.yaml"))
+
+
+def text_from(example: str, name: str, machine: Machine, host: str) -> str:
+    """Return site.yaml of an example, with what this machine tells where it has to be filled in.
+
+    Raises SiteError for an unknown example.
+    """
+    if example not in examples():
+        raise SiteError(
+            f"FROM={example}: there is no such example; there are {', '.join(examples())}"
+            f"{nearest(example, examples())}"
+        )
+    text = (EXAMPLES / f"{example}.yaml").read_text()
+    [scheduler] = re.findall(r"(?m)^scheduler: (\w+)", text)
+    told = {
+        line.key: line for line in site_lines(machine, scheduler, host) if GUESS in line.comment
+    }
+    lines = [
+        commented(
+            f"Site `{name}`, begun with the example {example}; docs/how-to/add-a-site.md says what "
+            f"the keys mean. Read every `{GUESS.strip()}`, fill in what is left, then: make "
+            f"check-site SITE={name}"
+        ),
+        "#\n",
+    ]
+    for line in text.splitlines(keepends=True):
+        key = line.partition(":")[0]
+        if FILL_IN.search(line) and key in told:
+            # What the key means, the example has said.
+            marked = [one for one in told[key].comment.splitlines() if one.startswith(MARKS)]
+            line = replace(told[key], comment="\n".join(marked)).text()
+        lines.append(line)
+    return "".join(lines)
+
+
+def files_of(
+    name: str, machine: Machine, family: str | None, host: str, example: str | None = None
+) -> dict[str, str]:
+    """Return the text of a new site's files; raise SiteError if the site's schema refuses them.
+
+    Of an example, what has to be filled in by a person is refused later, where the site is used.
+    """
     files = {
         "references.yaml": TEMPLATE.read_text().replace("SITE", name),
-        "site.yaml": site_text(name, machine, family, host),
+        "site.yaml": text_from(example, name, machine, host)
+        if example
+        else site_text(name, machine, family, host),
     }
+    if FILL_IN.search(files["site.yaml"]):
+        return files
     with tempfile.TemporaryDirectory() as folder:
         for file, text in files.items():
             (Path(folder) / file).write_text(text)
@@ -260,13 +315,16 @@ def main() -> int:
     parser.add_argument(
         "--scheduler", choices=FAMILIES, help="assume this one, whatever is found here"
     )
+    parser.add_argument("--from", dest="example", help=f"begin with one of {', '.join(examples())}")
     parser.add_argument("--dry-run", action="store_true", help="print the files, write nothing")
     parser.add_argument("--sites", type=Path, default=SITES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     try:
         refuse_name(options.name, options.sites)
         host = socket.gethostname().partition(".")[0]
-        files = files_of(options.name, Machine(), options.scheduler, host)
+        if options.example and options.scheduler:
+            raise SiteError("an example of FROM has its scheduler already: leave out SCHEDULER")
+        files = files_of(options.name, Machine(), options.scheduler, host, options.example)
         if not options.dry_run:
             write(options.sites / options.name, files)
     except (SiteError, images.ImageError) as error:
@@ -277,10 +335,10 @@ def main() -> int:
             print(f"--- site_configs/{options.name}/{file} (not written)\n{text}")
         return 0
     marks = files["site.yaml"]
+    left = marks.count(f"# {TO_DO}") + len(FILL_IN.findall(marks))
     print(
         f"site_configs/{options.name} is written, with {marks.count(f'# {GUESS}')} guesses and "
-        f"{marks.count(f'# {TO_DO}')} things to do; read site.yaml, then: make check-site "
-        f"SITE={options.name}"
+        f"{left} things to do; read site.yaml, then: make check-site SITE={options.name}"
     )
     return 0
 

@@ -3,9 +3,14 @@
 import csv
 import html
 import io
+import os
+import pty
 import re
+import subprocess
+import sys
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from types import SimpleNamespace
@@ -39,7 +44,12 @@ LONG = [f"line {number}" for number in range(30)]
 def pages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what was given to the pager."""
     shown: list[str] = []
-    monkeypatch.setattr("rich.pager.SystemPager.show", lambda self, text: shown.append(text))
+
+    def noted(variables: Mapping[str, str], text: str) -> bool:
+        shown.append(text)
+        return True
+
+    monkeypatch.setattr(terminal, "paged_by", noted)
     return shown
 
 
@@ -68,6 +78,74 @@ def test_else_it_is_printed(
     assert printed(lines, is_terminal, pager).splitlines() == lines and pages == []
 
 
+#: Stands in for a pager: notes what it is given and how it is told to behave.
+PAGER = """#!/bin/sh
+{ printf '%s|%s|' "$LESS" "$*"; cat; } >"$NOTED"
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "less"), [({}, "FRX"), ({"LESS": "-S"}, "-S"), ({"PAGER": "mine -a"}, "FRX")]
+)
+def test_the_pager_is_the_users_and_told_what_git_tells_it(
+    given: dict[str, str], less: str, tmp_path: Path
+) -> None:
+    for name in ("less", "mine"):
+        (tmp_path / name).write_text(PAGER)
+        (tmp_path / name).chmod(0o755)
+    noted = tmp_path / "noted"
+    variables = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NOTED": str(noted), **given}
+    assert terminal.paged_by(variables, "\x1b[1mbold µ\n")
+    words = "-a" if "PAGER" in given else ""
+    assert noted.read_text() == f"{less}|{words}|\x1b[1mbold µ\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"PAGER": ""}, {"PAGER": "cat"}, {"PAGER": "no-such-pager -x"}, {"TERM": "dumb"},
+     {"PATH": "/nowhere"}],
+    ids=str,
+)  # fmt: skip
+def test_without_a_pager_nothing_is_lost(given: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "less").write_text("#!/bin/sh\nexec cat >/dev/null\n")
+    (tmp_path / "less").chmod(0o755)
+    assert not terminal.paged_by({"PATH": f"{tmp_path}:/usr/bin:/bin", **given}, "text\n")
+
+
+def test_a_pager_that_ends_early_is_no_error() -> None:
+    variables = {"PATH": "/usr/bin:/bin", "PAGER": "head -n 1 >/dev/null"}
+    assert terminal.paged_by(variables, "a line\n" * 100_000)
+
+
+def test_only_a_terminal_is_paged(tmp_path: Path) -> None:
+    """The whole command, on a terminal that a pager follows, and into a pipe."""
+    (tmp_path / "less").write_text(PAGER)
+    (tmp_path / "less").chmod(0o755)
+    noted = tmp_path / "noted"
+    command = [sys.executable, "-m", "analysis", "study", "kearns2003"]
+    environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin", "NOTED": str(noted),
+                   "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}  # fmt: skip
+    environment.pop("PAGER", None)
+    environment.pop("LESS", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert not noted.exists() and done.stdout.count("\n") > 100
+    title, summary, *_ = done.stdout.splitlines()
+    assert "Kearns" in title and "claims" in summary
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
+    )
+    os.close(theirs)
+    written = b""
+    with suppress(OSError):
+        while part := os.read(ours, 4096):
+            written += part
+    os.close(ours)
+    assert running.wait() == 0, written
+    assert noted.read_text().startswith("FRX||") and title in noted.read_text()
+    assert written == b""
+
+
 def test_words_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "[red]cell[/red] [link=x]"
     columns = (Column("a", "a[b]"), Column("c", "c"))
@@ -86,7 +164,7 @@ COMMANDS = ("table", "variability", "linpack", "cycles", "profile", "models", "s
 CALLS = [[command, str(SAMPLE)] for command in COMMANDS]
 CALLS += [["show", str(SAMPLE), "PointToPoint*range=long"],
           ["table", str(SAMPLE), "--experiment", "Linpack"],
-          ["history", "--runs", "RUNS"]]  # fmt: skip
+          ["study", "kearns2003", str(SAMPLE)], ["history", "--runs", "RUNS"]]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
@@ -104,9 +182,10 @@ def test_every_command_with_tables_pages_them(
         return nullcontext(to)
 
     monkeypatch.setattr(terminal, "paged", noted)
+    named = "MPICH" if call[0] == "study" else "mpich-5.0.2"
     for words in ([], ["--no-pager"]):
         done = CliRunner().invoke(app, [*call, *words])
-        assert done.exit_code == 0 and "mpich-5.0.2" in done.stdout, done.output
+        assert done.exit_code == 0 and named in done.stdout, done.output
     assert asked == [True, False]
 
 

@@ -103,7 +103,9 @@ def test_definitions_are_those_that_were_used(
     assert f"{site} is not in the bundle: neither the commit" in capsys.readouterr().err
     about = json.loads((folder / "bundle.json").read_text())
     assert about["definitions"][check]["from"] == "commit"
-    assert about["definitions"][site]["from"] is None and len(about["notes"]) == 1
+    assert about["definitions"][site]["from"] is None
+    assert [site in note for note in about["notes"]] == [True, False]
+    assert "where the program is to be had" in about["notes"][1]
 
 
 def test_without_its_commit_working_files_serve_by_their_digests(
@@ -215,7 +217,11 @@ def test_the_crate_keeps_the_rules_of_ro_crate(here: Checkout, tmp_path: Path) -
             assert name in described or name.startswith(
                 tuple(folder for folder in described if folder.endswith("/"))
             )
-    assert entities["#creator"]["name"] == "A. Person"
+    assert entities["#creator-a-person"]["name"] == "A. Person"
+    assert entities["#measurement"]["agent"] == {"@id": "#creator-a-person"}
+    conforms = {"@id": "https://w3id.org/ro/wfrun/process/0.5"}
+    assert root["conformsTo"] == conforms and conforms["@id"] in entities
+    assert entities["#measurement"]["endTime"].endswith("+00:00")
 
 
 CFF_REQUIRED = {"cff-version", "message", "title", "authors"}

@@ -1,0 +1,68 @@
+"""`python -m documentation`: build the site of the documentation, or say what is wrong in it.
+
+The pages are gathered, and those that are drawn from the code are added, in a folder of their own;
+mkdocs makes the site of them. It is strict: a link to nothing or a page that no menu leads to ends
+it with a sentence. The site needs no server and no network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from documentation.pages import SETTINGS, gather
+
+ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
+#: Where the Makefile installs mkdocs: its packages are none of ours.
+MKDOCS = Path(".wyeast") / "tools" / "bin" / "mkdocs"
+
+#: It takes seconds.
+PATIENCE_S = 600
+
+
+def build(root: Path, site: Path) -> str | None:
+    """Build the site into a folder, which it replaces; return what is wrong, or None."""
+    program = root / MKDOCS
+    if not program.is_file():
+        return f"{MKDOCS} is not installed: make docs installs it"
+    with tempfile.TemporaryDirectory(prefix="wyeast-docs-") as scratch:
+        pages, made, settings = (Path(scratch) / name for name in ("pages", "site", "mkdocs.yml"))
+        gather(root, pages)
+        settings.write_text(f"INHERIT: {root / SETTINGS}\ndocs_dir: {pages}\nsite_dir: {made}\n")
+        done = subprocess.run(
+            [program, "build", "--strict", "--config-file", settings],
+            capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+            env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
+        )  # fmt: skip
+        if done.returncode:
+            return (done.stderr + done.stdout).replace(f"{pages}/", "").strip()
+        site.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.copytree(made, site)
+    return None
+
+
+def main() -> int:
+    """Build the site; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m documentation", description="Build the site of the documentation."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / ".wyeast" / "docs", help="the folder (.wyeast/docs)"
+    )
+    options = parser.parse_args()
+    wrong = build(ROOT, options.out)
+    if wrong:
+        print(f"docs: {wrong}", file=sys.stderr)
+        return 1
+    print(f"docs: {options.out / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
