@@ -46,6 +46,8 @@ PATIENCE_S, ROOM_BYTES = 60.0, 8e9
 IMPLEMENTATIONS, CELLS_OF_EACH, ROUNDS = 2, 16, 5
 #: As many implementations as a site may well have at once.
 TWELVE = 12
+#: What has by its nature more work than its size: every two implementations are compared.
+POWER_OF_WORK = {("implementations", "winners"): 2}
 #: Of how many rounds, the first and the last of a measured campaign, their own times are told.
 OWN_ROUNDS = 10
 Costs = dict[str, Cost]
@@ -233,7 +235,7 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
                         in_words(power),
                         f"{largest:,.2g}" if largest < 1e4 else f"{largest:.1e}",
                     )
-                    if power.value > MOST_EXPONENT:
+                    if power.value > MOST_EXPONENT * POWER_OF_WORK.get((axis, name), 1):
                         beyond.append(f"{name} over {axis}: an exponent of {power.value:.2f}")
                 print_row(axis, size, name, costs, *told)
                 memory = max(one.memory_bytes for one in costs)
