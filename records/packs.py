@@ -29,7 +29,7 @@ from typing import IO, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from records import files
-from records.base import Count, Positive, RecordError
+from records.base import Count, OneOfMany, Positive, RecordError
 from records.launch import RECORD, LaunchRecord, finished_launch, record_of
 from records.left_behind import read_left
 from records.manifest import Sha256
@@ -49,7 +49,7 @@ MOST_BYTES = 2**30
 LONGEST_NAME = 2**12
 
 
-class PackPlace(BaseModel):
+class PackPlace(OneOfMany, BaseModel):
     """Where a launch is in a campaign's packs; the digest is of the pack's bytes there."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

@@ -7,7 +7,7 @@
 
 /* What ranks count is added up as unsigned long, which all versions of MPI know. */
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "counts are as long as unsigned long");
-#define NUMBERS_OF(type) ((int)(sizeof(type) / sizeof(uint64_t)))
+#define NUMBERS_OF(type) ((int)(sizeof(type) / (sizeof(uint64_t))))
 
 static int all_have(const void *mine)
 {
@@ -64,7 +64,7 @@ static void add_times(rank_span *span, MPI_Comm sharing)
 }
 
 /* Have a rank's flows, by the ranks at their other end, as flows by nodes. */
-static void by_node(counters *into, const counters *from, const world_nodes *nodes)
+static void by_node(counters *into, counters *from, const world_nodes *nodes)
 {
     for (int direction = 0; direction < DIRECTION_COUNT; direction++)
         for (int kind = 0; kind < KIND_COUNT; kind++)
@@ -80,7 +80,7 @@ static void by_node(counters *into, const counters *from, const world_nodes *nod
     into->outside_of_world = from->outside_of_world;
 }
 
-int sum_of_node(const world_nodes *nodes, const counters *sum, uint64_t never_completed,
+int sum_of_node(const world_nodes *nodes, counters *sum, uint64_t never_completed,
                 rank_span *span, counters **whole)
 {
     const size_t peers = (size_t)nodes->count;

@@ -20,7 +20,7 @@ void free_nodes(world_nodes *found);
 /* Sum up over the ranks of each node what they counted, `sum` being NULL where one never called MPI, and
  * how long they ran. Collective over MPI_COMM_WORLD. Returns 0, or -1 on all ranks where memory ran out
  * on one. On the lowest rank of a node `whole` is what they counted, to be freed; elsewhere NULL. */
-int sum_of_node(const world_nodes *nodes, const counters *sum, uint64_t never_completed,
+int sum_of_node(const world_nodes *nodes, counters *sum, uint64_t never_completed,
                 rank_span *span, counters **whole);
 
 #endif
