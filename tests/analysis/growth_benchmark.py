@@ -233,7 +233,7 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
                     largest = largest_within(found[name], power.value, PATIENCE_S, ROOM_BYTES)
                     told = (
                         in_words(power),
-                        f"{largest:,.2g}" if largest < 1e4 else f"{largest:.1e}",
+                        f"{float(f'{largest:.2g}'):,.0f}",
                     )
                     if power.value > MOST_EXPONENT * POWER_OF_WORK.get((axis, name), 1):
                         beyond.append(f"{name} over {axis}: an exponent of {power.value:.2f}")
