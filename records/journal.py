@@ -23,7 +23,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from records import files
 from records.acting_user import open_folder, rights_of_owner
-from records.base import CampaignError, Count, Duration, Number, Positive, RoundNumber, Seconds
+from records.base import (
+    CampaignError,
+    Count,
+    Duration,
+    Number,
+    OneOfMany,
+    Positive,
+    RoundNumber,
+    Seconds,
+)
 from records.causes import one_line
 from records.disturbance import Often, Outside
 from records.launch import LaunchName
@@ -44,7 +53,7 @@ class JournalError(CampaignError):
     """A journal that cannot be read, written or trusted; the text is a sentence."""
 
 
-class Fact(BaseModel):
+class Fact(OneOfMany, BaseModel):
     """A part of a journal; a key that this version does not know is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -1,7 +1,8 @@
 """The programs on 1,024 ranks of 64 nodes, simulated by SimGrid's SMPI on the machine at hand.
 
-What they send is real, the network and its time are not. One_sided does not compile there, since
-SMPI's headers have a name that it uses, and needs two ranks alone.
+What they send is real, the network and its time are not. The proof of a barrier is left out: for
+each of its 64 late ranks SMPI looks through all messages that wait, which takes minutes. One_sided
+does not compile there, since SMPI's headers have a name that it uses, and needs two ranks alone.
 """
 
 import subprocess
@@ -50,7 +51,7 @@ class Simulated(Built):
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     """Return the programs, and what is simulated for them."""
     found = Simulated("smpi", Path("/usr"), tmp_path_factory.mktemp("simulated"))
-    names = ("preflight", "collective", "some_to_some", "pairs", "halo")
+    names = ("preflight", "collective", "some_to_some")
     done = subprocess.run(
         ["make", "-j2", "-C", PROJECT / "benchmarks", "CC=smpicc", f"BUILD={found.build}",
          *found.variables(), *(f"{found.build}/bin/{name}" for name in names)],
@@ -69,8 +70,14 @@ def test_a_preflight_proves_each_of_1024_ranks(simulated: Simulated) -> None:
 
 
 def test_1024_ranks_communicate_and_check_what_they_get(simulated: Simulated) -> None:
-    asked = ["barrier", "bcast", "allreduce-sum", "gatherv", "alltoall"]
+    asked = ["bcast", "allreduce-sum", "gatherv", "alltoall"]
     words = [word for name in asked for word in ("--operation", name)]
     output = simulated.output("collective", *words, *TINY)
     found = [one for one in output.results if isinstance(one, Communication)]
     assert output.header.ranks == RANKS and [one.operation for one in found] == asked
+
+
+def test_1024_ranks_exchange_random_messages(simulated: Simulated) -> None:
+    output = simulated.output("some_to_some", "--most-bytes", "100", *TINY)
+    assert output.header.ranks == RANKS and len(set(output.header.hosts)) == NODES
+    assert output.results
