@@ -258,7 +258,7 @@ def test_a_profile_of_many_ranks_is_what_each_host_s_ranks_counted(
 
 
 @pytest.mark.long
-def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
+def test_a_preflight_of_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
     """On two processors: tiny, and by an MPI whose ranks wait without one."""
     words = ["--ranks", "256", "--hosts", "16", "--iterations", "1"]
     done = on_hosts(yielding, played_hosts, 16, "preflight", *words, ranks=256)
@@ -267,13 +267,22 @@ def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
     [world] = [one for one in output.results if isinstance(one, World)]
     assert (world.ranks, world.distinct_hosts) == (256, 16)
     assert [to for _, to in trips_of(output)] == list(range(1, 256))
-    for program, *arguments in (
-        ["collective", "--operation", "barrier", "--operation", "bcast", "--operation",
-         "allreduce-sum", "--operation", "alltoall", "--operation", "gatherv"],
-        ["some_to_some", "--most-bytes", "100", "--style", "all", "--sided", "all"],
-        ["stream", "--kernel", "triad", "--array-bytes", "8000"],
-    ):  # fmt: skip
-        tiny = ["--iterations", "1", "--warmup", "0"]
-        done = on_hosts(yielding, played_hosts, 16, program, *arguments, *tiny, ranks=256)
-        assert done.returncode == 0, (program, done.stderr)
-        assert output_of(done.stdout).header.ranks == 256
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "words",
+    [
+        "collective --operation barrier --operation bcast", "collective --operation allreduce-sum",
+        "collective --operation alltoall --operation gatherv",
+        "some_to_some --most-bytes 100 --style all --sided all",
+        "stream --kernel triad --array-bytes 8000",
+    ],
+)  # fmt: skip
+def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str, words: str) -> None:
+    program, *arguments = words.split()
+    tiny = ["--iterations", "1", "--warmup", "0"]
+    done = on_hosts(yielding, played_hosts, 16, program, *arguments, *tiny, ranks=256)
+    assert done.returncode == 0, done.stderr
+    output = output_of(done.stdout)
+    assert output.header.ranks == 256 and output.results
