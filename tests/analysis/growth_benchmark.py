@@ -246,24 +246,33 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
     return beyond
 
 
+def own_times(campaign: Path) -> list[str]:
+    """Return by how much a campaign's first and its last rounds took longer than their launches."""
+    records, rounds = list(read_records(campaign)), read_manifest(campaign).rounds_done
+    sentences = []
+    for part in filter(None, (rounds[:OWN_ROUNDS], rounds[-OWN_ROUNDS:])):
+        numbers = [one.round for one in part]
+        of = [record.wall_s or 0.0 for record in records if record.round in numbers]
+        own = (sum(one.wall_s for one in part) - sum(of)) / max(len(of), 1)
+        sentences.append(
+            f"rounds {min(numbers)} to {max(numbers)}: {len(of)} launches, the campaign's own time "
+            f"{own:.3f} s a launch"
+        )
+    return sentences
+
+
 def of_measured(first: Path, second: Path) -> list[str]:
     """Print what commands take of measured campaigns, and their own time; return what is beyond."""
     beyond = []
-    records, rounds = list(read_records(first)), read_manifest(first).rounds_done
+    launches = sum(1 for _ in read_records(first))
     with tempfile.TemporaryDirectory(prefix="wyeast-growth-") as temporary:
         found = costs_of_pair(first.absolute(), second.absolute(), Path(temporary))
     for name, cost in found.items():
-        print_row("launches", len(records), name, [cost])
+        print_row("launches", launches, name, [cost])
         if cost.memory_bytes > MOST_MEMORY_BYTES:
             beyond.append(f"{name}: {cost.memory_bytes / 1e9:.1f} GB")
-    for part in (rounds[:OWN_ROUNDS], rounds[-OWN_ROUNDS:]):
-        numbers = {one.round for one in part}
-        of = [record.wall_s or 0.0 for record in records if record.round in numbers]
-        own = (sum(one.wall_s for one in part) - sum(of)) / max(len(of), 1)
-        print(
-            f"rounds {min(numbers)} to {max(numbers)}: {len(of)} launches, the campaign's own time "
-            f"{own:.3f} s a launch", flush=True,
-        )  # fmt: skip
+    for sentence in own_times(first):
+        print(sentence, flush=True)
     return beyond
 
 
