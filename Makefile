@@ -261,6 +261,8 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 # images that travel; the shells that people have, and the modules of centres.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
     iproute2 zsh fish tcsh lmod
+# SimGrid plays more ranks than any machine at hand has.
+test-long: TEST_PACKAGES += libsimgrid-dev
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

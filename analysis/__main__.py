@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -221,6 +222,9 @@ def report(
 
 
 if __name__ == "__main__":
+    # What is read stays until the end: to look through all of it for cycles again and again takes
+    # a tenth of the time.
+    gc.set_threshold(50_000, 20, 100)
     act_for(ROOT)
     only_owner_writes()
     suit_terminal()

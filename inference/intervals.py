@@ -22,6 +22,8 @@ FEWEST_PAIRS = 2
 ROUNDING = 1e-12
 #: The coarsest step of a printed number, as a fraction of it: HPL and NPB print five digits.
 PRINTED_STEP = 1e-4
+#: Of the largest number, of which a little is left for what it is multiplied by.
+LARGEST_LOGARITHM = 700.0
 #: Of how many deviations a power is the mean.
 POSSIBLE_DEVIATIONS = 40
 
@@ -65,8 +67,7 @@ class Ratio:
         if self.error is None or self.freedom is None:
             return None
         half = float(special.stdtrit(self.freedom, 1 - level / 2)) * self.error
-        mean = math.log(self.value)
-        return Interval(math.exp(mean - half), math.exp(mean + half), 1 - level)
+        return around(math.log(self.value), half, 1 - level)
 
     @property
     def p_worse(self) -> float | None:
@@ -79,6 +80,18 @@ class Ratio:
     def words(self) -> str:
         """Return the ratio for people; a dash where no round has both sides."""
         return "–" if math.isnan(self.value) else f"{self.value:.3f}"
+
+
+def around(mean: float, half: float, coverage: float) -> Interval:
+    """Return an interval of a ratio from the mean of its logarithm, and how far it goes from that.
+
+    Of two rounds in a large family it may go further than any number does, and ends there.
+    """
+    return Interval(
+        math.exp(max(mean - half, -LARGEST_LOGARITHM)),
+        math.exp(min(mean + half, LARGEST_LOGARITHM)),
+        coverage,
+    )
 
 
 def median(values: Sequence[float]) -> float:
@@ -247,7 +260,7 @@ def ratio_of_mean(
     equivalence = (
         None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))
     )
-    interval = Interval(math.exp(mean - half), math.exp(mean + half), confidence)
+    interval = around(mean, half, confidence)
     return Ratio(
         math.exp(mean), interval, p_value, pairs, equivalence, counted, error, freedom, step
     )  # fmt: skip

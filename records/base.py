@@ -61,7 +61,24 @@ class RecordError(ValueError):
     """An output that cannot be read; the text names file and line."""
 
 
-class Record(BaseModel):
+class OneOfMany:
+    """A frozen model of which a campaign has many: which names were given is noted once for all.
+
+    For each by itself that takes more room than what it has to say.
+    """
+
+    def model_post_init(self, _: Any) -> None:
+        """Share the set of names with the others."""
+        given: set[str] = self.__pydantic_fields_set__  # type: ignore[attr-defined]
+        shared = _GIVEN.setdefault(frozenset(given), given)
+        object.__setattr__(self, "__pydantic_fields_set__", shared)
+
+
+#: The sets of names that were given, one of each.
+_GIVEN: dict[frozenset[str], set[str]] = {}
+
+
+class Record(OneOfMany, BaseModel):
     """A line of output; a key that the format does not know is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

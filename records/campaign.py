@@ -69,6 +69,8 @@ class Campaign:
     open: set[tuple[str, str]] = field(default_factory=set)
     #: What is kept of each of its launches, by name.
     kept: Mapping[str, LaunchFiles] = field(default_factory=dict)
+    #: What opens the packs of these.
+    shelf: Shelf = field(default_factory=Shelf)
     #: Blocks, by round and cell: those that were cut, as by a kill, and finished by another
     #: session, and those that were measured again since something from outside came between.
     split: set[tuple[int, str]] = field(default_factory=set)
@@ -96,13 +98,14 @@ class Campaign:
         It reads all outputs, as who makes tables or models of them does in any case.
         """
         readable = []
-        for launch in self.launches:
-            try:
-                launch.output  # noqa: B018
-            except (RecordError, OSError) as error:
-                self.problems.append(LeftOut(launch.record.launch, str(error)))
-            else:
-                readable.append(launch)
+        with rights_of_owner(self.path), self.shelf.held():
+            for launch in self.launches:
+                try:
+                    launch.output  # noqa: B018
+                except (RecordError, OSError) as error:
+                    self.problems.append(LeftOut(launch.record.launch, str(error)))
+                else:
+                    readable.append(launch)
         self.launches[:] = readable
 
     def unproven(self) -> int:
@@ -241,7 +244,7 @@ def read_campaign(path: Path, known: KnownLaunches | None = None, anew: bool = F
 
 
 def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
-    campaign = Campaign(path, read_manifest(path))
+    campaign = Campaign(path, read_manifest(path), shelf=known.shelf)
     seen: dict[tuple[int, str, str], str] = {}
     if removed := campaign.manifest.raw_removed_utc:
         campaign.problems.append(

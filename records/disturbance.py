@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from records.base import Count, Duration
+from records.base import Count, Duration, OneOfMany
 from records.causes import one_line
 
 #: Prints the script's process, the time since the node's start, what the kernel says of each
@@ -46,7 +46,7 @@ Often = Annotated[Count, Field(le=10**9)]
 Processors = Annotated[float, Field(ge=0, le=1e15)]
 
 
-class Disturbance(BaseModel):
+class Disturbance(OneOfMany, BaseModel):
     """What came from outside during a launch; times in seconds."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from records.base import Count, Duration, Number, Positive, RoundNumber, Seconds
+from records.base import Count, Duration, Number, OneOfMany, Positive, RoundNumber, Seconds
 from records.disturbance import Often, Outside
 from records.launch import LaunchName
 from records.manifest import Design, ImageName, PlainName, Sha256, Utc
 from records.packs import PackPlace
 
 
-class Fact(BaseModel):
+class Fact(OneOfMany, BaseModel):
     """A part of a journal; a key that this version does not know is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

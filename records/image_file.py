@@ -11,12 +11,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from records.base import OneOfMany
+
 #: Prints device, inode, bytes and the time of the last change of the file that is named after it.
 COMMAND = "stat -L -c '%d %i %s %.9Z' --"
 Whole = Annotated[int, Field(ge=0, lt=2**64)]
 
 
-class ImageFile(BaseModel):
+class ImageFile(OneOfMany, BaseModel):
     """A file by its place on its file system, its size, and when it was changed last (UTC, s)."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -27,6 +27,7 @@ from records.base import (
     Duration,
     ExitCode,
     Number,
+    OneOfMany,
     RecordError,
     RoundNumber,
 )
@@ -82,7 +83,7 @@ def amounts(node: dict[str, str | int | float | None]) -> dict[str, str | int | 
     return node
 
 
-class AskedLaunch(BaseModel):
+class AskedLaunch(OneOfMany, BaseModel):
     """What is known of a launch before it starts; times in seconds."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -19,7 +19,7 @@ import json
 import os
 import tarfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,7 +29,7 @@ from typing import IO, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from records import files
-from records.base import Count, Positive, RecordError
+from records.base import Count, OneOfMany, Positive, RecordError
 from records.launch import RECORD, LaunchRecord, finished_launch, record_of
 from records.left_behind import read_left
 from records.manifest import Sha256
@@ -49,7 +49,7 @@ MOST_BYTES = 2**30
 LONGEST_NAME = 2**12
 
 
-class PackPlace(BaseModel):
+class PackPlace(OneOfMany, BaseModel):
     """Where a launch is in a campaign's packs; the digest is of the pack's bytes there."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -65,7 +65,7 @@ class PackPlace(BaseModel):
         return self.offset + self.length
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PackedFile:
     """A file in a pack: where its header begins, where what it holds, how long that is."""
 
@@ -79,7 +79,7 @@ class PackedFile:
         return self.data + filled(self.size)
 
 
-@dataclass
+@dataclass(slots=True)
 class PackSegment:
     """What a pack has of a launch, whole or not: its files by the names that they have there."""
 
@@ -285,6 +285,13 @@ def reachable(pack: IO[bytes], places: Iterable[PackPlace]) -> list[PackSegment]
     return [found[offset] for offset in sorted(found)]
 
 
+def ends_with(pack: IO[bytes], place: PackPlace) -> bool:
+    """Return whether a launch is in its place of a pack, and nothing behind it."""
+    there = segment_at(pack, place.offset)
+    pack.seek(place.end)
+    return bool(there and there.end == place.end and pack.read(BLOCK) == bytes(BLOCK))
+
+
 def end_of(pack: IO[bytes], places: Collection[PackPlace]) -> int:
     """Return where a pack continues: after its last launch, unless a kill has cut that one."""
     size = pack.seek(0, os.SEEK_END)
@@ -292,9 +299,7 @@ def end_of(pack: IO[bytes], places: Collection[PackPlace]) -> int:
         return 0
     if places:
         last_place = max(places, key=lambda place: place.end)
-        there = segment_at(pack, last_place.offset)
-        pack.seek(last_place.end)
-        if there and there.end == last_place.end and pack.read(BLOCK) == bytes(BLOCK):
+        if ends_with(pack, last_place):
             return last_place.end
     found = reachable(pack, places)
     if found:
@@ -305,17 +310,21 @@ def end_of(pack: IO[bytes], places: Collection[PackPlace]) -> int:
     return max((segment.end for segment in found), default=0)
 
 
-def append(folder: Path, name: str, segment: bytes, places: Collection[PackPlace]) -> PackPlace:
+def append(
+    folder: Path, name: str, segment: bytes, places: Callable[[], Collection[PackPlace]],
+    last: PackPlace | None = None,
+) -> PackPlace:  # fmt: skip
     """Add a launch to a pack of a folder, made where there is none; it is there on return.
 
-    `places` are those of the pack that the journal has. What a kill has cut at its end is cut off
-    first. Raises OSError where it cannot be written: then it is not in the pack.
+    `places` gives those of the pack that the journal has, and is not asked where what was added
+    `last` ends it. What a kill has cut at its end is cut off first. Raises OSError where it cannot
+    be written: then it is not in the pack.
     """
     path = folder / name
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags, 0o644), "r+b", buffering=0) as pack:
         is_new = not os.fstat(pack.fileno()).st_size
-        end = end_of(pack, places)
+        end = last.end if last and ends_with(pack, last) else end_of(pack, places())
         try:
             pack.truncate(end)
             pack.seek(end)

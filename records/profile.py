@@ -33,19 +33,39 @@ class ProfileHeader(HeaderFacts):
 
 
 class ProfiledRank(Record):
-    """A rank from the end of MPI_Init to the beginning of MPI_Finalize; times in seconds."""
+    """A rank from the end of MPI_Init to the beginning of MPI_Finalize; times in seconds.
+
+    Of a larger world it is the sum of the `ranks` of a node, named by the lowest of them.
+    """
 
     record: Literal["profile_rank"]
     rank: Count
     wall_s: Seconds
     user_s: Seconds
     system_s: Seconds
-    #: How many threads called MPI.
+    #: How many threads called MPI; the most of one rank.
     threads: Count
     #: Messages received whose size or sender could not be seen.
     unseen_receives: Count
     #: Messages to and from ranks that are not of MPI_COMM_WORLD.
     outside_messages: Count
+    ranks: Positive | None = None
+    #: Of the rank that ran longest.
+    longest_wall_s: Seconds | None = None
+
+    @model_validator(mode="after")
+    def node_is_whole(self) -> ProfiledRank:
+        """Refuse half of what makes it a node's, and a rank that ran longer than all together."""
+        if (self.ranks is None) != (self.longest_wall_s is None):
+            raise ValueError("ranks and longest_wall_s are of a node, and go together")
+        if self.slowest_s > self.wall_s * (1 + ROUNDING):
+            raise ValueError("a rank ran longer than all ranks of its node together")
+        return self
+
+    @property
+    def slowest_s(self) -> float:
+        """Return how long the rank ran, or the slowest of the node."""
+        return self.wall_s if self.longest_wall_s is None else self.longest_wall_s
 
     @property
     def cpu_s(self) -> float:
@@ -132,6 +152,11 @@ class Profile:
     sizes: list[MessageSizes]
     matrix: list[MatrixEntry]
 
+    @property
+    def is_by_node(self) -> bool:
+        """Return whether each of its `ranks` is the sum of a node's."""
+        return self.ranks[0].ranks is not None
+
 
 class _ProfileReader:
     """The records so far, each checked against those before it."""
@@ -160,7 +185,7 @@ class _ProfileReader:
 
     def check(self, record: OfProfile, ranks: int) -> None:
         """Refuse what contradicts the records before."""
-        named = (record.from_, record.to) if isinstance(record, MatrixEntry) else (record.rank,)
+        named = named_by(record)
         if max(named) >= ranks:
             raise ValueError(f"rank {max(named)} is not one of the {ranks} ranks")
         key: tuple[Any, ...] = (record.record, *named)
@@ -193,6 +218,11 @@ class _ProfileReader:
                 f"messages of {least} to {most} bytes in all, but {of.function} sent "
                 f"{of.sent_bytes} bytes"
             )
+
+
+def named_by(record: OfProfile) -> tuple[int, ...]:
+    """Return the ranks that a record is of."""
+    return (record.from_, record.to) if isinstance(record, MatrixEntry) else (record.rank,)
 
 
 def read_profile(path: Path) -> Profile:
@@ -243,10 +273,16 @@ def _whole(reader: _ProfileReader, path: Path, last: int) -> Profile:
             f"{len(records)}"
         )
     ranks = [record for record in records if isinstance(record, ProfiledRank)]
-    if sorted(rank.rank for rank in ranks) != list(range(reader.header.ranks)):
-        raise RecordError(
-            f"{path}:{last}: there are {len(ranks)} of the {reader.header.ranks} ranks"
-        )
+    by_node = [record.ranks for record in ranks if record.ranks is not None]
+    numbered = by_node or sorted(rank.rank for rank in ranks) == list(range(len(ranks)))
+    there = sum(by_node) or len(ranks)
+    if not numbered or len(by_node) not in (0, len(ranks)) or there != reader.header.ranks:
+        raise RecordError(f"{path}:{last}: there are {there} of the {reader.header.ranks} ranks")
+    known = {record.rank for record in ranks}
+    if strange := [
+        rank for record in records for rank in named_by(record) if by_node and rank not in known
+    ]:
+        raise RecordError(f"{path}:{last}: rank {strange[0]} is not the lowest of a node")
     functions = [record for record in records if isinstance(record, ProfiledFunction)]
     sizes = [record for record in records if isinstance(record, MessageSizes)]
     lacking = {(f.rank, f.function) for f in functions if f.sent_messages} - {
@@ -283,7 +319,11 @@ def impossible_time(profile: Profile) -> str | None:
 
 
 def lost_message(profile: Profile) -> str | None:
-    """Say so when a rank did not receive what another sent to it, as far as both were seen."""
+    """Say so when a rank did not receive what another sent to it, as far as both were seen.
+
+    Of a profile by node it is so of nodes' ranks together.
+    """
+    unseen = {rank.rank: rank.unseen_receives for rank in profile.ranks}
     counts: dict[tuple[int, int, str], tuple[int, int]] = {
         (entry.from_, entry.to, entry.counted): (entry.messages, entry.bytes)
         for entry in profile.matrix
@@ -292,7 +332,7 @@ def lost_message(profile: Profile) -> str | None:
     for from_, to in sorted({key[:2] for key in counts}):
         sent = counts.get((from_, to, "sent"), (0, 0))
         received = counts.get((from_, to, "received"), (0, 0))
-        all_seen = profile.ranks[to].unseen_receives == 0
+        all_seen = unseen[to] == 0
         fewer = received[0] <= sent[0] and received[1] <= sent[1]
         if received != sent and (all_seen or not fewer):
             return (

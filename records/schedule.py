@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from records import kept, packs
@@ -54,6 +55,8 @@ class Schedule:
     def __init__(self, campaign: Path, journal: Journal) -> None:
         self.campaign = campaign
         self.journal = journal
+        #: What this holder has put into a pack last.
+        self._last: PackPlace | None = None
         self._known = following(campaign)
         self._known.content = journal.content
         refuse_another(campaign, self.state, campaign.name)
@@ -200,7 +203,10 @@ class Schedule:
                 # Not its parents: a campaign that was renamed would be begun under its old name.
                 folder.mkdir()
                 flush_to_disk(self.campaign)
-            return packs.append(folder, pack, segment, self._places(record.round))
+            last = self._last if self._last and self._last.pack == pack else None
+            places = partial(self._places, record.round)
+            self._last = packs.append(folder, pack, segment, places, last)
+            return self._last
         except OSError as error:
             raise NotKept(
                 f"the launch {name} could not be kept in {self.campaign}: {error.strerror}; make "

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from records.base import Count, RecordError, Seconds
+from records.base import Count, OneOfMany, RecordError, Seconds
 from records.communication import BESIDE, COMPUTING, Communication, PingPong
 from records.emulation import EmulationResult
 from records.experiments import compared
@@ -37,7 +37,7 @@ SeriesName = Annotated[str, Field(max_length=1000)]
 Kept = dict[SeriesName, dict[Count, float]]
 
 
-class LaunchValues(BaseModel):
+class LaunchValues(OneOfMany, BaseModel):
     """What a launch measured; times in s, sizes in bytes."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

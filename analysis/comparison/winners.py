@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from analysis.comparison.compare import compare_all_pairs
-from analysis.comparison.result import Comparison
+from analysis.comparison.result import Group
 from analysis.tables.table import COUNT, Column, Row, Table
 from records.campaign import Campaign
 
@@ -45,34 +45,31 @@ def contests(campaigns: Sequence[Campaign]) -> list[Contest]:
     """Return what was contested in the campaigns, in the order of their tables."""
     found: dict[tuple[str, str], Contest] = {}
     for campaign in campaigns:
-        comparisons = compare_all_pairs(campaign)
-        for name, experiment in dict.fromkeys(
-            (group.name, group.experiment) for one in comparisons for group in one.groups
-        ):
+        alike: dict[tuple[str, str], list[Group]] = defaultdict(list)
+        for one in compare_all_pairs(campaign):
+            for group in one.groups:
+                alike[group.experiment, group.name].append(group)
+        for (experiment, name), groups in alike.items():
             contest = found.setdefault((experiment, name), Contest(name, experiment))
-            add(contest, comparisons)
+            add(contest, groups)
     return [one for one in found.values() if one.compared]
 
 
-def add(contest: Contest, comparisons: Sequence[Comparison]) -> None:
-    """Add the results of a campaign's pairwise comparisons to a contest."""
-    key = (contest.name, contest.experiment)
-    groups = [g for one in comparisons for g in one.groups if (g.name, g.experiment) == key]
+def add(contest: Contest, groups: Sequence[Group]) -> None:
+    """Add what a campaign's comparisons of every two say of the group of a contest."""
     verdicts = [one for group in groups for one in group.verdicts.values() if one.ratio.pairs]
-    names = sorted({name for one in verdicts for name in (one.implementation, one.base)})
+    own: dict[str, list[float]] = defaultdict(list)
+    for one in verdicts:
+        faster = math.log(one.ratio.value)
+        own[one.implementation].append(faster)
+        own[one.base].append(-faster)
+    names = sorted(own)
     contest.compared.update(names)
     contest.beaten.update(
         {one.base if one.ratio.value > 1 else one.implementation
          for one in verdicts if one.is_different}
     )  # fmt: skip
-    levels = {name: 0.0 for name in names}
-    for name in names:
-        own = [
-            math.log(one.ratio.value) * (1 if one.implementation == name else -1)
-            for one in verdicts
-            if name in (one.implementation, one.base)
-        ]
-        levels[name] = fmean(own)
+    levels = {name: fmean(logarithms) for name, logarithms in own.items()}
     for name in names:
         contest.scores[name].append(levels[name] - max(levels.values()))
 

@@ -322,7 +322,8 @@ def compare_campaigns(
     for (name, _), members in grouped.items():
         judged = judged_members(members)
         verdict = verdict_over(judged, before.path.name)
-        without = tuple(one.cell for one in members if one not in judged)
+        are_judged = set(map(id, judged))
+        without = tuple(one.cell for one in members if id(one) not in are_judged)
         entry = compared()[members[0].experiment]
         title = group_title(entry, name, [one.parameters for one in members], name in left_out)
         groups.append(

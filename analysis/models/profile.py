@@ -48,7 +48,7 @@ class Shares:
     wall_s: float
     cpu: float
     communication: float
-    #: The ranks with the least and the most communication.
+    #: The ranks, or of a profile by node the nodes, with the least and the most communication.
     least: float
     most: float
 
@@ -112,8 +112,8 @@ class ProfiledCell:
         every = [inside[rank] / wall[rank] if wall[rank] else 0.0 for rank in sorted(wall)]
         total = sum(wall.values())
         return Shares(
-            ranks=len(wall),
-            wall_s=median(max(rank.wall_s for rank in p.ranks) for p in self.profiles),
+            ranks=self.profiles[0].header.ranks,
+            wall_s=median(max(rank.slowest_s for rank in p.ranks) for p in self.profiles),
             cpu=cpu / total if total else 0.0,
             communication=sum(inside.values()) / total if total else 0.0,
             least=min(every),
@@ -135,12 +135,15 @@ class ProfiledCell:
         """Return the bytes from rank to rank of the first launch, of all kinds together.
 
         A message counts once, at its sender; what was read from a window counts as sent by the rank
-        whose window it is.
+        whose window it is. Of a profile by node it is from node to node, numbered by their lowest
+        ranks.
         """
+        first = self.profiles[0]
+        number = {one.rank: place for place, one in enumerate(first.ranks)}
         found: dict[tuple[int, int], int] = defaultdict(int)
-        for entry in self.profiles[0].matrix:
+        for entry in first.matrix:
             if entry.counted == "sent" or entry.kind == "one-sided":
-                found[entry.from_, entry.to] += entry.bytes
+                found[number[entry.from_], number[entry.to]] += entry.bytes
         return dict(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -68,6 +69,8 @@ RANK_ITERATIONS: dict[str, Any] = {
 }  # fmt: skip
 #: How many iterations become rows at a time: a row takes some 150 bytes until it is written.
 AT_ONCE = 500_000
+#: How many rows, or series of iterations, are in memory one by one: a row of Python takes 2 kB.
+ROWS_AT_ONCE = 10_000
 PROBLEMS: dict[str, Any] = {"where": pl.String, "sentence": pl.String}
 
 
@@ -165,7 +168,7 @@ def parts_of(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for row in rows:
         part.append(row)
         count += len(row["time_s"])
-        if count >= AT_ONCE:
+        if count >= AT_ONCE or len(part) >= ROWS_AT_ONCE:
             yield part
             part, count = [], 0
     yield part
@@ -186,6 +189,13 @@ def iterations_of(campaign: Campaign, schema: dict[str, Any]) -> pl.LazyFrame:
     )
 
 
+def frame_of(rows: Iterable[dict[str, Any]], schema: dict[str, Any]) -> pl.LazyFrame:
+    """Return rows as a table, made part by part."""
+    left = iter(rows)
+    parts = iter(lambda: list(islice(left, ROWS_AT_ONCE)), [])
+    return pl.concat([pl.LazyFrame([], schema), *(pl.LazyFrame(part, schema) for part in parts)])
+
+
 def write_table(frame: pl.LazyFrame, path: Path) -> None:
     """Replace a table in one step."""
     with replacing(path) as file:
@@ -197,22 +207,22 @@ def write_tables(campaign: Campaign) -> dict[str, int]:
     campaign.leave_out_unreadable()
     folder = campaign.path / "tables"
     folder.mkdir(exist_ok=True)
-    rows = [row for launch in campaign.launches for row in result_rows(launch)]
+    rows = (row for launch in campaign.launches for row in result_rows(launch))
     moved = campaign.moved()
     problems = [{"where": p.where, "sentence": p.sentence} for p in campaign.problems]
     tables = {
-        "launches": pl.LazyFrame(
-            [
+        "launches": frame_of(
+            (
                 launch_row(one)
                 | {
                     "split": (one.record.round, one.record.cell) in campaign.split,
                     "moved": (one.record.round, one.record.cell) in moved,
                 }
                 for one in campaign.launches
-            ],
+            ),
             LAUNCHES,
         ),
-        "results": pl.LazyFrame(rows, RESULTS),
+        "results": frame_of(rows, RESULTS),
         "iterations": iterations_of(campaign, ITERATIONS),
         "rank_iterations": iterations_of(campaign, RANK_ITERATIONS),
         "problems": pl.LazyFrame(problems, PROBLEMS),

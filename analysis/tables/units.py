@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from inference.intervals import Interval, Ratio
 
+#: From here on a ratio is written with a power of ten.
+LARGE_RATIO = 1e6
+
 
 def prefixed(value: float, unit: str) -> str:
     """Return a value with a decimal prefix, for people: 12500000 B/s is 12.5 MB/s."""
@@ -16,12 +19,18 @@ def prefixed(value: float, unit: str) -> str:
     return f"{value:.3g} {unit}"
 
 
+def of_ratio(end: float) -> str:
+    """Return an end of a ratio's interval for people; of two rounds it may have 300 digits."""
+    return f"{end:.3f}" if end < LARGE_RATIO else f"{end:.2g}"
+
+
 def ratio_text(ratio: Ratio | None) -> tuple[str, str]:
     """Return a ratio and its 95% interval for people."""
     if ratio is None:
         return "–", "–"
     interval = ratio.interval
-    return ratio.words, f"{interval.low:.3f} – {interval.high:.3f}" if interval else "–"
+    told = f"{of_ratio(interval.low)} – {of_ratio(interval.high)}" if interval else "–"
+    return ratio.words, told
 
 
 def duration(seconds: float | None) -> str:
@@ -53,7 +62,7 @@ def within(interval: Interval | None) -> str:
     """
     if interval is None:
         return "–"
-    low, high = f"{interval.low:.3f}", f"{interval.high:.3f}"
+    low, high = of_ratio(interval.low), of_ratio(interval.high)
     if interval.low > 1 and low == "1.000":
         low = "over 1"
     if interval.high < 1 and high == "1.000":

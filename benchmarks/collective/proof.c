@@ -76,7 +76,8 @@ static long long verify_barrier(call *c, complaint *about)
             continue;
         }
         for (int look = 0; look < LOOKS_FOR_EARLY && !early; look++) {
-            nanosleep(&(struct timespec){0, BETWEEN_LOOKS_NS}, NULL);
+            const struct timespec between_looks = {0, BETWEEN_LOOKS_NS};
+            nanosleep(&between_looks, NULL);
             MPI_Iprobe(MPI_ANY_SOURCE, TAG_LEFT, c->comm, &early, MPI_STATUS_IGNORE);
         }
         c->run(c);

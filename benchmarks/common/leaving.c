@@ -21,7 +21,8 @@ void leave_at_once(const char *program, const char *sentence)
 {
     fprintf(stderr, "%s: %s\n", program, sentence);
     fflush(stderr);
-    nanosleep(&(struct timespec){0, READING_NS}, NULL);
+    const struct timespec reading = {0, READING_NS};
+    nanosleep(&reading, NULL);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
     abort();
 }

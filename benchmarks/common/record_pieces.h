@@ -13,7 +13,9 @@
 #define LARGEST_HOST_NAME 256
 #define MOST_PROCESSORS 1024
 /* Of a larger world records have summaries, and say once what ranks in a row have alike. */
+#ifndef MOST_RANKS_LISTED
 #define MOST_RANKS_LISTED 1000
+#endif
 
 /* The caller writes the punctuation between them. */
 void print_string(FILE *out, const char *text);

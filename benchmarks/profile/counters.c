@@ -48,10 +48,18 @@ uint64_t nanoseconds_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+counters *counters_for(size_t peers)
+{
+    size_t flows = DIRECTION_COUNT * KIND_COUNT * peers;
+    counters *made = calloc(1, sizeof *made + flows * sizeof *made->flows);
+    if (made)
+        made->peers = peers;
+    return made;
+}
+
 static counters *make_counters(void)
 {
-    size_t flows = DIRECTION_COUNT * KIND_COUNT * world_size;
-    counters *made = calloc(1, sizeof *made + flows * sizeof *made->flows);
+    counters *made = counters_for(world_size);
     pthread_mutex_lock(&list_lock);
     if (made) {
         made->next = every_thread;
@@ -85,9 +93,9 @@ void count_message(counters *own, call_id call, uint64_t bytes)
     of_call->by_size[bytes ? 64 - __builtin_clzll(bytes) : 0]++;
 }
 
-static size_t place_of(flow_direction direction, flow_kind kind, int peer)
+flow *flow_of(counters *sum, flow_direction direction, flow_kind kind, int peer)
 {
-    return ((size_t)direction * KIND_COUNT + (size_t)kind) * world_size + (size_t)peer;
+    return &sum->flows[((size_t)direction * KIND_COUNT + (size_t)kind) * sum->peers + (size_t)peer];
 }
 
 void count_flow(counters *own, flow_direction direction, flow_kind kind, int peer, uint64_t bytes)
@@ -96,7 +104,7 @@ void count_flow(counters *own, flow_direction direction, flow_kind kind, int pee
         own->outside_of_world++;
         return;
     }
-    flow *one = &own->flows[place_of(direction, kind, peer)];
+    flow *one = flow_of(own, direction, kind, peer);
     one->messages++;
     one->bytes += bytes;
 }
@@ -134,13 +142,13 @@ static void add(counters *sum, const counters *other)
     }
     sum->unseen_receives += other->unseen_receives;
     sum->outside_of_world += other->outside_of_world;
-    for (size_t i = 0; i < DIRECTION_COUNT * KIND_COUNT * world_size; i++) {
+    for (size_t i = 0; i < DIRECTION_COUNT * KIND_COUNT * sum->peers; i++) {
         sum->flows[i].messages += other->flows[i].messages;
         sum->flows[i].bytes += other->flows[i].bytes;
     }
 }
 
-const counters *sum_of_threads(size_t *threads)
+counters *sum_of_threads(size_t *threads)
 {
     *threads = 0;
     for (counters *one = every_thread; one; one = one->next) {
@@ -149,11 +157,6 @@ const counters *sum_of_threads(size_t *threads)
         ++*threads;
     }
     return every_thread;
-}
-
-const flow *flow_of(const counters *sum, flow_direction direction, flow_kind kind, int peer)
-{
-    return &sum->flows[place_of(direction, kind, peer)];
 }
 
 bool memory_ran_out(void)

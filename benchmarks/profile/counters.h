@@ -36,7 +36,8 @@ typedef struct counters {
     MPI_Request *requests;      /* Room for copies. */
     MPI_Status *statuses;
     size_t room;
-    flow flows[]; /* [direction][kind][rank of MPI_COMM_WORLD] */
+    size_t peers;
+    flow flows[]; /* [direction][kind][peer]: a rank of MPI_COMM_WORLD, or a node in a sum of many */
 } counters;
 
 /* Whether calls are counted: between the end of MPI_Init and the beginning of MPI_Finalize. */
@@ -69,8 +70,11 @@ bool make_room(counters *own, int count);
 
 /* After counting: the sum over the threads, whose number it writes; NULL if there is none.
  * It is freed with the rest. */
-const counters *sum_of_threads(size_t *threads);
-const flow *flow_of(const counters *sum, flow_direction direction, flow_kind kind, int peer);
+counters *sum_of_threads(size_t *threads);
+
+/* Counters of nothing with so many peers, to be freed; NULL where memory ran out. */
+counters *counters_for(size_t peers);
+flow *flow_of(counters *sum, flow_direction direction, flow_kind kind, int peer);
 bool memory_ran_out(void);
 void free_counters(void);
 

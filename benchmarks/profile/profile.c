@@ -9,6 +9,7 @@
 #include "../common/records.h"
 #include "communicators.h"
 #include "counters.h"
+#include "nodes.h"
 #include "profile_records.h"
 #include "requests.h"
 
@@ -67,27 +68,39 @@ EXPORTED int MPI_Init_thread(int *argc, char ***argv, int required, int *provide
     return code;
 }
 
-/* Return the text of this rank's records, to be freed; NULL where memory ran out. */
+/* Return the text of this rank's records, to be freed; NULL where memory ran out. Of more ranks than are
+ * listed the lowest of each node has its records, and the others have none. */
 static char *make_text(int rank, int ranks, extent *own)
 {
     rank_span span = {
         .rank = rank,
-        .ranks = ranks,
         .wall = (double)(ended - began) * 1e-9,
         .user = seconds_between(used_at_begin.ru_utime, used_at_end.ru_utime),
         .system = seconds_between(used_at_begin.ru_stime, used_at_end.ru_stime),
     };
-    const counters *sum = sum_of_threads(&span.threads);
+    counters *sum = sum_of_threads(&span.threads), *of_node = NULL;
     uint64_t never_completed = free_awaited();
+    world_nodes nodes = {.of_rank = NULL};
+    bool listed = ranks <= MOST_RANKS_LISTED, failed = false;
+    if (!listed) {
+        failed = find_nodes(&nodes, ranks) != 0 ||
+                 sum_of_node(&nodes, sum, never_completed, &span, &of_node) != 0;
+        sum = of_node;
+        never_completed = 0;
+    }
     char *text = NULL;
     size_t length = 0;
-    *own = (extent){-1, 0};
-    FILE *out = memory_ran_out() ? NULL : open_memstream(&text, &length);
+    bool silent = !listed && !failed && !of_node;
+    *own = (extent){silent && !memory_ran_out() ? 0 : -1, 0};
+    FILE *out = memory_ran_out() || failed || silent ? NULL : open_memstream(&text, &length);
     if (out) {
         size_t records = print_profile_records(out, &span, sum, never_completed);
         if (fclose(out) == 0)
             *own = (extent){(long long)length, (long long)records};
     }
+    if (!listed)
+        free_nodes(&nodes);
+    free(of_node);
     free_counters();
     return text;
 }

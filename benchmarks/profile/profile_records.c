@@ -43,12 +43,13 @@ static void print_sizes(FILE *out, int rank, call_id call, const call_counters *
     fputs("]}\n", out);
 }
 
-static size_t print_flows(FILE *out, const rank_span *span, const counters *sum,
+static size_t print_flows(FILE *out, const rank_span *span, counters *sum,
                           flow_direction direction, flow_kind kind)
 {
     size_t records = 0;
-    for (int peer = 0; peer < span->ranks; peer++) {
-        const flow *one = flow_of(sum, direction, kind, peer);
+    for (int place = 0; place < (int)sum->peers; place++) {
+        const flow *one = flow_of(sum, direction, kind, place);
+        const int peer = span->names ? span->names[place] : place;
         if (!one->messages)
             continue;
         fprintf(out,
@@ -62,16 +63,19 @@ static size_t print_flows(FILE *out, const rank_span *span, const counters *sum,
     return records;
 }
 
-size_t print_profile_records(FILE *out, const rank_span *span, const counters *sum,
+size_t print_profile_records(FILE *out, const rank_span *span, counters *sum,
                              uint64_t receives_never_completed)
 {
     uint64_t unseen = receives_never_completed + (sum ? sum->unseen_receives : 0);
     fprintf(out,
             "{\"record\":\"profile_rank\",\"rank\":%d,\"wall_s\":%.9e,\"user_s\":%.9e,"
             "\"system_s\":%.9e,\"threads\":%zu,\"unseen_receives\":%" PRIu64
-            ",\"outside_messages\":%" PRIu64 "}\n",
+            ",\"outside_messages\":%" PRIu64,
             span->rank, span->wall, span->user, span->system, span->threads, unseen,
             sum ? sum->outside_of_world : 0);
+    if (span->names)
+        fprintf(out, ",\"ranks\":%d,\"longest_wall_s\":%.9e", span->of_ranks, span->longest_wall);
+    fputs("}\n", out);
     size_t records = 1;
     if (!sum)
         return records;

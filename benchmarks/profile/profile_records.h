@@ -9,13 +9,18 @@
 
 /* Of the whole process, from the end of MPI_Init to the beginning of MPI_Finalize. */
 typedef struct {
-    int rank, ranks;
+    int rank;
     double wall, user, system; /* In seconds. */
     size_t threads;
+    /* Where it is the sum of a node's ranks: the lowest ranks of all nodes, of how many ranks it is,
+     * and how long the slowest ran; `threads` is then the most of one. */
+    const int *names;
+    int of_ranks;
+    double longest_wall;
 } rank_span;
 
 /* Write them; returns how many. `sum` may be NULL: no call was counted. */
-size_t print_profile_records(FILE *out, const rank_span *span, const counters *sum,
+size_t print_profile_records(FILE *out, const rank_span *span, counters *sum,
                              uint64_t receives_never_completed);
 
 /* The name of the program, and the JSON object of its arguments, to be freed; NULL without memory. */

@@ -5,7 +5,11 @@ each axis, and read by the commands that people use, each in a process of its ow
 stands for a start: the exponent is with which power of the work beyond that the processors' time
 beyond that grows, between the two largest sizes, as the mean over repetitions with its 95%
 interval. One above 1.2 fails, and so does a command that takes more than 2 GB; of memory less than
-this process itself takes is not seen. docs/performance.md has the curves of a run.
+this process itself takes is not seen. From the same two sizes follows the largest that a command
+would finish within 60 s and 8 GB. docs/performance.md has the curves of a run.
+
+With `--of FIRST SECOND` it is two campaigns that were measured, in one folder, that the commands
+read; what they leave in the folder of a campaign is what people leave there.
 """
 
 import argparse
@@ -21,7 +25,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, growth
+from inference.means import Mean
+from records.kept import read_records
+from records.manifest import read_manifest
+from tests.analysis.support.commands import costs_of_foreign, costs_of_pair, perflogs_of
+from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, growth, largest_within
 from tests.analysis.support.curves import write_curves
 from tests.analysis.support.large import write_large
 from tests.analysis.support.nights import CELLS, costs_of_nights, make
@@ -32,8 +40,16 @@ from tests.reframe_checks.loading import environment, with_images
 PROJECT = Path(__file__).resolve().parents[2]
 SAMPLES_OF_A_LAUNCH = 1000
 MOST_MEMORY_BYTES = 2e9
+#: What somebody waits for at most, and has at least.
+PATIENCE_S, ROOM_BYTES = 60.0, 8e9
 #: What stays as it is along the other axes.
 IMPLEMENTATIONS, CELLS_OF_EACH, ROUNDS = 2, 16, 5
+#: As many implementations as a site may well have at once.
+TWELVE = 12
+#: What has by its nature more work than its size: every two implementations are compared.
+POWER_OF_WORK = {("implementations", "winners"): 2}
+#: Of how many rounds, the first and the last of a measured campaign, their own times are told.
+OWN_ROUNDS = 10
 Costs = dict[str, Cost]
 
 
@@ -67,15 +83,8 @@ def of_iterations(folder: Path) -> Costs:
 
 def of_campaigns(folder: Path) -> Costs:
     """Return what it costs to read a large campaign, and to compare it with another one."""
-    first, second = sorted(str(path) for path in (folder / "runs").iterdir())
-    table = cost_of("-m", "analysis", "table", first, "--no-pager")
-    return {
-        "table": table,
-        "ingest": cost_of("-m", "analysis", "ingest", first),
-        "report": cost_of("-m", "analysis", "report", first),
-        "export": cost_of("-m", "analysis", "export", first, "--output", str(folder / "export")),
-        "compare": cost_of("-m", "analysis", "compare", first, second, "--no-pager"),
-    }
+    first, second = sorted((folder / "runs").iterdir())
+    return costs_of_pair(first, second, folder)
 
 
 def of_nights(folder: Path) -> Costs:
@@ -107,6 +116,11 @@ class Growing:
     costs: Callable[[Path], Costs]
 
 
+def perflogs(folder: Path, size: int) -> None:
+    """Write the history of another program, of so many runs."""
+    perflogs_of(folder / "perflogs", size)
+
+
 AXES = {
     "iterations": Growing((10_000, 100_000, 1_000_000), campaign_of, of_iterations),
     **{
@@ -115,6 +129,10 @@ AXES = {
             ("implementations", (2, 12, 40)), ("cells", (4, 64, 512)), ("rounds", (3, 30, 300)),
         )
     },
+    "rounds-of-twelve": Growing(
+        (3, 30, 300), partial(two_campaigns, axis="rounds", implementations=TWELVE), of_campaigns
+    ),
+    "runs": Growing((40, 2500, 10_000), perflogs, costs_of_foreign),
     "nights": Growing((40, 2500, 10_000), partial(make, cells=CELLS), of_nights),
     "images": Growing((2, 10, 40), checkout_of, of_checks),
 }  # fmt: skip
@@ -127,6 +145,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--axes", default=every, help=f"such as rounds=3,30,300; all: {every}")
     parser.add_argument("--repeat", type=int, default=3, help="how often the two largest are run")
     parser.add_argument("--curves", type=Path, help="a folder for the curves, an SVG of each axis")
+    parser.add_argument(
+        "--of",
+        nargs=2,
+        type=Path,
+        metavar=("FIRST", "SECOND"),
+        help="two measured campaigns to read instead, in one folder",
+    )
     parser.add_argument("--make", nargs=3, metavar=("AXIS", "SIZE", "FOLDER"),
                         help=argparse.SUPPRESS)  # fmt: skip
     options = parser.parse_args()
@@ -165,8 +190,32 @@ def measured(axis: str, size: int, folder: Path, repeat: int) -> dict[str, list[
     return dict(found)
 
 
+HEADER = (
+    "| axis | size | command | wall (s) | processors (s) | memory (MB) | exponent (95% interval) "
+    "| largest in 60 s and 8 GB |\n|---|---|---|---|---|---|---|---|"
+)
+
+
+def print_row(axis: str, size: int, name: str, costs: list[Cost], *told: str) -> None:
+    """Print the Markdown row of a command at a size: its median repetition, its most memory."""
+    cost = sorted(costs, key=lambda one: one.cpu_s)[len(costs) // 2]
+    memory = max(one.memory_bytes for one in costs)
+    more = " | ".join(told or ("–", "–"))
+    print(
+        f"| {axis} | {size:,} | `{name}` | {cost.wall_s:.1f} | {cost.cpu_s:.1f} | "
+        f"{memory / 1e6:,.0f} | {more} |", flush=True,
+    )  # fmt: skip
+
+
+def in_words(power: Mean) -> str:
+    """Return an exponent with its interval, if there is one."""
+    if not power.interval:
+        return f"{power.value:.2f}"
+    return f"{power.value:.2f} ({power.interval.low:.2f} – {power.interval.high:.2f})"
+
+
 def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list[str]:
-    """Print a Markdown row for each size and command; return what grows too fast."""
+    """Print a row for each size and command; return what grows too fast."""
     found: dict[str, dict[int, list[Cost]]] = defaultdict(dict)
     beyond = []
     with tempfile.TemporaryDirectory(prefix="wyeast-growth-") as temporary:
@@ -174,28 +223,56 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
             often = repeat if size in sizes[-2:] else 1
             for name, costs in measured(axis, size, Path(temporary), often).items():
                 found[name][size] = costs
-                cost = sorted(costs, key=lambda one: one.cpu_s)[len(costs) // 2]
-                memory = max(one.memory_bytes for one in costs)
-                told = "–"
+                told: tuple[str, ...] = ()
                 if size == sizes[-1]:
                     power = growth(
                         found[name][sizes[-2]], costs,
                         (size - sizes[0]) / (sizes[-2] - sizes[0]),
                         found[name][sizes[0]][0].cpu_s,
                     )  # fmt: skip
-                    told = f"{power.value:.2f}"
-                    if power.interval:
-                        told += f" ({power.interval.low:.2f} – {power.interval.high:.2f})"
-                    if power.value > MOST_EXPONENT:
+                    largest = largest_within(found[name], power.value, PATIENCE_S, ROOM_BYTES)
+                    told = (
+                        in_words(power),
+                        f"{float(f'{largest:.2g}'):,.0f}",
+                    )
+                    if power.value > MOST_EXPONENT * POWER_OF_WORK.get((axis, name), 1):
                         beyond.append(f"{name} over {axis}: an exponent of {power.value:.2f}")
+                print_row(axis, size, name, costs, *told)
+                memory = max(one.memory_bytes for one in costs)
                 if memory > MOST_MEMORY_BYTES:
                     beyond.append(f"{name} of {size:,} {axis}: {memory / 1e9:.1f} GB")
-                print(
-                    f"| {axis} | {size:,} | `{name}` | {cost.wall_s:.1f} | {cost.cpu_s:.1f} | "
-                    f"{memory / 1e6:,.0f} | {told} |", flush=True,
-                )  # fmt: skip
     if curves:
         write_curves(curves / f"{axis}.svg", axis, found)
+    return beyond
+
+
+def own_times(campaign: Path) -> list[str]:
+    """Return by how much a campaign's first and its last rounds took longer than their launches."""
+    records, rounds = list(read_records(campaign)), read_manifest(campaign).rounds_done
+    sentences = []
+    for part in filter(None, (rounds[:OWN_ROUNDS], rounds[-OWN_ROUNDS:])):
+        numbers = [one.round for one in part]
+        of = [record.wall_s or 0.0 for record in records if record.round in numbers]
+        own = (sum(one.wall_s for one in part) - sum(of)) / max(len(of), 1)
+        sentences.append(
+            f"rounds {min(numbers)} to {max(numbers)}: {len(of)} launches, the campaign's own time "
+            f"{own:.3f} s a launch"
+        )
+    return sentences
+
+
+def of_measured(first: Path, second: Path) -> list[str]:
+    """Print what commands take of measured campaigns, and their own time; return what is beyond."""
+    beyond = []
+    launches = sum(1 for _ in read_records(first))
+    with tempfile.TemporaryDirectory(prefix="wyeast-growth-") as temporary:
+        found = costs_of_pair(first.absolute(), second.absolute(), Path(temporary))
+    for name, cost in found.items():
+        print_row("launches", launches, name, [cost])
+        if cost.memory_bytes > MOST_MEMORY_BYTES:
+            beyond.append(f"{name}: {cost.memory_bytes / 1e9:.1f} GB")
+    for sentence in own_times(first):
+        print(sentence, flush=True)
     return beyond
 
 
@@ -207,13 +284,13 @@ def main() -> None:
         AXES[axis].write(Path(folder), int(size))
         return
     os.environ["PYTHONPATH"] = str(PROJECT)
-    print(
-        "| axis | size | command | wall (s) | processors (s) | memory (MB) "
-        "| exponent (95% interval) |\n|---|---|---|---|---|---|---|"
-    )
+    print(HEADER)
     beyond = []
-    for axis, sizes in options.axes.items():
-        beyond += grown(axis, sizes, options.repeat, options.curves)
+    if options.of:
+        beyond += of_measured(*options.of)
+    else:
+        for axis, sizes in options.axes.items():
+            beyond += grown(axis, sizes, options.repeat, options.curves)
     if beyond:
         raise SystemExit(
             f"above an exponent of {MOST_EXPONENT:g} or {MOST_MEMORY_BYTES / 1e9:g} GB: "

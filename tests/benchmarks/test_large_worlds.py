@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 
 from records.base import TimeSummary
 from records.communication import Communication, Latency, World
+from records.profile import Profile, impossible_time, lost_message, read_profile
 from records.program_output import ProgramOutput, program_output
 from reframe_checks.preflight import trips_told
 from tests.benchmarks.conftest import PROJECT, SANITIZERS, Built
+from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
 BENCHMARKS, PROGRAMS = PROJECT / "benchmarks", PROJECT / "tests/benchmarks/programs"
@@ -200,8 +203,63 @@ def test_a_preflight_is_a_tree_of_hosts(one: Built, played_hosts: str) -> None:
     assert trips == [(0, 1), (0, 2), (2, 3), (0, 4), (4, 5), (2, 6), (6, 7)]
 
 
+def summed_by_host(profile: Profile, of_host: int) -> Counter[tuple[object, ...]]:
+    """Return what a profile's records add up to by the hosts of their ranks."""
+
+    def host(rank: int) -> int:
+        return rank // of_host * of_host
+
+    found: Counter[tuple[object, ...]] = Counter()
+    for one in profile.functions:
+        key = host(one.rank), one.function
+        found[*key, "calls"] += one.calls
+        found[*key, "sent"] += one.sent_bytes
+        found[*key, "received"] += one.received_bytes
+    for entry in profile.matrix:
+        between = entry.kind, entry.counted, host(entry.from_), host(entry.to)
+        found[*between, "messages"] += entry.messages
+        found[*between, "bytes"] += entry.bytes
+    for sizes in profile.sizes:
+        for size, count in zip(sizes.at_least_bytes, sizes.messages, strict=True):
+            found[host(sizes.rank), sizes.function, size] += count
+    return found
+
+
+@pytest.mark.parametrize("of_host", [2, 3])
+def test_a_profile_of_many_ranks_is_what_each_host_s_ranks_counted(
+    one: Built, played_hosts: str, tmp_path: Path, of_host: int
+) -> None:
+    """By a library to which more than four ranks are many, and by the one that lists them all."""
+    few = Built(one.implementation, one.prefix, tmp_path / "few")
+    few.build.mkdir()
+    made = few.make(
+        "CPPFLAGS=-DMOST_RANKS_LISTED=4", f"{few.build}/lib/libwyeast_profile.so",
+        f"{few.build}/bin/profiled",
+    )  # fmt: skip
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    profiles = []
+    for library in (one, few):
+        path = tmp_path / f"{library.build.name}.jsonl"
+        words = ["--output", str(path), str(one.build / "bin/some_to_some"), "--most-bytes", "100",
+                 "--iterations", "2", "--warmup", "1"]  # fmt: skip
+        done = on_hosts(library, played_hosts, of_host, "profiled", *words, ranks=8)
+        assert done.returncode == 0, done.stderr
+        for line in path.read_text().splitlines():
+            SCHEMA.validate(json.loads(line))
+        profiles.append(read_profile(path))
+    of_ranks, by_node = profiles
+    assert not of_ranks.is_by_node and by_node.is_by_node
+    assert [rank.rank for rank in by_node.ranks] == list(range(0, 8, of_host))
+    assert sum(rank.ranks or 0 for rank in by_node.ranks) == 8
+    assert summed_by_host(by_node, of_host) == summed_by_host(of_ranks, of_host)
+    assert impossible_time(by_node) is None and lost_message(by_node) is None
+    assert max(rank.slowest_s for rank in by_node.ranks) < sum(
+        rank.wall_s for rank in by_node.ranks
+    )
+
+
 @pytest.mark.long
-def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
+def test_a_preflight_of_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
     """On two processors: tiny, and by an MPI whose ranks wait without one."""
     words = ["--ranks", "256", "--hosts", "16", "--iterations", "1"]
     done = on_hosts(yielding, played_hosts, 16, "preflight", *words, ranks=256)
@@ -210,13 +268,22 @@ def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str) -> None:
     [world] = [one for one in output.results if isinstance(one, World)]
     assert (world.ranks, world.distinct_hosts) == (256, 16)
     assert [to for _, to in trips_of(output)] == list(range(1, 256))
-    for program, *arguments in (
-        ["collective", "--operation", "barrier", "--operation", "bcast", "--operation",
-         "allreduce-sum", "--operation", "alltoall", "--operation", "gatherv"],
-        ["some_to_some", "--most-bytes", "100", "--style", "all", "--sided", "all"],
-        ["stream", "--kernel", "triad", "--array-bytes", "8000"],
-    ):  # fmt: skip
-        tiny = ["--iterations", "1", "--warmup", "0"]
-        done = on_hosts(yielding, played_hosts, 16, program, *arguments, *tiny, ranks=256)
-        assert done.returncode == 0, (program, done.stderr)
-        assert output_of(done.stdout).header.ranks == 256
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "words",
+    [
+        "collective --operation barrier --operation bcast", "collective --operation allreduce-sum",
+        "collective --operation alltoall --operation gatherv",
+        "some_to_some --most-bytes 100 --style all --sided all",
+        "stream --kernel triad --array-bytes 8000",
+    ],
+)  # fmt: skip
+def test_256_ranks_on_what_is_there(yielding: Built, played_hosts: str, words: str) -> None:
+    program, *arguments = words.split()
+    tiny = ["--iterations", "1", "--warmup", "0"]
+    done = on_hosts(yielding, played_hosts, 16, program, *arguments, *tiny, ranks=256)
+    assert done.returncode == 0, done.stderr
+    output = output_of(done.stdout)
+    assert output.header.ranks == 256 and output.results

@@ -223,6 +223,7 @@ def test_the_launcher_s_own_errors(built: Built, tmp_path: Path) -> None:
 OWN_SOURCES = [
     *sorted(path for path in PROFILE.glob("*.c") if path.name != "profiled.c"),
     PROJECT / "benchmarks/common/clock.c",
+    PROJECT / "benchmarks/common/ranks_alike.c",
     PROJECT / "benchmarks/common/records.c",
     PROJECT / "benchmarks/common/record_pieces.c",
     PROJECT / "benchmarks/common/summary.c",

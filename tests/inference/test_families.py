@@ -190,3 +190,12 @@ def test_one_stratum_is_a_paired_ratio() -> None:
     lacking = [stratum([0.1], 0.5), stratum(logarithms, 0.5)]
     one = stratified_ratio(lacking, chance=0.5, pairs=1, counted="1 to 3 paired rounds")
     assert one.p_value is None and not math.isnan(one.value)
+
+
+def test_two_rounds_in_a_large_family_have_intervals_that_are_numbers() -> None:
+    """At the level of one among thousands, with one degree of freedom: e to the thousandth."""
+    spread = [paired_ratio([-0.2, 0.3 + place / 1e4]) for place in range(5000)]
+    found = [claim.interval for claim in claims(spread)]
+    for ratio, interval in zip(spread, found, strict=True):
+        assert interval and 0 < interval.low < ratio.value < interval.high < math.inf
+    assert max(one.high for one in found if one) > 1e300

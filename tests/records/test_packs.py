@@ -90,6 +90,30 @@ def test_later_rounds_share_a_pack_so_that_a_long_campaign_has_few_files(campaig
         assert book.resume() == [*names[1:3], again.launch]
 
 
+def test_who_goes_on_with_a_pack_does_not_go_through_all_of_its_launches_for_each(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    places = Schedule._places
+
+    def counted(book: Schedule, number: int) -> list[packs.PackPlace]:
+        asked.append(number)
+        return places(book, number)
+
+    monkeypatch.setattr(Schedule, "_places", counted)
+    names = [f"round{number:03d}_{letter}" for number in (21, 22, 41) for letter in "ab"]
+    with schedule.held(campaign) as book:
+        for number in (21, 22, 41):
+            wanted = [one for one in names if int(one[5:8]) == number]
+            book.plan(number, [
+                PlannedLaunch(launch=one, cell="x", implementation="alpha-1.0") for one in wanted
+            ])  # fmt: skip
+            for name in wanted:
+                keep(book, name)
+    assert asked == [21, 41]
+    assert {one.name for one in kept_launches(campaign)} == {*NAMES, *names}
+
+
 def told(campaign: Path) -> dict[str, str]:
     """Return what is said of what a campaign lacks, but for that its launches failed."""
     return {one.where: one.sentence for one in read_campaign(campaign).problems

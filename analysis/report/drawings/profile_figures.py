@@ -75,9 +75,10 @@ def in_blocks(matrix: dict[tuple[int, int], int], each: int) -> dict[tuple[int, 
 def matrix_figure(cell: ProfiledCell) -> Markup:
     """Return who sends how many bytes to whom: senders downwards, receivers to the right.
 
-    Of many ranks blocks of neighbours are drawn.
+    Of many ranks blocks of neighbours are drawn, of a profile by node nodes in place of ranks.
     """
-    ranks = cell.profiles[0].header.ranks
+    whose = "node" if cell.profiles[0].is_by_node else "rank"
+    ranks = len(cell.profiles[0].ranks)
     matrix = cell.matrix()
     each = -(-ranks // MOST_BLOCKS)
     blocks = in_blocks(matrix, each)
@@ -98,7 +99,7 @@ def matrix_figure(cell: ProfiledCell) -> Markup:
         parts.append(
             f'<rect class="cell" x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}" '
             f'fill-opacity="{0.04 + 0.5 * size / largest:.3f}">'
-            f"<title>rank {from_} to rank {to}: {prefixed(size, 'B')}</title></rect>"
+            f"<title>{whose} {from_} to {whose} {to}: {prefixed(size, 'B')}</title></rect>"
         )
         if ranks <= MOST_WRITTEN:
             parts.append(
@@ -121,6 +122,6 @@ def matrix_figure(cell: ProfiledCell) -> Markup:
     ]
     text = f"{prefixed(sum(matrix.values()), 'B')} in all; "
     busiest = sorted(matrix.items(), key=lambda item: (-item[1], item[0]))[:10]
-    text += "; ".join(f"rank {a} to {b}: {prefixed(size, 'B')}" for (a, b), size in busiest)
-    title = f"Bytes from rank to rank, {cell.title}"
+    text += "; ".join(f"{whose} {a} to {b}: {prefixed(size, 'B')}" for (a, b), size in busiest)
+    title = f"Bytes from {whose} to {whose}, {cell.title}"
     return _svg(MARGIN + SIDE + 6, title, text, [f'<g class="style0">{"".join(parts)}</g>'])

@@ -14,7 +14,7 @@ from analysis.history.index import history_rows
 from analysis.history.series import against_history
 from campaign import retention
 from records.campaign import read_campaign
-from tests.analysis.support.costs import Cost, exponent
+from tests.analysis.support.costs import Cost, exponent, largest_within
 from tests.analysis.support.nights import KEEP_NIGHTS, make
 
 #: What goes through all rows of a history.
@@ -97,3 +97,20 @@ def test_exponents_are_without_the_start(more: float, power: float) -> None:
     assert exponent(less, Cost(9.9, more, 0), 10, 1.0) == pytest.approx(power, abs=1e-3)
     # A start of 40 s scatters by seconds.
     assert exponent(Cost(9.9, 40.1, 0), Cost(9.9, 43.0, 0), 10, 40.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("power", "wall_s", "memory_bytes", "largest"),
+    [
+        (1.0, 21.0, 10**12, 2010), (2.0, 41.0, 10**12, 2010), (0.5, 21.0, 10**12, 2010),
+        (1.0, 10**6, 3 * 10**9, 3010), (1.0, 6.0, 10**12, 510), (2.0, 1.0, 10**12, 10),
+    ],
+)  # fmt: skip
+def test_the_largest_that_somebody_would_wait_for(
+    power: float, wall_s: float, memory_bytes: float, largest: float
+) -> None:
+    found = {
+        10: [Cost(1.0, 1.0, 10**6)], 510: [Cost(3.5, 6.0, 5 * 10**8)],
+        1010: [Cost(11.0, 11.0, 10**9), Cost(12.0, 11.0, 10**9)],
+    }  # fmt: skip
+    assert largest_within(found, power, wall_s, memory_bytes) == pytest.approx(largest)

@@ -137,6 +137,62 @@ def test_a_matrix_of_many_ranks_is_drawn(tmp_path: Path) -> None:
     assert "320 B in all; rank 0 to 39: 8 B" in figure
 
 
+#: Four ranks on two nodes: 0 and 2, 1 and 3.
+RECORDS_OF_NODES = [
+    of_rank(0, 19.0, ranks=2, longest_wall_s=10.0),
+    calls(0, "MPI_Send", 1.9, sent_messages=4, sent_bytes=3096),
+    sizes(0, "MPI_Send", {64: 1, 512: 3}),
+    between(0, 0, "sent", 1, 96), between(0, 0, "received", 1, 96),
+    between(0, 1, "sent", 3, 3000),
+    of_rank(1, 20.0, ranks=2, longest_wall_s=11.0),
+    calls(1, "MPI_Recv", 6.0, received_messages=3, received_bytes=3000),
+    between(0, 1, "received", 3, 3000),
+]  # fmt: skip
+
+
+def test_a_profile_by_node_is_read_and_drawn(tmp_path: Path) -> None:
+    profile = read(tmp_path, text_of(RECORDS_OF_NODES, ranks=4))
+    assert profile.is_by_node and not read(tmp_path).is_by_node
+    assert impossible_time(profile) is None and lost_message(profile) is None
+    cell = cell_of(profile)
+    assert cell.title.startswith("xhpl, 4 ranks")
+    shares = cell.shares
+    assert (shares.ranks, shares.wall_s) == (4, 11.0)
+    assert (shares.least, shares.most) == pytest.approx((0.1, 0.3))
+    assert shares.communication == pytest.approx(7.9 / 39)
+    figure = matrix_figure(cell)
+    assert "Bytes from node to node" in figure and figure.count('class="cell"') == 2
+    assert "node 0 to node 1: 3 kB" in figure
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "words"),
+    [
+        (6, {"ranks": 1}, "there are 3 of the 4 ranks"),
+        (6, {"ranks": None, "longest_wall_s": None}, "there are 2 of the 4 ranks"),
+        (6, {"ranks": None}, "are of a node, and go together"),
+        (6, {"longest_wall_s": 20.1}, "ran longer than all ranks of its node together"),
+        (8, {"to": 3}, "rank 3 is not the lowest of a node"),
+    ],
+)
+def test_half_a_node_is_refused(
+    tmp_path: Path, place: int, changes: dict[str, object], words: str
+) -> None:
+    records = [dict(one) for one in RECORDS_OF_NODES]
+    records[place] = {
+        key: value for key, value in (records[place] | changes).items() if value is not None
+    }
+    with pytest.raises(RecordError, match=words):
+        read(tmp_path, text_of(records, ranks=4))
+
+
+def test_what_a_node_did_not_receive_is_told(tmp_path: Path) -> None:
+    records = [dict(one) for one in RECORDS_OF_NODES]
+    records[8] |= {"messages": 2}
+    sentence = lost_message(read(tmp_path, text_of(records, ranks=4)))
+    assert sentence and sentence.startswith("rank 0 sent 3 messages of 3000 bytes to rank 1")
+
+
 def test_blocks_of_ranks_have_every_byte() -> None:
     matrix = {(row, column): row + 1 for row in range(33) for column in range(33)}
     blocks = in_blocks(matrix, 2)

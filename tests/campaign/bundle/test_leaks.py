@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.tables.csv import downloads_of
 from analysis.tables.table import Column, Row, Table
@@ -38,6 +40,17 @@ PRIVATE = [
     '"user": "alice"', "password=correct-horse", "https://me:secret@example.org/x",
     '"kernel_command_line": "quiet ro rd.luks.uuid=luks-1234 ip=10.1.1.1"',
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", leaks.NEEDS)
+@given(data=st.data())
+def test_whatever_is_looked_for_has_a_text_without_which_nobody_looks(
+    what: str, data: st.DataObject
+) -> None:
+    pattern = re.compile((leaks.SECRETS | leaks.HINTS)[what])
+    text = data.draw(st.from_regex(pattern))
+    assert any(need in text.lower() for need in leaks.NEEDS[what])
+    assert next(leaks.matches(text, [(what, pattern, True)], whole=False))[0] == what
 
 
 @pytest.mark.parametrize("token", TOKENS, ids=[one[:11] for one in TOKENS])
