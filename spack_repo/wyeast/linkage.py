@@ -20,7 +20,7 @@ WITHOUT_MPI = frozenset({"hpl_dat", "profiled", "NPtcp"})
 
 
 class WrongLibrary(Exception):
-    """A program is not linked to the MPI that it was asked for; the text is a sentence."""
+    """A program is not linked to the MPI that was asked for; the text is a sentence."""
 
 
 def loaded(program: Path) -> dict[str, Path | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from records.base import MOST_RANKS_LISTED
-from reframe_checks.bin import session
+from reframe_checks.bin import choosing, session
 from reframe_checks.preflight import OF_RANK, Preflight, noting, trips_told
 
 
@@ -42,7 +42,8 @@ class PlacedCase:
 def test_each_image_s_preflight_has_the_nodes_of_its_largest_launch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(session, "RecordedCheck", PlacedCheck)
+    for module in (session, choosing):
+        monkeypatch.setattr(module, "RecordedCheck", PlacedCheck)
     alpha, beta = (PlacedCase(PlacedCheck(name), []) for name in ("alpha", "beta"))
     launches = [
         PlacedCase(PlacedCheck("small"), [alpha]), PlacedCase(PlacedCheck("hpl", 1000), [alpha]),

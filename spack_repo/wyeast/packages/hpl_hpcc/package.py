@@ -11,7 +11,7 @@ from spack.package import *
 
 class HplHpcc(MakefilePackage):
     """HPL 2.0 from the archive of HPC Challenge, through a BLAS' C interface: the program `xhpl`
-    that reads HPL.dat, for where HPL's own archive cannot be had."""
+    that reads HPL.dat, for use where HPL's own archive is not available."""
 
     homepage = "https://hpcchallenge.org"
     url = "https://hpcchallenge.org/projectsfiles/hpcc/download/hpcc-1.5.0.tar.gz"

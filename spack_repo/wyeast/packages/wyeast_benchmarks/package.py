@@ -11,7 +11,7 @@ from spack.package import *
 
 class WyeastBenchmarks(MakefilePackage):
     """Programs that measure an MPI implementation: ping-pong, collectives, halo exchange, start-up,
-    emulated applications, and what else benchmarks/ of Wyeast has."""
+    emulated applications, and everything else in Wyeast's benchmarks/."""
 
     homepage = "https://reframe-hpc.readthedocs.io"
     # A release is benchmarks/ at one commit (releases.json); `make spack-mirror` makes its archive.
@@ -21,7 +21,7 @@ class WyeastBenchmarks(MakefilePackage):
 
     license("Apache-2.0")
 
-    # The checkout, by `develop:` of the environment.
+    # The checkout, through the environment's `develop:`.
     version("develop")
     version("0.1.1", sha256="b234c5de5d7f98c89a2596864d78cce72851021dd0eca7335554db3b53ddaecf")
 
@@ -31,12 +31,12 @@ class WyeastBenchmarks(MakefilePackage):
     depends_on("mpi")
     depends_on("blas", when="+blas")
 
-    #: What `+blas` adds.
+    #: The programs that `+blas` adds.
     with_blas = ("dgemm", "linpack")
 
     def setup_build_environment(self, env: EnvironmentModifications) -> None:
-        # For the tests' two ranks, where Spack runs as root, as it does in an image's build, on one
-        # core, or without a remote shell: Open MPI's launchers refuse each unless told so.
+        # So that tests can start two ranks where Spack runs as root (as in an image's build), on
+        # one core, or without a remote shell: otherwise Open MPI's launchers refuse each of these.
         env.set("OMPI_ALLOW_RUN_AS_ROOT", "1")
         env.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         env.set("OMPI_MCA_rmaps_base_oversubscribe", "1")
