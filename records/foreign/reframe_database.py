@@ -55,7 +55,7 @@ def read_database(path: Path, source: str) -> tuple[list[Run], list[NoRun]]:
                 NoRun(f"{where}: {said}", True, "", where, instant_of(began), name_of(uuid),
                         source=source)
             )  # fmt: skip
-            continue
+            runs, lost = [], []
         found += runs
         left_out += lost
         refuse_more(len(found) + len(left_out), str(path))

@@ -351,6 +351,11 @@ def test_entries_are_counted_before_there_is_a_sentence_on_each(
     database(path, [session(number, [100.0]) for number in range(6)])
     with pytest.raises(ForeignError, match="has 6 entries"):
         read_set(path)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE sessions SET json_blob = 'damaged'")
+    db.close()
+    with pytest.raises(ForeignError, match="has 6 entries"):
+        read_set(path)
 
 
 def test_a_folder_has_each_run_once(tmp_path: Path) -> None:
