@@ -14,7 +14,7 @@ from records import files as folder
 from records import reframe_reports, schedule
 from records.base import CampaignError
 from records.causes import one_line, sentence_in
-from records.events import Stopped
+from records.events import SessionBegan, Stopped
 from records.fold import State
 from records.kept import read_records
 from records.manifest import Manifest, RoundDone
@@ -63,9 +63,10 @@ def run_round(
         if is_over():
             raise TimeIsOver(f"round {number} continues in the next job")
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
-        asked = len(state.rounds[number]) if state and is_settled else None
         code = session.measure(number)
         with schedule.held(campaign) as held:
+            # As a session that has found nothing left of the round, and every image asked.
+            ends_as_it_began = isinstance(held.journal.entries[-1].event, SessionBegan)
             # A session that waits for another round has ended its launches, and is not a leftover.
             ended = (
                 0 if session.is_running else end_leftovers(scheduler_of(root, manifest.site), held)
@@ -87,10 +88,9 @@ def run_round(
                 is_settled = False
                 continue
             is_settled = state.is_settled(number)
-            # One that waits for another round has asked them all, as has one that found no more;
-            # one that could not start has asked nobody.
+            # One that could not start has asked nobody.
             has_begun = state.sessions > known
-            found_none = has_begun and asked is not None and len(state.rounds[number]) == asked
+            found_none = has_begun and ends_as_it_began and is_settled
             has_asked = session.is_running or (code >= 0 and found_none)
             others = [] if has_asked else others_may_measure(state, number, manifest)
             if is_settled and not others:
