@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from campaign import provenance, room
-from campaign.request import CLUSTER
 from campaign.site_lock import only_campaign
 from containers import ability, selection
 from records.base import CampaignError
 from site_configs.machine import Machine, scheduler
 from site_configs.site_file import SCHEDULERS
 
-#: What tells a process that it is in a job, by Slurm, PBS or LSF.
-OF_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+#: What tells a process that it is in a job, by Slurm, PBS, LSF, Grid Engine or Flux.
+OF_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "FLUX_JOB_ID")
 
 
 def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
@@ -33,7 +32,7 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
     if options.site_by_default and not options.estimate:
         refuse_login_node(Machine(), os.environ)
     room.refuse_least(root, site)
-    if site == CLUSTER:
+    if selection.in_a_box(root, site):
         return
     data = selection.site_data(root, site)
     if missing := missing_commands(data, Machine()):

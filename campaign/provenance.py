@@ -22,6 +22,7 @@ from records.acting_user import git
 from records.base import CampaignError
 from records.manifest import Manifest
 from records.references import PROPOSED
+from site_configs import launchers
 from site_configs.machine import Machine, pmi_types
 from site_configs.quota import quota
 from site_configs.site_file import LOCAL
@@ -74,7 +75,7 @@ INPUTS_OF_CHOICES = (
 #: Those that act through the images alone, whose digests are compared separately.
 OF_IMAGES = re.compile(r"containers/.*\.(?:def|yaml|lock)")
 #: The software of a machine that is checked again before each session.
-INSTALLED = ("reframe", "apptainer", "slurm", "pmi")
+INSTALLED = ("reframe", "apptainer", "slurm", "pmi", "launchers")
 #: Files next to them that decide nothing: proposed references, which are not yet accepted, and
 #: leftovers of editors and half-written files.
 NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
@@ -158,6 +159,7 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
     """Return the versions of what starts, isolates and schedules a site's launches.
 
     `pmi` are the PMI types that srun offers; None if the site does not start ranks with srun.
+    `launchers` are those of the machine; None if the site does not start ranks with them.
     """
     by_srun = site.get("launch") == "srun"
     return {
@@ -165,6 +167,7 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
         "apptainer": said_by(*command("--version")),
         "slurm": said_by("sinfo", "--version"),
         "pmi": " ".join(sorted(pmi_types(Machine()))) or None if by_srun else None,
+        "launchers": ", ".join(map(str, launchers.of_site(site))) or None,
         "python": platform.python_version(),
         "wyeast_commit": (git(root, "rev-parse", "HEAD") or b"").decode().strip() or None,
         "wyeast_changes": bool((git(root, "status", "--porcelain") or b"").strip()),

@@ -87,7 +87,7 @@ def exec_options() -> list[str]:
     return ["--userns", *options] if os.geteuid() == 0 else options
 
 
-def launch_options(alone: bool) -> list[str]:
+def launch_options(alone: bool, together: bool = False) -> list[str]:
     """Return the options of `apptainer exec` for what is measured: it sees less of the machine.
 
     They are the same for all implementations of a site.
@@ -98,11 +98,16 @@ def launch_options(alone: bool) -> list[str]:
       and not the machine's /tmp and /var/tmp; whoever starts it gives it a /tmp. Ranks that a
       scheduler starts each in a container share these, and copy from each other's memory through
       the process ids.
+    - `together`, where several containers on a node have a rank each: they have one user namespace,
+      which the first one makes and those of the same parent join. Across two of them no rank may
+      copy from another's memory, and MPICH 5 does not look whether it may before it aborts.
     - No `--contain`: it hides /dev with the devices of fabrics. So /dev/shm is the machine's.
     """
     options = [*exec_options(), "--no-mount=cwd"]
     if os.geteuid() == 0:
         options.append("--drop-caps=CAP_SYS_ADMIN")
+    if together:
+        options.append("--sharens")
     return [*options, "--no-mount=tmp", "--pid", "--ipc"] if alone else options
 
 

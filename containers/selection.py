@@ -60,13 +60,17 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
     return [name for name in of_site if table.split_variant(name)[0] in built] or of_site
 
 
+def in_a_box(root: Path, site: str) -> bool:
+    """Return whether a site's jobs are submitted from within the cluster in a box."""
+    return (root / "site_configs" / site / "cluster.yaml").is_file()
+
+
 def runs_here(root: Path, site: str) -> bool:
     """Return whether a site's launches run on this machine: by no scheduler, or in its box.
 
     Raises what site_data does.
     """
-    in_a_box = (root / "site_configs" / site / "cluster.yaml").is_file()
-    return in_a_box or site_data(root, site)["scheduler"] == "local"
+    return in_a_box(root, site) or site_data(root, site)["scheduler"] == "local"
 
 
 def campaign_lock(root: Path, site: str) -> Path:

@@ -57,6 +57,32 @@ TABLE = (
     VariablesRow(
         ("APPTAINERENV_*", "SINGULARITYENV_*", "APPTAINER_*", "SINGULARITY_*"), Fate.GOES
     ),
+    # What a launcher of the machine tells its daemons, and programs of its own: where it is, and
+    # what a rank's MPI asks PMI.
+    VariablesRow(
+        (
+            "PMIX_PREFIX", "PMIX_INSTALL_PREFIX", "PRTE_LAUNCHED", "PRTE_SHARED_FS",
+            "OMPI_COMM_WORLD_*", "OMPI_WORLD_*", "OMPI_APP_CTX_NUM_PROCS", "OMPI_ARGV",
+            "OMPI_COMMAND", "OMPI_FILE_LOCATION", "OMPI_FIRST_RANKS", "OMPI_LIBDIR_LOC",
+            "OMPI_NUM_APP_CTX", "OMPI_TOOL_NAME", "OMPI_UNIVERSE_SIZE", "OMPI_VERSION",
+            "OMPI_MCA_PREFIXES", "OMPI_MCA_cpu_type", "OMPI_MCA_initial_wdir",
+            "OMPI_MCA_num_procs", "OPAL_USER_PARAMS_GIVEN", "HFI_NO_BACKTRACE",
+            "IPATH_NO_BACKTRACE", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+        ),
+        Fate.STAYS, measures=True,
+    ),
+    # That of Open MPI 4 tells its ranks by these who they are, beside PMIx, and whether they share
+    # cores.
+    VariablesRow(
+        (
+            "OMPI_MCA_orte_app_num", "OMPI_MCA_orte_bound_at_launch", "OMPI_MCA_orte_ess_*",
+            "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_orte_jobfam_session_dir", "OMPI_MCA_orte_launch",
+            "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_num_nodes",
+            "OMPI_MCA_orte_precondition_transports", "OMPI_MCA_orte_top_session_dir",
+            "OMPI_MCA_mpi_oversubscribe",
+        ),
+        Fate.PASSES, measures=True,
+    ),
     # A parameter of PMIx is set by a user; its other variables tell a rank who it is.
     VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
     VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
@@ -165,9 +191,13 @@ def of_own_job(names: Iterable[str]) -> list[str]:
             and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
 
 
-def for_shell(fate: Fate) -> str:
-    """Return the names of a fate as a pattern of `case` in a shell.
+def for_shell(hands_on: bool) -> str:
+    """Return the table for a shell: words `fate:names`, with the names as a pattern of `case`.
 
-    Whoever uses several looks at STAYS first, then at GOES, then at PASSES.
+    The first word that fits decides. Unless `hands_on`, what a scheduler tells a rank stays
+    outside.
     """
-    return "|".join(name for row in TABLE if row.fate == fate for name in row.names)
+    return " ".join(
+        f"{row.fate if hands_on or row.fate != Fate.PASSES else Fate.STAYS}:{'|'.join(row.names)}"
+        for row in TABLE
+    )

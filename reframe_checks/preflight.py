@@ -1,5 +1,6 @@
 """Preflight: the ranks form one world on the requested nodes, before anything is timed."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,7 +27,7 @@ from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
 from reframe_checks.mixins.job_script import quoted
-from reframe_checks.mixins.launching import Start
+from reframe_checks.mixins.launching import Start, started_by
 from reframe_checks.mixins.recording import SCHEDULES, Suspect
 from reframe_checks.mixins.tiers import TIERS
 
@@ -35,6 +36,15 @@ from reframe_checks.mixins.tiers import TIERS
 FIRST_NUMBER = "n=${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}; case $n in *[!0-9]*) n=0;; esac; "
 #: What each rank leaves: its variables; and each container, before its launcher begins.
 OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
+#: What the program says where a rank is the whole world, though others were asked for.
+ALONE = re.compile(r"^preflight: 1 rank\(s\) formed a world, not", re.M)
+#: What helps, by a site's `launch`.
+WHERE_PMI_IS_CHOSEN = {
+    "mpiexec": "its label `mpiexec` names another MPI's launcher: rebuild the image",
+    "srun": "have Slurm's plugin for that MPI installed (`srun --mpi=list`), or use `launch: "
+            "mpirun` with that MPI's own launcher",
+    "mpirun": "name that MPI's own launcher in `launcher`, in the image's version",
+}  # fmt: skip
 #: Of one of these files.
 MOST_BYTES = 2**20
 # The message, in bytes, that the program measures latency with.
@@ -191,6 +201,17 @@ class Preflight(Experiment):
     def cell_parameters(self) -> dict[str, int]:
         """Return what identifies the cell."""
         return {"ranks": self.num_tasks, "nodes": self.nodes}
+
+    def explain_failure(self) -> None:
+        """Raise if each rank believes that it is alone."""
+        if self.num_tasks == 1 or not ALONE.search(self.said()):
+            return
+        labels = self.image.labels
+        raise SanityError(
+            "each rank believes that it is alone: "
+            f"{started_by(labels, self.site())} and the image's MPI ({labels.family} "
+            f"{labels.version}) do not share PMI; {WHERE_PMI_IS_CHOSEN[self.site()['launch']]}"
+        )
 
     def examine(self) -> None:
         """Refuse a library that is not the image's, and a world without a latency."""

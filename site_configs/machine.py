@@ -13,17 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from site_configs.launchers import HostLauncher, identify
+
 TIMEOUT_S = 30
 MIB = 1 << 20
 #: What lshosts and pbsnodes write behind a number of bytes.
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-#: How the MPIs introduce themselves; see `mpirun --version` of each.
-MPI_BANNERS = {
-    r"\(Open MPI\) (\S+)": "Open MPI",
-    r"HYDRA.*?Version:\s*(\S+)": "MPICH's launcher",
-    r"Intel\(R\) MPI Library.*?Version (\S+)": "Intel MPI",
-    r"(?m)^mvapich2?[ -](\S+)": "MVAPICH",
-}
 
 
 class Machine:
@@ -156,13 +151,12 @@ def pbs_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
 
 
 def lsf_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
-    """Return the servers that lshosts lists, and the default queue's name."""
-    lines = (machine.says("lshosts", "-w") or "").splitlines()
-    header = lines[0].split() if lines else []
+    """Return the servers that lshosts lists and bhosts has not lost; the default queue's name."""
+    states = {has["HOST_NAME"]: has.get("STATUS", "") for has in _rows(machine, "bhosts", "-w")}
     kinds: list[Kind] = []
-    for line in lines[1:]:
-        has = dict(zip(header, line.split(), strict=False))
-        if has.get("server") == "Yes" and _number(has.get("ncpus", "")):
+    for has in _rows(machine, "lshosts", "-w"):
+        lost = re.match("un|closed_Adm", states.get(has["HOST_NAME"], ""))
+        if has.get("server") == "Yes" and _number(has.get("ncpus", "")) and not lost:
             kinds.append((1, _number(has["ncpus"]), _bytes(has.get("maxmem", ""))))
     queues = tuple(re.findall(r"^(\S+) +\d+ ", machine.says("bqueues", "-w") or "", re.M))
     default = re.search(r"Default Queues:\s*(\S+)", machine.says("bparams") or "")
@@ -173,10 +167,59 @@ def lsf_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     return _least(chosen, kinds, "lshosts, of all queues together", others)
 
 
+def _rows(machine: Machine, command: str, *options: str) -> list[dict[str, str]]:
+    """Return what a command prints as a table with a header, row by row."""
+    header, *rows = [line.split() for line in (machine.says(command, *options) or "").splitlines()
+                     if line.strip()] or [[]]  # fmt: skip
+    return [dict(zip(header, row, strict=False)) for row in rows]
+
+
+def sge_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
+    """Return the hosts of Grid Engine that qhost lists with a load; the first queue's name."""
+    kinds: list[Kind] = []
+    for has in _rows(machine, "qhost"):
+        # The rule below the header, what all hosts have in common, and hosts that do not answer.
+        if has.get("LOAD", "-") == "-" or has["HOSTNAME"] == "global":
+            continue
+        # Of processors that are threads, NCOR are the cores.
+        cores = _number(has.get("NCOR", "")) or _number(has.get("NCPU", ""))
+        kinds.append((1, cores or None, _bytes(has.get("MEMTOT", ""))))
+    queues = tuple((machine.says("qconf", "-sql") or "").split())
+    chosen = queue or next(iter(queues), None)
+    if chosen is None or (queue and queue not in queues):
+        return None
+    others = tuple(name for name in queues if name != chosen)
+    return _least(chosen, kinds, "qhost, of all queues together", others)
+
+
+def parallel_environments(machine: Machine) -> list[str]:
+    """Return Grid Engine's parallel environments, those first that are for MPI by their names."""
+    names = (machine.says("qconf", "-spl") or "").split()
+    return sorted(names, key=lambda name: not re.search("mpi|orte", name))
+
+
+def flux_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
+    """Return the nodes that Flux lists as free or allocated; the first queue's name."""
+    form = "{state} {nnodes} {ncores}"
+    said = machine.says("flux", "resource", "list", "--no-header", f"--format={form}") or ""
+    kinds: list[Kind] = []
+    for line in said.splitlines():
+        state, nodes, cores = [*line.split(), "", "", ""][:3]
+        if state in ("free", "allocated") and _number(nodes):
+            kinds.append((_number(nodes), _number(cores) // _number(nodes) or None, None))
+    words = (machine.says("flux", "queue", "list", "--no-header", "--format={queue}") or "").split()
+    queues = tuple(dict.fromkeys(words)) or ("default",)
+    if queue and queue not in queues:
+        return None
+    chosen = queue or queues[0]
+    others = tuple(name for name in queues if name != chosen)
+    return _least(chosen, kinds, "flux resource list, of all queues together", others)
+
+
 #: How nodes are found, by ReFrame's name of the scheduler.
 NODES: dict[str, Callable[[Machine, str | None], Nodes | None]] = {
     "slurm": slurm_nodes, "squeue": slurm_nodes, "pbs": pbs_nodes, "pbspro": pbs_nodes,
-    "torque": pbs_nodes, "lsf": lsf_nodes,
+    "torque": pbs_nodes, "lsf": lsf_nodes, "sge": sge_nodes, "flux": flux_nodes,
 }  # fmt: skip
 
 
@@ -190,7 +233,7 @@ def has_accounting(machine: Machine) -> bool:
 def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
     """Return ReFrame's name of the scheduler here, and the evidence.
 
-    `family` (slurm, pbs, lsf or local) is not checked if it is given.
+    `family` (slurm, pbs, lsf, sge, flux or local) is not checked if it is given.
     """
     if family is None:
         if machine.says("sinfo", "--version") and slurm_nodes(machine):
@@ -199,6 +242,10 @@ def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
             family = "pbs"
         elif machine.says("lshosts", "-w"):
             family = "lsf"
+        elif sge_nodes(machine):
+            family = "sge"
+        elif flux_nodes(machine):
+            family = "flux"
     if family == "slurm":
         if has_accounting(machine):
             return "slurm", "Slurm's accounting (slurmdbd) is on, so sacct is used"
@@ -209,7 +256,11 @@ def scheduler(machine: Machine, family: str | None = None) -> tuple[str, str]:
         return "torque", "qstat --version is not that of PBS"
     if family == "lsf":
         return "lsf", "lshosts answers"
-    return "local", "neither sinfo nor pbsnodes nor lshosts answers"
+    if family == "sge":
+        return "sge", "qhost lists hosts that answer"
+    if family == "flux":
+        return "flux", "flux resource list answers"
+    return "local", "none of sinfo, pbsnodes, lshosts, qhost and flux answers"
 
 
 def pmi_types(machine: Machine) -> list[str]:
@@ -242,16 +293,20 @@ def fastest_link(machine: Machine) -> tuple[int, str] | None:
 
 def mpis(machine: Machine) -> list[str]:
     """Return the MPIs on PATH with their versions, in words."""
-    found = []
-    for command in ("mpirun", "mpiexec"):
-        said = machine.says(command, "--version") or ""
-        for banner, name in MPI_BANNERS.items():
-            match = re.search(banner, said, re.S)
-            if match:
-                found.append(f"{name} {match[1].rstrip(',')} ({command})")
+    found = [str(one) for one in launchers_of(machine)]
     info = re.search(r"(?m)^\s*Open MPI: (\S+)", machine.says("ompi_info") or "")
     if info and not any("Open MPI" in name for name in found):
         found.append(f"Open MPI {info[1]} (ompi_info)")
+    return found
+
+
+def launchers_of(machine: Machine) -> list[HostLauncher]:
+    """Return the launchers of MPIs that are on PATH, by their paths."""
+    found = []
+    for command in ("mpirun", "mpiexec"):
+        if known := identify(machine.says(command, "--version") or ""):
+            path = shutil.which(command, path=machine.path) or command
+            found.append(HostLauncher(path, *known))
     return found
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from site_configs.launchers import STARTED
+
 CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
 #: Top-level keys of references.yaml that are no check's; ReFrame does not look at them.
 BESIDE_CHECKS: frozenset[str] = frozenset()
@@ -20,6 +22,8 @@ BESIDE_CHECKS: frozenset[str] = frozenset()
 PROFILE = "Profile"
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
+#: ReFrame's resource by which a check requests nodes where the scheduler is told slots.
+WHOLE_NODES = "whole_nodes"
 #: ReFrame's schedulers and the commands that it calls on the machine where jobs are submitted.
 SCHEDULERS: dict[str, tuple[str, ...]] = {
     "local": (),
@@ -94,6 +98,18 @@ def _variables(value: Any) -> bool:
     return _texts(value) and all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in value)
 
 
+def _launcher(value: Any) -> bool:
+    return _text(value) and bool(re.fullmatch(r"(?:/?[A-Za-z0-9_.+-]+)+", value))
+
+
+def _by_family(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return the test of a value that may be another one for each family of MPIs."""
+    return lambda value: fits(value) or (
+        isinstance(value, dict) and bool(value) and all(key in STARTED for key in value)
+        and all(map(fits, value.values()))
+    )  # fmt: skip
+
+
 def _switches(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(map(_text, value)) and all(
         map(_patterns, value.values())
@@ -130,8 +146,17 @@ KEYS: dict[str, KeyRule] = {
         lambda value: _text(value) and bool(NAME.fullmatch(value)), True,
     ),
     "access": KeyRule("a list of options", _texts),
-    "launch": _one_of(("mpiexec", "srun")),
-    "launch_options": KeyRule("a list of options", _texts),
+    "launch": _one_of(("mpiexec", "srun", "mpirun")),
+    # Of `srun`, or of the machine's launcher, which is another one for each family of MPIs.
+    "launch_options": KeyRule(
+        f"a list of options, or one for each of {', '.join(STARTED)}", _by_family(_texts)
+    ),
+    "launcher": KeyRule(
+        "the name or the path of a launcher, with only letters, digits and _.+-, or one for each "
+        f"of {', '.join(STARTED)}",
+        _by_family(_launcher),
+    ),
+    "hostfile": KeyRule("true or false", lambda value: isinstance(value, bool)),
     "variables": KeyRule("a list of names of variables", _variables),
     # What a job does before anything else, and what it loads then.
     "prepare": KeyRule("a list of commands of a shell", _texts),
@@ -288,8 +313,10 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
     if value.get("launch") == "mpiexec" and _whole(nodes) and nodes > 1:
         yield (
             f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `launch: mpiexec`: "
-            "the launcher inside an image cannot reach other nodes"
+            "the launcher inside an image cannot reach other nodes; one of the machine can, with "
+            "`launch: mpirun`"
         )
+    yield from _problems_of_launcher(entries, value, file)
     if value.get("modules") and "modules_system" not in value:
         yield (
             f"{entries['modules'].place}: `modules` needs the key `modules_system`: one of "
@@ -299,7 +326,39 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
     if value.get("launch") == "srun" and scheduler in SCHEDULERS and scheduler not in UNDER_SLURM:
         yield (
             f"{entries['launch'].place}: `launch: srun` needs Slurm, and the scheduler is "
-            f"{scheduler}; use `mpiexec`"
+            f"{scheduler}; use `mpirun` or `mpiexec`"
+        )
+    if scheduler == "sge" and "{slots}" not in " ".join(map(str, value.get("access") or [])):
+        yield (
+            f"{entries['scheduler'].place}: `access` must request a parallel environment with "
+            'whole nodes, as in ["-pe mpi {slots}"], where {slots} stands for the cores of a '
+            "launch's nodes: without it a job has one core"
+        )
+    if scheduler == "flux" and _whole(nodes) and nodes > 1:
+        yield (
+            f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `scheduler: flux`: "
+            "ReFrame requests one node of Flux"
+        )
+
+
+def _problems_of_launcher(
+    entries: dict[str, SiteEntry], value: dict[str, Any], file: str
+) -> Iterator[str]:
+    """Yield a sentence for each key of the machine's launcher that is missing or has no use."""
+    if value.get("launch") == "mpirun":
+        if "launcher" not in entries:
+            yield (
+                f"{file}: the key `launcher` is missing, by which `launch: mpirun` starts ranks: "
+                f"it must be {KEYS['launcher'].words}"
+            )
+        return
+    for key in ("launcher", "hostfile"):
+        if key in entries:
+            yield f"{entries[key].place}: `{key}` has no use without `launch: mpirun`"
+    if isinstance(value.get("launch_options"), dict):
+        yield (
+            f"{entries['launch_options'].place}: `launch_options` must be a list of options, of "
+            "`srun`; only with `launch: mpirun` there may be one for each family of MPIs"
         )
 
 

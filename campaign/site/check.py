@@ -26,6 +26,7 @@ from containers import ability, images, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.ending import exit_code
+from containers.labels import Labels
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
 from records.acting_user import act_for
@@ -36,6 +37,7 @@ from records.files import only_owner_writes
 from records.kept import read_records
 from records.reframe_reports import cases_in
 from site_configs import machine as look
+from site_configs.launchers import HostLauncher, LauncherError, launcher_for
 from site_configs.machine import Machine
 from site_configs.settings import load_site
 from site_configs.site_file import LOCAL, nearest, read_site_entries
@@ -186,26 +188,47 @@ def of_pmi(
             )
 
 
-def pmi_of(root: Path, name: str) -> str | None:
-    """Return the PMI that an image speaks, by its label, or by the table if it is not built."""
+def of_launchers(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
+    """Yield which images no launcher of the machine starts, where the site starts them by one."""
+    if site["launch"] != "mpirun":
+        return
+    for name in names:
+        try:
+            host_launcher(root, site, name)
+        except LauncherError as error:
+            yield SiteFinding(f"{name}: {error}")
+
+
+def host_launcher(root: Path, site: dict[str, Any], name: str) -> HostLauncher:
+    """Return the launcher of the machine by which a site starts an image; raises LauncherError."""
+    label = labels_of(root, name)
+    if label is None or label.family is None:
+        raise LauncherError("it is unknown which MPI is in it: rebuild it")
+    return launcher_for(site, label.family)
+
+
+def labels_of(root: Path, name: str) -> Labels | None:
+    """Return an image's labels: those it has, or those that the table would give it."""
     implementation, _ = containers_table.split_variant(name)
     entry = images.load_lock(root)["images"].get(implementation)
     if entry:
-        return images.read_labels(entry.get("labels"), f"{implementation} in {images.LOCK}").pmi
+        return images.read_labels(entry.get("labels"), f"{implementation} in {images.LOCK}")
     try:
-        return load_table(root).resolve(implementation).pmi
+        return Labels.of(load_table(root).resolve(implementation).labels(), implementation)
     except TableError:
         return None
+
+
+def pmi_of(root: Path, name: str) -> str | None:
+    """Return the PMI that an image speaks, by its label, or by the table if it is not built."""
+    found = labels_of(root, name)
+    return found.pmi if found else None
 
 
 def of_this_machine(site: dict[str, Any]) -> Iterator[SiteFinding]:
     """Yield what a site without a scheduler claims and this machine does not have."""
     cores = len(os.sched_getaffinity(0))
-    if (
-        site["scheduler"] == "local"
-        and site["launch"] == "mpiexec"
-        and site["cores_per_node"] > cores
-    ):
+    if site["scheduler"] == "local" and site["launch"] != "srun" and site["cores_per_node"] > cores:
         place, said = place_of(site, "cores_per_node"), site["cores_per_node"]
         yield SiteFinding(f"{place}: `cores_per_node` is {said}, but this machine has {cores}")
 
@@ -219,6 +242,7 @@ def look_around(
         *of_this_machine(site),
         *of_scheduler(site, machine),
         *of_pmi(root, site, names, machine),
+        *of_launchers(root, site, names),
         *(of_images(root, site, names) if with_images else ()),
         *of_apptainer(root, site, names),
     ]
@@ -228,6 +252,8 @@ def launcher_of(root: Path, site: dict[str, Any], name: str) -> str:
     """Return how an image's ranks start on a site, in words."""
     if site["launch"] == "mpiexec":
         return "the image's mpiexec"
+    if site["launch"] == "mpirun":
+        return str(host_launcher(root, site, name))
     pmi = pmi_of(root, name)
     return "srun, and its own launcher" if pmi == "daemons" else f"srun --mpi={pmi}"
 

@@ -23,6 +23,8 @@ from containers import images
 from containers.table import load_table
 from site_configs import machine as look
 from site_configs import processor
+from site_configs.launchers import FAMILIES as FAMILIES_OF_LAUNCHERS
+from site_configs.launchers import HostLauncher
 from site_configs.machine import Machine, Nodes
 from site_configs.site_file import FILL_IN, NAME, SiteError, check_references, nearest, read_site
 
@@ -30,11 +32,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SITES = ROOT / "site_configs"
 TEMPLATE = SITES / "references.template.yaml"
 EXAMPLES = SITES / "examples"
-FAMILIES = ("slurm", "pbs", "lsf", "local")
+FAMILIES = ("slurm", "pbs", "lsf", "sge", "flux", "local")
 #: How a job asks for a partition or queue, by ReFrame's name of the scheduler.
 ACCESS = {"slurm": "--partition={}", "squeue": "--partition={}", "pbs": "-q {}", "torque": "-q {}",
-          "lsf": "-q {}"}  # fmt: skip
-NAMES = {"slurm": "Slurm", "squeue": "Slurm", "pbs": "PBS", "torque": "Torque", "lsf": "LSF"}
+          "lsf": "-q {}", "sge": "-q {}"}  # fmt: skip
+#: How a job has its nodes for itself, each with its share of the ranks.
+ALONE = {"pbs": ["-l place=scatter:excl"], "torque": ["-n"], "lsf": ["-x"]}
+NAMES = {"slurm": "Slurm", "squeue": "Slurm", "pbs": "PBS", "torque": "Torque", "lsf": "LSF",
+         "sge": "Grid Engine", "flux": "Flux"}  # fmt: skip
 MARKS = GUESS, TO_DO = "guess: ", "to do: "
 WHERE = "the machine where this file was written"
 #: Names of a site that something else has already.
@@ -73,18 +78,20 @@ def launch_lines(scheduler: str, machine: Machine) -> list[KeyLine]:
     """Return how ranks start, and which implementations can be started that way."""
     if scheduler == "local":
         return [KeyLine("launch", "mpiexec", "Ranks are started by the image's own launcher.")]
-    if scheduler not in ("slurm", "squeue"):
+    if scheduler == "flux":
         return [
             KeyLine("launch", "mpiexec",
-                 "Only srun starts ranks on several nodes; without it the image's own launcher "
-                 "does on one.")
+                 "ReFrame requests one node of Flux, where the image's own launcher starts ranks.")
         ]  # fmt: skip
+    if scheduler not in ("slurm", "squeue"):
+        return host_lines(machine)
     types = look.pmi_types(machine)
     if not types:
         return [
             KeyLine("launch", "srun",
                  f"{TO_DO}`srun --mpi=list` names no PMI here; Open MPI needs pmix, MPICH and "
-                 "Intel MPI need pmi2. Without any, write `launch: mpiexec` and `nodes: 1`.")
+                 "Intel MPI need pmi2. Without any, write `launch: mpirun` and "
+                 "`launcher: /path/to/mpirun`.")
         ]  # fmt: skip
     able, others = startable(types)
     if not able:
@@ -103,7 +110,40 @@ def launch_lines(scheduler: str, machine: Machine) -> list[KeyLine]:
     return lines
 
 
-def node_lines(scheduler: str, nodes: Nodes | None, machine: Machine) -> list[KeyLine]:
+def host_lines(machine: Machine) -> list[KeyLine]:
+    """Return how the machine's own launchers start ranks, and which implementations they start."""
+    found: dict[str, HostLauncher] = {}
+    for one in look.launchers_of(machine):
+        found.setdefault(one.family, one)
+    if not found:
+        return [
+            KeyLine("launch", "mpiexec",
+                 f"{TO_DO}no MPI's launcher is on PATH here, so the image's own one starts ranks, "
+                 "on one node. For several, load your MPI and write this file again, or write "
+                 "`launch: mpirun` and `launcher: /path/to/mpirun`.")
+        ]  # fmt: skip
+    table = load_table(ROOT)
+    names = images.default_implementations(ROOT)
+    known = {name: table.resolve(name) for name in names}
+    startable = {name for family in found for name in FAMILIES_OF_LAUNCHERS[family].starts}
+    able = [name for name, one in known.items() if one.family in startable]
+    lines = [
+        KeyLine("launch", "mpirun", "A launcher of this machine starts a container for each rank."),
+        KeyLine("launcher", {family: one.command for family, one in found.items()},
+             f"{GUESS}{', '.join(map(str, found.values()))} on PATH.\n"
+             f"{TO_DO}add `hostfile: true` if it does not know this scheduler (its ranks are then "
+             "all on one node), and `modules` where a module provides it."),
+    ]  # fmt: skip
+    if others := [name for name in names if name not in able]:
+        lines.append(
+            KeyLine("implementations", able or names,
+                 f"{GUESS}of the images built by default, {', '.join(others)} need another "
+                 "launcher: add it to `launcher`, by family.")
+        )  # fmt: skip
+    return lines
+
+
+def node_lines(scheduler: str, launch: str, nodes: Nodes | None, machine: Machine) -> list[KeyLine]:
     """Return what a job can use: nodes, cores, memory, the limits of rate and link."""
     if scheduler == "local":
         detect = "Detected on the machine that loads this file, which is the one measured."
@@ -122,12 +162,12 @@ def node_lines(scheduler: str, nodes: Nodes | None, machine: Machine) -> list[Ke
     per_node = least if nodes and nodes.mixed else source
     one = "the image's own launcher reaches one node only"
     known = nodes.nodes if nodes else None
-    if scheduler not in ("slurm", "squeue"):
+    if launch == "mpiexec":
         count = KeyLine("nodes", 1, f"Of {known}: {one}." if known else f"Not more: {one}.")
     elif known:
         count = KeyLine("nodes", known, source)
     else:
-        count = KeyLine("nodes", 1, f"{TO_DO}how many nodes a job may have; sinfo does not say.")
+        count = KeyLine("nodes", 1, f"{TO_DO}how many nodes a job may have; nothing here says it.")
     peak = round(flops_here / cores_here * (cores or cores_here))
     return [
         count,
@@ -190,20 +230,23 @@ def site_lines(machine: Machine, family: str | None, host: str) -> list[KeyLine]
              "ReFrame's name for the partition; `access` requests it from the scheduler."
              if what else ""),
     ]  # fmt: skip
-    if what and nodes:
+    # ReFrame hands no options to Flux.
+    if scheduler in ACCESS and nodes:
         others = f" There are also: {', '.join(nodes.others)}." if nodes.others else ""
         lines.append(
-            KeyLine("access", [ACCESS[scheduler].format(nodes.partition)],
+            KeyLine("access",
+                 [ACCESS[scheduler].format(nodes.partition), *whole_nodes(scheduler, machine)],
                  f"{GUESS}the default one.{others}\n{TO_DO}add the account, where jobs need one.")
         )  # fmt: skip
-    elif what:
+    elif scheduler in ACCESS:
         example = ACCESS[scheduler].format("NAME")
         lines.append(
-            KeyLine("access", [],
+            KeyLine("access", whole_nodes(scheduler, machine),
                  f"{TO_DO}the partition or queue, and the account where jobs need one, as in "
                  f'["{example}"]; nothing here could say.')
         )  # fmt: skip
-    return lines + launch_lines(scheduler, machine) + node_lines(scheduler, nodes, machine)
+    launch = launch_lines(scheduler, machine)
+    return lines + launch + node_lines(scheduler, launch[0].value, nodes, machine)
 
 
 def site_text(name: str, machine: Machine, family: str | None, host: str) -> str:
@@ -215,6 +258,14 @@ def site_text(name: str, machine: Machine, family: str | None, host: str) -> str
         f"then: make check-site SITE={name}\n{seen(machine)}"
     )
     return commented(head) + "".join(line.text() for line in lines)
+
+
+def whole_nodes(scheduler: str, machine: Machine) -> list[str]:
+    """Return the options by which a job has its nodes for itself, as far as they are the same."""
+    if scheduler == "sge":
+        names = look.parallel_environments(machine) or ["mpi"]
+        return [f"-pe {names[0]} {{slots}}"]
+    return ALONE.get(scheduler, [])
 
 
 def examples() -> list[str]:

@@ -107,8 +107,20 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
         for job in jobs:
             if job is not None and (unanswered or job.state != "COMPLETED"):
                 waiting_elsewhere.look(job, unanswered)
+            if job is not None and job.state == "ERROR":
+                give_up(scheduler, job)
 
     return poll_and_wait
+
+
+def give_up(scheduler: Any, job: Any) -> None:
+    """End a job that Grid Engine could not start: it would keep that in its queue for ever."""
+    scheduler.cancel(job)
+    job._state = "COMPLETED"
+    job._exception = errors.JobError(
+        f"the scheduler could not start it (`qstat -j {job.jobid}` says why), so it was deleted",
+        job.jobid,
+    )  # fmt: skip
 
 
 class Forgotten:

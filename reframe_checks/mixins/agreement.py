@@ -41,8 +41,9 @@ class Reason(_StrictModel):
     operation: str
     #: The other program.
     program: str
-    #: A site's `launch`: `mpiexec` is shared memory in one container, `srun` one container a rank.
-    launch: Literal["mpiexec", "srun"] | None = None
+    #: A site's `launch`: `mpiexec` is shared memory in one container, `srun` and `mpirun` are one
+    #: container a rank.
+    launch: Literal["mpiexec", "srun", "mpirun"] | None = None
     #: Families of implementations; all if none is named.
     families: list[str] = []
     #: Sites, if a site's network is the reason; all if none is named.

@@ -15,12 +15,14 @@ from records.environment import named
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
 from reframe_checks.mixins.guest import isolation
+from reframe_checks.mixins.host_launching import OutsideLauncher, request_whole_nodes
 from reframe_checks.mixins.image import ROOT, ContainerImage
 from reframe_checks.mixins.job_script import QuotedApptainer, quoted, work_folder
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
 from reframe_checks.mixins.recording import RecordedCheck, Suspect
 from reframe_checks.mixins.referenced import Referenced
 from reframe_checks.mixins.tiers import TIER
+from site_configs.site_file import WHOLE_NODES
 
 
 def preflight_name(variant: int) -> str:
@@ -132,6 +134,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         site = self.site()
         self.nodes = min(-(-self.num_tasks // self.ranks_wanted_on_a_node()), site["nodes"])
         self.num_tasks_per_node = self.world().ranks_per_node
+        # Launchers fill node by node, so the last ones may be left without any rank.
+        self.nodes = -(-self.num_tasks // self.num_tasks_per_node)
 
     def prove_nodes(self, nodes: int) -> None:
         """Be told on how many nodes at most what waits for this is started: for a preflight."""
@@ -187,14 +191,24 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         work_folder(self.stagedir).mkdir()
         platform = QuotedApptainer()
         platform.image = str(path)
-        platform.isolation = isolation(ROOT, Path(self.stagedir), self.has_container_alone())
+        alone = self.has_container_alone()
+        platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
         platform.options = start.container
         platform.command = start.command
         platform.variables = named(self.site())
-        platform.by_scheduler = not self.has_container_alone()
-        platform.has_own_tmp = self.has_container_alone()
+        platform.by_scheduler = not alone
+        platform.has_own_tmp = alone
         self.container_platform = platform
-        self.job.launcher.options = [quoted(word) for word in start.launcher]
+        # Only where the site says so, which is where a scheduler is told slots and not nodes.
+        slots = self.nodes * self.site()["cores_per_node"]
+        self.extra_resources = {**self.extra_resources, WHOLE_NODES: {"slots": slots}}
+        if self.site()["launch"] == "mpirun":
+            self.job.launcher = OutsideLauncher(start.launcher, start.handed_on)
+            self.prerun_cmds = [*start.before, *self.prerun_cmds]
+            on_a_node = self.world().ranks_per_node
+            request_whole_nodes(self.job, self.site()["scheduler"], self.nodes, on_a_node)
+        else:
+            self.job.launcher.options = [quoted(word) for word in start.launcher]
 
     def refuse_another_image(self) -> None:
         """Raise if the image was replaced: a job may wait for hours after its admission."""

@@ -38,11 +38,14 @@ def why_seen(places: Iterable[Path]) -> str | None:
     return None
 
 
-def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
+def isolation(
+    checkout: Path, stage: Path, alone: bool, together: bool = False
+) -> tuple[str, ...]:  # fmt: skip
     """Return the options of `apptainer exec` that hide the machine from what is measured.
 
     Checkout and stage folder are hidden even if the machine shows its containers the folders
-    that they are in, such as /tmp or a parallel file system. `alone` is as for `launch_options`.
+    that they are in, such as /tmp or a parallel file system. `alone` and `together` are as for
+    `launch_options`.
     Raises SanityError if they cannot be hidden.
     """
     nothing = stage / NOTHING
@@ -51,7 +54,7 @@ def isolation(checkout: Path, stage: Path, alone: bool) -> tuple[str, ...]:
     if reason := why_seen(places):
         raise SanityError(f"{reason}: move the checkout elsewhere, such as to a home folder")
     covers = [mount_option(str(nothing), str(place), writable=False) for place in places]
-    return (*launch_options(alone), *covers)
+    return (*launch_options(alone, together), *covers)
 
 
 def collect_outputs(stage: Path, names: Iterable[str]) -> None:

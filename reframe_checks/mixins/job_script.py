@@ -14,7 +14,6 @@ from reframe.core.exceptions import SanityError
 
 from containers.apptainer import mount_option
 from records import environment
-from records.environment import Fate
 
 INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
 #: The folder of the stage folder that programs work in.
@@ -113,19 +112,14 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
 
 
 def into_container(by_scheduler: bool, variables: Sequence[str] = ()) -> list[str]:
-    """Return the script that starts a container on its node, with the patterns that it uses.
+    """Return the script that starts a container on its node, with the table that it goes by.
 
     What follows is the folder for the container's /tmp or an empty word, and then the options of
     `apptainer exec`. `variables` are those that the site names.
     """
-    patterns = [
-        environment.for_shell(Fate.STAYS),
-        environment.for_shell(Fate.GOES),
-        environment.for_shell(Fate.PASSES) if by_scheduler else "",
-        "|".join(variables),
-    ]
     # No variable has that name, and a shell needs some pattern.
-    return [str(INTO_CONTAINER), *(pattern or "-" for pattern in patterns)]
+    named = "|".join(variables) or "-"
+    return [str(INTO_CONTAINER), f"named:{named} {environment.for_shell(by_scheduler)}"]
 
 
 def work_folder(stagedir: str | Path) -> Path:

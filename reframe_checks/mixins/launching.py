@@ -6,7 +6,9 @@ from typing import Any, TypeVar
 
 from containers import images, table
 from containers.labels import Labels
+from reframe_checks.mixins import host_launching
 from reframe_checks.mixins.job_script import quoted
+from site_configs.launchers import HostLauncher, LauncherError, launcher_for
 
 Value = TypeVar("Value")
 
@@ -32,14 +34,19 @@ class Placement:
 class Start:
     """How a launch starts.
 
-    `launcher` is how the scheduler starts containers (empty without one), `container` are options
-    of `apptainer exec`, both as words that nobody has quoted yet, and `command` is what runs inside
-    each container, quoted.
+    `launcher` is how the scheduler or the machine's launcher starts containers (empty without one),
+    `container` are options of `apptainer exec`, both as words that nobody has quoted yet, and
+    `command` is what runs inside each container, quoted. `before` are commands of the job that the
+    launcher needs, and `handed_on` variables of it that ranks on other nodes lack. `together` says
+    whether several containers are on a node, each with a rank.
     """
 
     launcher: list[str]
     container: list[str]
     command: str
+    before: tuple[str, ...] = ()
+    handed_on: tuple[str, ...] = ()
+    together: bool = False
 
 
 def start_ranks(
@@ -58,6 +65,8 @@ def start_ranks(
     - `launch: srun`: Slurm starts a container for each rank and wires them up by the PMI that the
       image speaks; binding is Slurm's (`launch_options` of the site). An implementation that boots
       daemons of its own gets one container a node, in which its launcher does that.
+    - `launch: mpirun`: a launcher of the machine does as Slurm does, and binds as `mpiexec` does.
+      It must be of the image's own family of MPIs: others share no PMI with it.
 
     On a site with `spare_init_wait: true`, ranks are spared the needless wait in MPI_Init that the
     image's label names; not with `init_wait`, where start-up itself is measured.
@@ -73,9 +82,12 @@ def start_ranks(
     if site["launch"] == "mpiexec":
         placement = "pinned" if world.ranks <= site["cores_per_node"] else "oversubscribed"
         return Start([], container, _by_own_launcher(labels, placement, world, program))
+    if site["launch"] == "mpirun":
+        return _by_host_launcher(labels, site, world, container, program)
     if site["launch"] != "srun":
         raise CannotStart(
-            f"site {site['name']}: launch: {site['launch']} is unknown; use `mpiexec` or `srun`"
+            f"site {site['name']}: launch: {site['launch']} is unknown; use `mpiexec`, `srun` or "
+            "`mpirun`"
         )
     # One rank that ends badly ends the launch; Slurm's default is to wait for the others.
     options = ["--kill-on-bad-exit=1", *site.get("launch_options", [])]
@@ -87,7 +99,20 @@ def start_ranks(
     else:
         options += [f"--mpi={pmi}"]
         command = quoted(*program)
-    return Start(options, container, command)
+    together = pmi != "daemons" and world.ranks_per_node > 1
+    return Start(options, container, command, together=together)
+
+
+def started_by(labels: Labels, site: dict[str, Any]) -> str:
+    """Return what starts an image's ranks on a site, in words.
+
+    Raises CannotStart with a sentence if that is not known.
+    """
+    if site["launch"] == "mpiexec":
+        return f"the image's {_known(labels.mpiexec, 'mpiexec')}"
+    if site["launch"] == "mpirun":
+        return str(_host_launcher(labels, site))
+    return f"srun --mpi={_known(labels.pmi, 'pmi')}"
 
 
 def _known(value: Value | None, name: str) -> Value:
@@ -106,6 +131,28 @@ def _by_own_launcher(
     found = labels.pinned if placement == "pinned" else labels.oversubscribed
     options = _known(found, f"mpiexec.{placement}")
     return quoted(mpiexec, *options, "-n", world.ranks, *program)
+
+
+def _by_host_launcher(
+    labels: Labels,
+    site: dict[str, Any],
+    world: Placement,
+    container: list[str],
+    program: Sequence[str],
+) -> Start:
+    launcher = _host_launcher(labels, site)
+    on_a_node = world.ranks_per_node
+    words = host_launching.words_of(launcher, site, world.ranks, on_a_node)
+    before = host_launching.write_hosts(launcher, site, on_a_node)
+    handed_on = host_launching.handed_on(launcher, site)
+    return Start(words, container, quoted(*program), before, handed_on, on_a_node > 1)
+
+
+def _host_launcher(labels: Labels, site: dict[str, Any]) -> HostLauncher:
+    try:
+        return launcher_for(site, _known(labels.family, "family"))
+    except LauncherError as error:
+        raise CannotStart(str(error)) from None
 
 
 def _variables_of(labels: Labels, variant: str | None) -> list[str]:

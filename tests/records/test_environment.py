@@ -32,9 +32,13 @@ GIVEN = {
         "APPTAINER_CACHEDIR", "SINGULARITY_TMPDIR", "APPTAINER_CONFIG_FILE", "APPTAINER_KEYSDIR",
         "APPTAINER_DOCKER_PASSWORD", "APPTAINER_AUTHFILE", "APPTAINER_AUTH_FILE",
         "APPTAINER_NOHTTPS", "SINGULARITY_NO_HTTPS", "APPTAINER_PULLDIR", "SLURM_JWT",
-        "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR", "MY_OMPI_X",
+        "OMPI_COMM_WORLD_RANK", "PMIX_PREFIX", "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR",
+        "MY_OMPI_X",
     ),
-    Fate.PASSES: ("SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK"),
+    Fate.PASSES: (
+        "SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK", "OMPI_MCA_orte_launch",
+        "OMPI_MCA_orte_ess_num_procs",
+    ),
 }  # fmt: skip
 #: Beside what a shell cannot do without.
 EVERY = {name: f"of {name}" for names in GIVEN.values() for name in names}
@@ -55,6 +59,7 @@ def on_the_node(
     done = subprocess.run(
         ["sh", "-c", platform.launch_command("/stage")], cwd=folder, text=True, check=True,
         env={**variables, "PATH": f"{folder}:{os.environ['PATH']}", **more}, stdout=subprocess.PIPE,
+        errors="surrogateescape",
     )  # fmt: skip
     lines = (line.partition("=") for line in done.stdout.splitlines() if "=" in line)
     return {name: value for name, _, value in lines if name not in ("PATH", "PWD", "_", "SHLVL")}
@@ -93,9 +98,28 @@ def test_what_stays_outside_is_not_handed_over_though_a_wider_row_passes(tmp_pat
     assert found["APPTAINERENV_SLURM_JWT"] == "secret"
 
 
-def test_only_the_first_rank_notes_what_was_removed(tmp_path: Path) -> None:
-    on_the_node(tmp_path, {"FI_PROVIDER": "tcp", "SLURM_PROCID": "1"}, True)
-    assert not (tmp_path / "launch_removed").exists()
+@pytest.mark.parametrize(
+    ("told", "notes"),
+    [
+        ({"SLURM_PROCID": "1"}, False),
+        ({"SLURM_PROCID": "0"}, True),
+        # A launcher's own number of a rank, whatever that of its daemon in a Slurm job is.
+        ({"SLURM_PROCID": "0", "PMI_RANK": "1"}, False),
+        ({"SLURM_PROCID": "1", "PMIX_RANK": "0"}, True),
+    ],
+)
+def test_only_the_first_rank_notes_what_was_removed(
+    tmp_path: Path, told: dict[str, str], notes: bool
+) -> None:
+    on_the_node(tmp_path, {"FI_PROVIDER": "tcp", **told}, True)
+    assert (tmp_path / "launch_removed").exists() == notes
+
+
+def test_a_value_that_is_no_text_is_no_name(tmp_path: Path) -> None:
+    """As Grid Engine's QRSH_COMMAND, whose words bytes of 255 set apart."""
+    odd = "\udcfftest\udcff-r;export OMPI_X;OMPI_Y=/opt"
+    found = on_the_node(tmp_path, {"QRSH_COMMAND": f"({odd}", "FINE": "1", "LANG": "C.UTF-8"}, True)
+    assert found["FINE"] == "1"
 
 
 def test_a_folder_of_any_name_becomes_the_container_s_tmp(tmp_path: Path) -> None:
@@ -103,7 +127,7 @@ def test_a_folder_of_any_name_becomes_the_container_s_tmp(tmp_path: Path) -> Non
     (tmp_path / "apptainer").chmod(0o755)
     folder = '/a,"b c'
     done = subprocess.run(
-        [INTO_CONTAINER, "-", "-", "-", "-", folder, "image.sif"], cwd=tmp_path, check=True,
+        [INTO_CONTAINER, "named:-", folder, "image.sif"], cwd=tmp_path, check=True,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.stdout == 'exec --mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '

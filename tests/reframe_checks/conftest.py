@@ -53,7 +53,8 @@ case "$1" in
                    cp "$(of environment)" environment_of_rank.$number
                    cp "$(of environment)" environment_of_container.$number
                done
-               cat "$(of preflight.out)" ;;
+               cat "$(of preflight.out)"
+               [ ! -f "$(of preflight.err)" ] || { cat "$(of preflight.err)" >&2; exit 1; } ;;
            *NPmpi*) file=${*##* -o }
                     [ ! -f "$(of netpipe.out)" ] || cp "$(of netpipe.out)" "${file%% *}"
                     cat "$(of netpipe.stdout)"; exit $(cat "$(of netpipe.code)") ;;

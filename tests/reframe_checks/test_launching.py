@@ -46,13 +46,16 @@ def test_srun_starts_a_container_a_rank(pmi: str) -> None:
         "--kill-on-bad-exit=1", "--cpu-bind=cores", f"--mpi={pmi}"
     ]  # fmt: skip
     assert start.command == "program 'a b'"
+    # Two containers of a node have one user namespace; one alone needs none.
+    assert start.together
+    assert not start_ranks(of(LABELS), site, Placement(2, 2), ["program"]).together
 
 
 def test_daemons_get_one_container_a_node() -> None:
     start = start_ranks(of(LAM), SLURM, Placement(4, 2), ["program"], "lamd")
     assert {"--ntasks=2", "--ntasks-per-node=1", "--mpi=none"} <= set(start.launcher)
     assert start.container == ["--env=LAM_MPI_SSI_rpi=lamd"]
-    assert start.command == "lam_ranks -n 4 program"
+    assert start.command == "lam_ranks -n 4 program" and not start.together
 
 
 def test_a_wait_of_mpi_init_is_spared_where_the_site_says_so_and_not_where_it_is_measured() -> None:

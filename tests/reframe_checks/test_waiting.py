@@ -44,6 +44,19 @@ class Clock:
         return self.now
 
 
+def test_what_grid_engine_could_not_start_is_deleted_and_said() -> None:
+    """It stays in its queue as `Eqw`, and ReFrame would look at it for ever."""
+    job = SimpleNamespace(jobid="17", state="PENDING", _exception=None)
+    cancelled: list[object] = []
+
+    def poll(_: object, job: SimpleNamespace) -> None:
+        job.state = "ERROR"
+
+    schedulers.patient(poll)(SimpleNamespace(cancel=cancelled.append), job)
+    assert cancelled == [job] and job._state == "COMPLETED"
+    assert "could not start it (`qstat -j 17` says why), so it was deleted" in str(job._exception)
+
+
 @pytest.mark.parametrize(
     ("squeue", "sinfo", "said"),
     [

@@ -65,19 +65,53 @@ HOST_NAME                       type       model  cpuf ncpus maxmem maxswp serve
 login1                        X86_64 Intel_E5  12.5     8  31.2G      -     No ()
 hostA                         X86_64 Intel_E5  12.5    40 187.5G   15.9G    Yes (mg)
 hostB                         X86_64 Intel_E5  12.5    40 187.5G   15.9G    Yes ()
+hostC                         X86_64 Intel_E5  12.5    16  31.2G   15.9G    Yes ()
 """
 BQUEUES = """\
 QUEUE_NAME      PRIO STATUS          MAX JL/U JL/P JL/H NJOBS  PEND   RUN  SUSP
 short            35  Open:Active       -    -    -    -     0     0     0     0
 normal           30  Open:Active       -    -    -    -     0     0     0     0
 """
+BHOSTS = """\
+HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV
+login1             closed_Adm         -      8      0      0      0      0      0
+hostA              ok                 -     40      0      0      0      0      0
+hostB              closed_Full        -     40     40     40      0      0      0
+hostC              unavail            -     16      0      0      0      0      0
+"""
 LSF = {
+    "bhosts": f'echo "{BHOSTS}"',
     "lshosts": f'echo "{LSHOSTS}"',
     "bqueues": f'echo "{BQUEUES}"',
     "bparams": 'echo "Default Queues:  normal"',
     **dict.fromkeys(("bsub", "bjobs", "bkill"), "exit 0"),
 }
-CLUSTERS = {"slurm": SLURM, "pbs": PBS, "lsf": LSF, "local": {}}
+# As Grid Engine 8.1.9 prints them.
+QHOST = """\
+HOSTNAME                ARCH         NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS
+----------------------------------------------------------------------------------------------
+global                  -               -    -    -    -     -       -       -       -       -
+node1                   lx-amd64       64    2   32   64  0.01  125.5G    2.1G     0.0     0.0
+node2                   lx-amd64       64    2   32   64  0.02  125.5G    2.1G     0.0     0.0
+node3                   lx-amd64       64    2   32   64     -  125.5G       -     0.0       -
+"""
+SGE = {
+    "qhost": f'echo "{QHOST}"',
+    "qconf": 'case "$1" in -sql) printf "all.q\\nlong.q\\n";; -spl) printf "make\\nmpi\\n";; esac',
+    "qstat": "exit 0",
+    **dict.fromkeys(("qsub", "qdel"), "exit 0"),
+}
+# Of its own form, as flux-resource(1) and flux-queue(1) of flux-core 0.60 have it.
+FLUX = {
+    "flux": 'case "$1" in resource) printf "free 3 96\\nallocated 1 32\\ndown 1 32\\n";; '
+    "queue) echo batch; echo debug;; esac",
+}
+CLUSTERS = {"slurm": SLURM, "pbs": PBS, "lsf": LSF, "sge": SGE, "flux": FLUX, "local": {}}
+#: Launchers of the machine's MPIs.
+LAUNCHERS = {
+    "mpirun": "echo 'mpirun (Open MPI) 5.0.11'",
+    "mpiexec": "echo 'HYDRA build details:'; echo '    Version:    4.0.2'",
+}
 
 
 def commands(folder: Path, scripts: dict[str, str]) -> Path:

@@ -10,8 +10,10 @@ from site_configs import machine as look
 from site_configs.site_file import SCHEDULERS
 from tests.site_configs.fake_machine import (
     CLUSTERS,
+    FLUX,
     LSF,
     PBS,
+    SGE,
     SLURM,
     TORQUE,
     interface,
@@ -52,6 +54,24 @@ def test_lsf_counts_servers(tmp_path: Path) -> None:
     found = look.lsf_nodes(machine(tmp_path, LSF))
     assert found and (found.partition, found.nodes, found.cores) == ("normal", 2, 40)
     assert found.memory_bytes == int(187.5 * 2**30) and found.others == ("short",)
+
+
+def test_grid_engine_counts_cores_of_hosts_that_answer(tmp_path: Path) -> None:
+    found = look.sge_nodes(machine(tmp_path, SGE))
+    assert found and (found.partition, found.nodes, found.cores) == ("all.q", 2, 32)
+    assert found.memory_bytes == int(125.5 * 2**30) and found.others == ("long.q",)
+    assert look.sge_nodes(machine(tmp_path, SGE), "gpu.q") is None
+    assert look.parallel_environments(machine(tmp_path, SGE)) == ["mpi", "make"]
+
+
+def test_flux_counts_what_is_not_down(tmp_path: Path) -> None:
+    found = look.flux_nodes(machine(tmp_path, FLUX))
+    assert found and (found.partition, found.nodes, found.cores) == ("batch", 4, 32)
+    assert found.memory_bytes is None and found.others == ("debug",)
+    # An instance without queues has one without a name.
+    alone = {"flux": FLUX["flux"].replace("queue)", "none)")}
+    found = look.flux_nodes(machine(tmp_path, alone))
+    assert found and (found.partition, found.others) == ("default", ())
 
 
 @pytest.mark.parametrize("family", CLUSTERS)
@@ -97,9 +117,9 @@ def test_the_link_is_the_fastest_that_is_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("banner", "name"),
     [
-        ("mpirun (Open MPI) 5.0.11\n\nReport bugs to", "Open MPI 5.0.11 (mpirun)"),
+        ("mpirun (Open MPI) 5.0.11\n\nReport bugs to", "Open MPI 5.0.11 (/"),
         ("HYDRA build details:\n    Version:                 4.0.2\n", "MPICH's launcher 4.0.2"),
-        ("Intel(R) MPI Library for Linux* OS, Version 2021.13 Build", "Intel MPI 2021.13 (mpirun)"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.13 Build", "Intel MPI 2021.13 (/"),
     ],
 )
 def test_mpis_introduce_themselves(tmp_path: Path, banner: str, name: str) -> None:

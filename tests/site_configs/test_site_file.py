@@ -50,7 +50,26 @@ def test_the_sites_in_the_repository_are_right(name: str) -> None:
             "must be a fraction above 0 and at most 1",
         ),
         ("hpl_memory_share: 0.3", "hpl_memory_share: 1.01", "not 1.01"),
-        ("launch: srun", "launch: mpirun", "must be one of: mpiexec, srun, not mpirun"),
+        ("launch: srun", "launch: mpirum", "must be one of: mpiexec, srun, mpirun, not mpirum"),
+        ("launch: srun", "launch: srun\nlauncher: mpirun", "`launcher` has no use without `launch"),
+        ("launch: srun", "launch: srun\nhostfile: true", "`hostfile` has no use without `launch"),
+        (
+            "launch: srun",
+            "launch: srun\nlaunch_options: {mpich: [-v]}",
+            "must be a list of options, of `srun`",
+        ),
+        (
+            "launch: srun",
+            "launch: mpirun\nlauncher: {lam: mpirun.lam}",
+            "or one for each of openmpi, mpich, mvapich, mvapich2, intel-mpi, not",
+        ),
+        (
+            "launch: srun",
+            "launch: mpirun\nlauncher: mpirun --x",
+            "the name or the path of a launch",
+        ),
+        ("launch: srun", "launch: mpirun\nlauncher: {}", "the name or the path of a launcher"),
+        ("launch: srun", "launch: srun\nlauncher_options: [-v]", "did you mean `launch_options`?"),
         ("launch: srun", "launch: mpiexec", "`nodes` must be 1, not 4, with `launch: mpiexec`"),
         ("scheduler: squeue", "scheduler: squeu", "did you mean `squeue`?"),
         ("scheduler: squeue", "scheduler: pbs", "`launch: srun` needs Slurm, and the scheduler is"),
@@ -103,6 +122,37 @@ def test_a_mistake_has_its_line(tmp_path: Path, old: str, new: str, sentence: st
 def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     left = "\n".join(line for line in GOOD.splitlines() if not line.startswith(f"{key}:"))
     assert f"the key `{key}` is missing; it must be " in refusal(tmp_path, left)
+
+
+def test_a_launcher_of_the_machine_must_be_named(tmp_path: Path) -> None:
+    said = refusal(tmp_path, GOOD.replace("launch: srun", "launch: mpirun"))
+    assert said.startswith("site.yaml: the key `launcher` is missing, by which `launch: mpirun`")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "launcher: mpirun",
+        "launcher: /opt/openmpi-5.0/bin/mpirun\nlaunch_options: [--mca, plm, rsh]",
+        "launcher: {openmpi: mpirun, mpich: /opt/mpich/bin/mpiexec}\nhostfile: true\n"
+        "launch_options: {openmpi: [--mca, plm, rsh]}",
+    ],
+)
+def test_a_launcher_of_the_machine(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(GOOD.replace("launch: srun", f"launch: mpirun\n{more}"))
+    assert read_site(path, tmp_path)["launch"] == "mpirun"
+
+
+def test_grid_engine_and_flux_get_what_reframe_can_request(tmp_path: Path) -> None:
+    mpirun = GOOD.replace("launch: srun", "launch: mpirun\nlauncher: mpirun")
+    sge = mpirun.replace("scheduler: squeue", "scheduler: sge")
+    assert "`access` must request a parallel environment with whole nodes" in refusal(tmp_path, sge)
+    path = tmp_path / "site.yaml"
+    path.write_text(sge.replace('["--partition=compute"]', '["-pe mpi {slots}", "-q all.q"]'))
+    assert read_site(path, tmp_path)["nodes"] == 4
+    flux = mpirun.replace("scheduler: squeue", "scheduler: flux")
+    assert "`nodes` must be 1, not 4, with `scheduler: flux`" in refusal(tmp_path, flux)
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:

@@ -11,7 +11,15 @@ import yaml
 
 from campaign.site import new
 from site_configs.site_file import SiteError
-from tests.site_configs.fake_machine import CLUSTERS, SLURM, commands, interface, machine, port
+from tests.site_configs.fake_machine import (
+    CLUSTERS,
+    LAUNCHERS,
+    SLURM,
+    commands,
+    interface,
+    machine,
+    port,
+)
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -63,15 +71,44 @@ def test_images_that_srun_cannot_start_are_left_out(tmp_path: Path) -> None:
     assert "to do: `srun --mpi=list` has cray_shasta" in comments_above(text, "launch")
 
 
-@pytest.mark.parametrize(("family", "nodes"), [("pbs", 2), ("lsf", 2)])
-def test_without_srun_a_job_has_one_node(tmp_path: Path, family: str, nodes: int) -> None:
+#: Of each scheduler's stand-in: its nodes, a node's cores, and what a job has to request.
+OTHERS = {
+    "pbs": (2, 36, ["-q workq", "-l place=scatter:excl"]),
+    "lsf": (2, 40, ["-q normal", "-x"]),
+    "sge": (2, 32, ["-q all.q", "-pe mpi {slots}"]),
+}
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_without_any_launcher_a_job_has_one_node(tmp_path: Path, family: str) -> None:
+    nodes, cores, access = OTHERS[family]
     site, text = written(tmp_path, CLUSTERS[family])
     assert (site["scheduler"], site["launch"], site["nodes"]) == (family, "mpiexec", 1)
     assert comments_above(text, "nodes").startswith(f"Of {nodes}: ")
-    assert site["cores_per_node"] == {"pbs": 36, "lsf": 40}[family]
+    assert (site["cores_per_node"], site["access"]) == (cores, access)
+    assert "no MPI's launcher is on PATH here" in comments_above(text, "launch")
 
 
-@pytest.mark.parametrize("family", ["slurm", "pbs", "lsf"])
+@pytest.mark.parametrize("family", OTHERS)
+def test_with_launchers_a_job_has_all_nodes(tmp_path: Path, family: str) -> None:
+    site, text = written(tmp_path, CLUSTERS[family] | LAUNCHERS)
+    assert (site["launch"], site["nodes"]) == ("mpirun", OTHERS[family][0])
+    bin_of = tmp_path / "bin"
+    assert site["launcher"] == {"openmpi": f"{bin_of}/mpirun", "mpich": f"{bin_of}/mpiexec"}
+    assert "implementations" not in site
+    assert "add `hostfile: true`" in comments_above(text, "launcher")
+    one, text = written(tmp_path / "one", CLUSTERS[family] | {"mpirun": LAUNCHERS["mpirun"]})
+    assert one["implementations"] == ["openmpi-5.0.11"]
+    assert "mpich-5.0.2 need another launcher" in comments_above(text, "implementations")
+
+
+def test_reframe_requests_one_node_of_flux_and_no_queue(tmp_path: Path) -> None:
+    site, _ = written(tmp_path, CLUSTERS["flux"] | LAUNCHERS)
+    assert (site["scheduler"], site["launch"], site["nodes"]) == ("flux", "mpiexec", 1)
+    assert site["cores_per_node"] == 32 and "access" not in site
+
+
+@pytest.mark.parametrize("family", ["slurm", "pbs", "lsf", "sge"])
 def test_what_nobody_says_is_left_to_do(tmp_path: Path, family: str) -> None:
     """A forced scheduler that is not here gives a template with marks, and numbers all the same."""
     _, text = written(tmp_path, {}, family)
@@ -101,6 +138,10 @@ def test_reframe_loads_what_is_written(tmp_path: Path, family: str) -> None:
         "-m", "reframe_checks.bin.guards", "--show-config=systems/0/partitions/0/scheduler",
         path=f"{path}:{os.environ['PATH']}", RFM_CONFIG_PATH=str(sites), RFM_SYSTEM="mine",
     )  # fmt: skip
+    if family == "flux":
+        # Python's bindings of it come with it alone.
+        assert "no flux Python bindings found" in shown.stdout
+        return
     assert shown.returncode == 0 and shown.stdout.strip() == f'"{family}"', shown.stderr
 
 

@@ -1,0 +1,92 @@
+"""How a launcher of the machine is told to start a container for each rank: `launch: mpirun`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reframe.core.launchers import JobLauncher
+
+from records.environment import named
+from reframe_checks.mixins.job_script import quoted
+from site_configs.launchers import HostLauncher, by_family
+
+#: What a job writes its allocation's nodes to, in the launcher's own form.
+HOSTS = "launch_hosts"
+HOSTS_OF_JOB = Path(__file__).resolve().parents[1] / "launchers" / "hosts_of_job"
+#: How each family's launcher is told where ranks go: as many on each node as there are on a full
+#: one, node by node, and whether each is bound to a core.
+PLACEMENTS = {
+    "openmpi": {
+        "pinned": "--map-by ppr:{on_a_node}:node --bind-to core",
+        "oversubscribed": "--map-by ppr:{on_a_node}:node:OVERSUBSCRIBE --bind-to none",
+    },
+    "mpich": {
+        "pinned": "-ppn {on_a_node} -bind-to core",
+        "oversubscribed": "-ppn {on_a_node} -bind-to none",
+    },
+    "intel-mpi": {
+        "pinned": "-ppn {on_a_node} -genv I_MPI_PIN=1 -genv I_MPI_PIN_PROCESSOR_LIST=allcores",
+        "oversubscribed": "-ppn {on_a_node} -genv I_MPI_PIN=0",
+    },
+}
+#: How each is given the file of nodes, and what a line of that is.
+HOSTFILES = {"openmpi": ("--hostfile", "%s slots=%s"), "mpich": ("-f", "%s:%s"),
+             "intel-mpi": ("-f", "%s:%s")}  # fmt: skip
+
+
+def words_of(launcher: HostLauncher, site: dict[str, Any], ranks: int, on_a_node: int) -> list[str]:
+    """Return the words by which a launcher starts ranks: those of the site come last, and prevail.
+
+    Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not be on each node.
+    """
+    placement = "pinned" if on_a_node <= site["cores_per_node"] else "oversubscribed"
+    placed = PLACEMENTS[launcher.family][placement].format(on_a_node=on_a_node).split()
+    hosts = [HOSTFILES[launcher.family][0], HOSTS] if site.get("hostfile") else []
+    own = by_family(site.get("launch_options"), launcher.family) or []
+    return ["env", "TMPDIR=/tmp", launcher.command, *placed, *hosts, *own, "-n", str(ranks)]
+
+
+def write_hosts(
+    launcher: HostLauncher, site: dict[str, Any], on_a_node: int
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the commands of a job that write the file of nodes, where the site asks for one."""
+    if not site.get("hostfile"):
+        return ()
+    line = HOSTFILES[launcher.family][1]
+    return (f"{quoted(HOSTS_OF_JOB, line, on_a_node)} >{HOSTS} || exit 1",)
+
+
+def handed_on(launcher: HostLauncher, site: dict[str, Any]) -> tuple[str, ...]:
+    """Return the variables of a job that are handed on by name to ranks on other nodes.
+
+    Those that containers are found by, and that the site names. Open MPI's launcher hands on no
+    other, except where Slurm starts its daemons; the others hand on all.
+    """
+    return ("PATH", *named(site)) if launcher.family == "openmpi" else ()
+
+
+def request_whole_nodes(job: Any, scheduler: str, nodes: int, on_a_node: int) -> None:
+    """Have a job of ReFrame's request so many nodes, each for as many ranks as a full one has.
+
+    ReFrame divides the ranks by those of a node and rounds down. How many there are is the
+    launcher's to know, and not the scheduler's.
+    """
+    job.num_tasks, job.num_tasks_per_node = nodes * on_a_node, on_a_node
+    if scheduler == "lsf":
+        # ReFrame's `-nnodes` is for machines of IBM's CSM alone; this is for all.
+        job.options += [f'-R "span[ptile={on_a_node}]"']
+        job.num_tasks_per_node = None
+
+
+class OutsideLauncher(JobLauncher):  # type: ignore[misc]
+    """ReFrame's launcher for words that are not its own, and variables that are handed on."""
+
+    def __init__(self, words: Sequence[str], handed_on: Sequence[str]) -> None:
+        super().__init__()
+        self.words = words
+        self.handed_on = handed_on
+
+    def command(self, job: Any) -> list[str]:
+        """Return the command, without the options that ReFrame adds."""
+        # Each only where it is set: of a missing one Open MPI would complain.
+        return [quoted(*self.words), *(f"${{{name}+-x {name}}}" for name in self.handed_on)]

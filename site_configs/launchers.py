@@ -1,0 +1,165 @@
+"""The launchers of the machine's MPIs: `launch: mpirun` starts a container for each rank by one.
+
+Which one is said by a site's `launcher`: one for all images, or one for each family of MPIs. What a
+launcher says of itself decides how it is told where ranks go, and which images it can start.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+#: How long a launcher may take to say what it is, in seconds, with what a job prepares and loads.
+PATIENCE_S = 30.0
+
+
+class LauncherError(Exception):
+    """Ranks cannot be started by the machine's launcher; the text is a sentence that helps."""
+
+
+@dataclass(frozen=True)
+class LauncherFamily:
+    """Launchers that are told alike how ranks start."""
+
+    #: For people.
+    name: str
+    #: How one introduces itself (`--version`), with its version.
+    banner: str
+    #: The families of images whose ranks find each other through it.
+    starts: tuple[str, ...]
+
+
+#: Those of MPICH, MVAPICH and Intel MPI are one program's descendants and speak one PMI.
+FAMILIES: dict[str, LauncherFamily] = {
+    "openmpi": LauncherFamily("Open MPI", r"\((?:Open MPI|OpenRTE)\) (\S+)", ("openmpi",)),
+    "mpich": LauncherFamily(
+        "MPICH's launcher",
+        r"HYDRA.*?Version:\s*(\S+)",
+        ("mpich", "mvapich", "mvapich2", "intel-mpi"),
+    ),
+    "intel-mpi": LauncherFamily(
+        "Intel MPI",
+        r"Intel\(R\) MPI Library.*?Version (\S+)",
+        ("intel-mpi", "mpich", "mvapich", "mvapich2"),
+    ),
+}
+#: The families of images that some launcher starts.
+STARTED = tuple(dict.fromkeys(family for one in FAMILIES.values() for family in one.starts))
+
+
+@dataclass(frozen=True)
+class HostLauncher:
+    """A launcher of the machine, as the site names it, and what it says that it is."""
+
+    command: str
+    family: str
+    version: str
+
+    def __str__(self) -> str:
+        """Return what it is, for people."""
+        return f"{FAMILIES[self.family].name} {self.version} ({self.command})"
+
+
+def identify(said: str) -> tuple[str, str] | None:
+    """Return the family and the version of a launcher, from its `--version`; None for no MPI's."""
+    for family, one in FAMILIES.items():
+        if match := re.search(one.banner, said, re.S):
+            return family, match[1].rstrip(",")
+    return None
+
+
+def by_family(value: Any, family: str) -> Any:
+    """Return what a site says for a family of MPIs: the value itself, unless it is by family."""
+    return value.get(family) if isinstance(value, Mapping) else value
+
+
+def launcher_for(site: Mapping[str, Any], family: str) -> HostLauncher:
+    """Return the launcher by which a site starts images of a family of MPIs.
+
+    Raises LauncherError for one that the site does not name, that does not say what it is, or that
+    is another MPI's.
+    """
+    place = f"`launcher` of site_configs/{site['name']}/site.yaml"
+    if family not in STARTED:
+        raise LauncherError(
+            f"images of {family} are not started by a launcher of the machine (`launch: mpirun`): "
+            "they boot daemons of their own; measure them on a site with `launch: srun` or "
+            "`mpiexec`, or leave them out of `implementations`"
+        )
+    command = by_family(site["launcher"], family)
+    if command is None:
+        raise LauncherError(
+            f"{place} names none for images of {family}; add it, as in `{family}: "
+            "/opt/.../bin/mpiexec`, or leave them out of `implementations`"
+        )
+    said = _said(command, tuple(_before(site)))
+    found = identify(said)
+    if found is None:
+        tells = " ".join(said.split())[:200] or "nothing"
+        raise LauncherError(
+            f"{place} is {command}, and `{command} --version` does not say that it is the launcher "
+            f"of Open MPI, MPICH or Intel MPI; it says: {tells}"
+        )
+    launcher = HostLauncher(command, *found)
+    if family not in FAMILIES[launcher.family].starts:
+        raise LauncherError(
+            f"{launcher} cannot start images of {family}: each rank would believe that it is "
+            f"alone, since the two share no PMI; name {family}'s own launcher in {place}: "
+            f"`launcher: {{{launcher.family}: {command}, {family}: /opt/.../bin/mpiexec}}`"
+        )
+    return launcher
+
+
+def of_site(site: Mapping[str, Any]) -> list[HostLauncher]:
+    """Return the launchers that a site names and that say what they are."""
+    named = site.get("launcher", ())
+    commands = named.values() if isinstance(named, Mapping) else [named] if named else []
+    found = []
+    for command in dict.fromkeys(commands):
+        with suppress(LauncherError):
+            if known := identify(_said(command, tuple(_before(site)))):
+                found.append(HostLauncher(command, *known))
+    return found
+
+
+def _before(site: Mapping[str, Any]) -> list[str]:
+    """Return the commands with which a job of the site prepares itself, as ReFrame has them."""
+    load = "spack load" if site.get("modules_system") == "spack" else "module load"
+    return [*site.get("prepare", []), *(f"{load} {one}" for one in site.get("modules", []))]
+
+
+@cache
+def _said(command: str, before: tuple[str, ...]) -> str:
+    """Return what a launcher says of itself; raises LauncherError. It is asked once a process."""
+    script = "\n".join([*before, 'exec "$0" --version'])
+    process = subprocess.Popen(
+        ["bash", "-c", script, command], env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise LauncherError(
+            f"`{command} --version`, after what a job prepares and loads, does not end within "
+            f"{PATIENCE_S:g} s"
+        ) from None
+    finally:
+        # With what it has started: a launcher may be a script.
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    if process.returncode:
+        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+        raise LauncherError(
+            f"`{command} --version` fails where jobs are submitted ({last or 'it says nothing'}): "
+            "correct `launcher`, or have `modules` load it"
+        )
+    return said
