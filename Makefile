@@ -6,7 +6,7 @@ TIER ?= quick
 PYTHON := .wyeast/venv/bin/python
 CLUSTER := $(PYTHON) -m cluster
 # Jobs for the cluster in a box are submitted by its user, from its controller's host.
-SUBMIT = $(if $(filter virtual,$(value SITE)),$(CLUSTER) exec --)
+SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec --)
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
@@ -92,7 +92,7 @@ spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a si
 image: setup ## pack an MPI installed on this machine into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)
 
-new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, FROM=infiniband|slingshot|ethernet|fat-node|laptop, SCHEDULER=slurm|pbs|lsf|local, DRY_RUN=1)
+new-site: .wyeast/venv/.for-run ## inspect this machine and write a site folder (NAME, FROM=infiniband|slingshot|ethernet|fat-node|laptop, SCHEDULER=slurm|pbs|lsf|sge|flux|local, DRY_RUN=1)
 	@. ./activate && $(PYTHON) -m campaign.site.new $(call option,--scheduler,SCHEDULER) \
 	    $(call option,--from,FROM) $(call flag,--dry-run,DRY_RUN) -- $(call quoted,NAME)
 
@@ -173,8 +173,9 @@ simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decid
 simulated-coverage: .wyeast/venv/.for-run ## simulate how often intervals contain a known truth and verdicts are false (TRIALS=500)
 	@$(PYTHON) -m analysis.simulation.coverage $(call option,--trials,TRIALS)
 
-cluster-up: setup ## start a Slurm cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none)
-	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK)
+cluster-up: setup ## start a cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none, SCHEDULER=slurm|sge)
+	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK) \
+	    $(call option,--scheduler,SCHEDULER)
 
 cluster-status: .wyeast/venv/.for-run ## show the nodes of the cluster in a box, their state and memory
 	@$(CLUSTER) status

@@ -14,7 +14,7 @@ from typing import Any
 from campaign import choice
 from campaign.patterns import refuse_pattern
 from cluster import box
-from cluster.description import ClusterError
+from cluster.description import SCHEDULERS, ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
 from records.base import CampaignError
@@ -23,8 +23,6 @@ from records.environment import for_reframe
 from reframe_checks.mixins.tiers import TIERS
 from site_configs.site_file import seconds_of
 
-#: The site whose jobs are submitted from within the cluster in a box.
-CLUSTER = "virtual"
 #: The default number of rounds where rounds are fixed.
 ROUNDS = 3
 #: The tier whose campaigns have a budget by default: the site's, or this one in seconds, with which
@@ -103,17 +101,28 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
     Raises CampaignError, TableError or ImageError for an unknown image's name, and PrefixError
     for an MPI of this machine that is none.
     """
-    if options.site == CLUSTER:
+    if selection.in_a_box(root, options.site):
         try:
-            box.running(box.state_folder(root))
+            _, cluster = box.running(box.state_folder(root))
         except ClusterError as error:
-            raise CampaignError(f"SITE={CLUSTER}: {error}") from None
+            raise CampaignError(f"SITE={options.site}: {error}") from None
+        refuse_another_scheduler(root, options.site, cluster.get("scheduler", "slurm"))
     names = known(root, options.site, options.images)
     refuse_unbound(names, options.host_mpi)
     # In the cluster in a box the nodes have other folders than this machine.
-    if options.host_mpi and options.site != CLUSTER:
+    if options.host_mpi and not selection.in_a_box(root, options.site):
         installed.find(options.host_mpi, load_table(root), ("mpiexec",))
     refuse_checks(root, options, names)
+
+
+def refuse_another_scheduler(root: Path, site: str, found: str) -> None:
+    """Raise CampaignError where the cluster in a box has another scheduler than a site of it."""
+    wanted = "sge" if selection.site_data(root, site)["scheduler"] == "sge" else "slurm"
+    if found != wanted:
+        raise CampaignError(
+            f"SITE={site}: the cluster that is up has {SCHEDULERS[found]}; stop it and start one "
+            f"with {SCHEDULERS[wanted]}: make cluster-down && make cluster-up SCHEDULER={wanted}"
+        )
 
 
 def refuse_unbound(names: Sequence[str], prefix: str | None) -> None:

@@ -97,7 +97,8 @@ def look(options: argparse.Namespace) -> int:
         # On the cluster in a box that is the job user, who resumes it there.
         become(owner_of(beginning.ROOT / "runs" / Path(options.resume).name), beginning.ROOT)
         campaign, manifest = unfinished(options)
-        if request.CLUSTER in {options.site, manifest.site} != {manifest.site}:
+        boxed = any(selection.in_a_box(ROOT, one) for one in (options.site, manifest.site))
+        if boxed and options.site != manifest.site:
             raise CampaignError(
                 f"{campaign.name} belongs to site {manifest.site}; resume it: "
                 f"make run SITE={manifest.site} RESUME={campaign.name}"

@@ -31,13 +31,14 @@ def arguments() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(
         prog="python -m cluster",
-        description="A Slurm cluster in a box: nodes in namespaces of this machine, on a shaped "
+        description="A cluster in a box: nodes in namespaces of this machine, on a shaped "
         "network of their own.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start the cluster and check its links")
     up.add_argument("--nodes", default="", help="how many nodes (cluster.yaml)")
     up.add_argument("--link", default="", help="rate of the links, or none (cluster.yaml)")
+    up.add_argument("--scheduler", default="", help="slurm or sge (slurm)")
     commands.add_parser("status", help="print the nodes, their state and memory")
     commands.add_parser("down", help="stop the cluster and everything that belongs to it")
     execute = commands.add_parser("exec", help="run a command as a user of the cluster")
@@ -63,7 +64,7 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
     """Start the cluster; undo everything if it fails."""
     if box.first_process(state) and (state / "cluster.json").exists():
         raise ClusterError("the cluster is already up; stop it first with: make cluster-down")
-    programs.provide(state)
+    programs.provide(state, cluster.scheduler)
     began = time.monotonic()
     # A start that was interrupted, or a crash, may have left something.
     box.close_box(state)
@@ -149,7 +150,7 @@ def main() -> int:
         box.demand_root()
         hand_over(project)
         if options.command == "up":
-            cluster = describe(options.nodes, options.link)
+            cluster = describe(options.nodes, options.link, scheduler=options.scheduler)
             with exclusive(project / ".wyeast" / "locks" / "cluster", str(os.getpid())):
                 up(cluster, project, state)
         elif options.command == "down":

@@ -29,6 +29,8 @@ NAMES = (JOB_USER, GUEST_USER, *DAEMONS)
 #: ones, so that the users of two are not one.
 NUMBERS = range(61001, 61184)
 FILE = "users.json"
+#: The sites whose jobs it runs, each with a folder of ReFrame's.
+SITES = ("virtual", "box-mpirun", "box-sge")
 #: Where in root's checkout the job user may add files, but not remove those of others.
 SHARED = ("runs", ".wyeast/bundles")
 
@@ -146,16 +148,18 @@ def give_to_job_user(project: Path) -> None:
     Folders that both write to stay root's, and sticky: nobody can replace another's files there.
     """
     _, uid = job_user(project)
-    own = project / ".wyeast" / "reframe" / "virtual"
     if project.stat().st_uid == 0:
         for place in SHARED:
             give(project / place, 0, uid, 0o1775)
         take_back(project / ".wyeast" / "locks")
-        own.parent.mkdir(parents=True, exist_ok=True)
-        # What another user has left there could neither be overwritten nor be given away safely.
-        if os.path.lexists(own) and not _all_of(own, uid):
-            own.unlink() if own.is_symlink() else shutil.rmtree(own)
-    give(own, uid, uid, 0o755)
+    for site in SITES:
+        own = project / ".wyeast" / "reframe" / site
+        if project.stat().st_uid == 0:
+            own.parent.mkdir(parents=True, exist_ok=True)
+            # What another user has left there can neither be overwritten nor given away safely.
+            if os.path.lexists(own) and not _all_of(own, uid):
+                own.unlink() if own.is_symlink() else shutil.rmtree(own)
+        give(own, uid, uid, 0o755)
 
 
 def _all_of(folder: Path, uid: int) -> bool:

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cluster import accounts, slurm
+from cluster import accounts, gridengine, slurm
 from cluster.description import Cluster, ClusterError
 from cluster.terminal_session import has_terminal, own_session
 from records import acting_user
@@ -92,7 +92,8 @@ def prepare(cluster: Cluster, project: Path, state: Path) -> None:
     for name in ("run", "run/nodes", "home", "logs"):
         (state / name).mkdir(exist_ok=True)
     accounts.choose_numbers(project)
-    slurm.write_configuration(cluster, state, accounts.daemons(project))
+    writer = gridengine if cluster.scheduler == "sge" else slurm
+    writer.write_configuration(cluster, state, accounts.daemons(project))
 
 
 def open_box(state: Path) -> int:
@@ -157,7 +158,7 @@ def clean_environment() -> dict[str, str]:
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "SLURM_CONF": slurm.CONFIGURATION,
+        **slurm.ENVIRONMENT,
     }
 
 
@@ -180,7 +181,9 @@ def environment_of_user(user: str, state: Path) -> dict[str, str]:
     """Return the environment in which a user of the cluster submits jobs."""
     home = str(state / "home" / user) if user != "root" else "/root"
     return acting_user.environment_of(user, home) | {
-        "SLURM_CONF": slurm.CONFIGURATION,
+        # Each is of use to its own scheduler's commands alone.
+        **slurm.ENVIRONMENT,
+        **gridengine.ENVIRONMENT,
         # The user may read the checkout, and git need not fear what is in it.
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": "safe.directory",

@@ -12,6 +12,8 @@ NETWORK = "10.77.0"
 CONTROLLER_ADDRESS = f"{NETWORK}.254"
 CONTROLLER = "controller"
 MOST_NODES = 64
+#: The schedulers that it may have, with what people call them; the first is the default.
+SCHEDULERS = {"slurm": "Slurm", "sge": "Grid Engine"}
 #: What an Ethernet frame takes on the wire besides itself: preamble 8, checksum 4, gap 12 bytes.
 FRAME_OVERHEAD_BYTES = 24
 
@@ -39,6 +41,7 @@ class Cluster:
     memory_bytes_per_node: int
     scratch_bytes_per_node: int
     link: Link | None
+    scheduler: str = "slurm"
 
     def node_names(self) -> list[str]:
         """Return the nodes' names, which are their host names too."""
@@ -54,8 +57,10 @@ def address_of(number: int) -> str:
     return f"{NETWORK}.{number}"
 
 
-def describe(nodes: str = "", link: str = "", path: Path = DESCRIPTION) -> Cluster:
-    """Return the cluster that the file describes, with nodes and link as on the command line.
+def describe(
+    nodes: str = "", link: str = "", path: Path = DESCRIPTION, scheduler: str = ""
+) -> Cluster:
+    """Return the cluster that the file describes, with what else the command line says.
 
     Raises ClusterError for an invalid description.
     """
@@ -74,6 +79,11 @@ def describe(nodes: str = "", link: str = "", path: Path = DESCRIPTION) -> Clust
         raise ClusterError(f"NODES={count}: give a number from 1 to {MOST_NODES}")
     if wanted != "none" and wanted not in links:
         raise ClusterError(f"LINK={wanted} is unknown; choose one of: {', '.join(links)}, none")
+    if scheduler not in ("", *SCHEDULERS):
+        raise ClusterError(
+            f"SCHEDULER={scheduler} is unknown; choose one of: {', '.join(SCHEDULERS)}"
+        )
     if min(sizes.values()) < 1:
         raise ClusterError(f"{path.name}: cores, memory and scratch must be at least 1")
-    return Cluster(nodes=int(count), link=links.get(wanted), **sizes)
+    chosen = scheduler or next(iter(SCHEDULERS))
+    return Cluster(nodes=int(count), link=links.get(wanted), scheduler=chosen, **sizes)

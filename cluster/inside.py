@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
-from cluster import box, filesystem, network, slurm
+from cluster import box, filesystem, gridengine, network, slurm
 from cluster.description import CONTROLLER, Cluster, ClusterError, Link
 
 STATE = box.state_folder()
@@ -24,6 +25,11 @@ def described() -> Cluster:
     data = json.loads(DESCRIPTION.read_text())
     link = data.pop("link")
     return Cluster(**data, link=Link(**link) if link else None)
+
+
+def scheduler() -> ModuleType:
+    """Return the module of the cluster's scheduler: the two have the same functions."""
+    return SCHEDULERS[described().scheduler]
 
 
 def become(*command: str) -> None:
@@ -50,16 +56,14 @@ def cores_of_node(cluster: Cluster, number: int) -> set[int]:
 
 
 def become_node(number: int) -> None:
-    """Arrange a node's files, wait for its link, and run its slurmd."""
+    """Arrange a node's files, wait for its link, and run the scheduler's daemon of a node."""
     name = described().node_names()[number - 1]
     socket.sethostname(name)
     filesystem.lay_out_node(described())
     os.sched_setaffinity(0, cores_of_node(described(), number))
     connected = NODES / f"{number}.connected"
     slurm.wait_until(connected.exists, 30, f"{name} did not get a link")
-    spool = Path("/run/slurm") / name
-    spool.mkdir(exist_ok=True)
-    become("slurmd", "-D", "-N", name)
+    become(*scheduler().node_command(name))
 
 
 def node_process(number: int) -> int | None:
@@ -96,7 +100,7 @@ def open_node(number: int) -> int:
 
 
 def connect_node(number: int, pid: int) -> None:
-    """Lay the link to a node, and let its slurmd start."""
+    """Lay the link to a node, and let its daemon start."""
     network.connect(number, pid, described().link)
     (NODES / f"{number}.connected").touch()
 
@@ -106,11 +110,10 @@ def start() -> None:
     cluster = described()
     network.make_switch(cluster.link)
     pids = [open_node(number) for number in range(1, cluster.nodes + 1)]
-    slurm.start_munge(STATE)
-    slurm.start_controller()
+    scheduler().start(cluster, STATE)
     for number, pid in enumerate(pids, start=1):
         connect_node(number, pid)
-    slurm.wait_for_nodes(cluster.node_names())
+    scheduler().wait_for_nodes(cluster.node_names())
 
 
 def check_links() -> None:
@@ -130,9 +133,9 @@ def stop_node(number: int) -> None:
 
 
 def start_node(number: int) -> None:
-    """Start a node that was stopped, and wait until Slurm has it back."""
+    """Start a node that was stopped, and wait until the scheduler has it back."""
     connect_node(number, open_node(number))
-    slurm.wait_for_nodes([f"node{number}"])
+    scheduler().wait_for_nodes([f"node{number}"])
 
 
 def slow_link(number: int, by: float) -> None:
@@ -152,11 +155,11 @@ def set_share(number: int, share: float) -> None:
 
 
 def mend_link(number: int) -> None:
-    """Mend a link that was cut or slowed, and wait until Slurm has the node back."""
+    """Mend a link that was cut or slowed, and wait until the scheduler has the node back."""
     network.mend(number)
     if described().link and node_process(number):
         set_share(number, 1)
-    slurm.wait_for_nodes([f"node{number}"])
+    scheduler().wait_for_nodes([f"node{number}"])
 
 
 def memory_of(number: int) -> int | None:
@@ -178,14 +181,14 @@ def memory_of(number: int) -> int | None:
 
 
 def status() -> None:
-    """Print what the nodes do, as JSON: their state in Slurm, their first process and memory."""
-    states = slurm.node_states()
+    """Print what the nodes do, as JSON: their state, their first process and memory."""
+    states = scheduler().node_states()
     cluster = described()
     print(
         json.dumps(
             {
                 name: {
-                    "state": states.get(name, "unknown: slurmctld does not answer"),
+                    "state": states.get(name, "unknown: the scheduler does not answer"),
                     "process": node_process(number),
                     "memory_bytes": memory_of(number),
                 }
@@ -195,13 +198,14 @@ def status() -> None:
     )
 
 
-OPERATIONS = {
+SCHEDULERS = {"slurm": slurm, "sge": gridengine}
+OPERATIONS: dict[str, Callable[[], object]] = {
     "become-box": become_box,
     "start": start,
     "check-links": check_links,
     "status": status,
-    "stop-controller": slurm.stop_controller,
-    "start-controller": slurm.start_controller,
+    "stop-controller": lambda: scheduler().stop_controller(),
+    "start-controller": lambda: scheduler().start_controller(),
 }
 OF_ONE_NODE: dict[str, Callable[..., object]] = {
     "become-node": become_node,

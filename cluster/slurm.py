@@ -11,6 +11,8 @@ from records.acting_user import give
 from records.causes import sentence_in
 
 CONFIGURATION = "/run/slurm/slurm.conf"
+#: What its commands need, and jobs besides.
+ENVIRONMENT = {"SLURM_CONF": CONFIGURATION}
 #: How long a Slurm command that only queries may take, in seconds.
 PATIENCE_S = 60.0
 #: Everybody's view of the munge socket, where munge's library looks for it.
@@ -109,6 +111,18 @@ def wait_until(condition: Callable[[], bool], seconds: float, complaint: str) ->
         if time.monotonic() > deadline:
             raise ClusterError(complaint)
         time.sleep(0.05)
+
+
+def start(_: Cluster, state: Path) -> None:
+    """Start munged and slurmctld."""
+    start_munge(state)
+    start_controller()
+
+
+def node_command(name: str) -> list[str]:
+    """Return what runs on a node, in the foreground, once there is a folder for it."""
+    (Path("/run/slurm") / name).mkdir(exist_ok=True)
+    return ["slurmd", "-D", "-N", name]
 
 
 def start_munge(state: Path) -> None:

@@ -29,7 +29,7 @@ REFUSED = [
     ("--rounds=abc", "ROUNDS=abc: a campaign has at least one round"),
     ("--rounds=1.5", "ROUNDS=1.5: a campaign has at least one round"),
     ("--tier=huge", "TIER=huge is unknown; choose one of: quick, paper, site"),
-    ("--site=nowhere", "site nowhere is unknown; site_configs/ has local"),
+    ("--site=nowhere", "site nowhere is unknown; site_configs/ has box-mpirun, box-sge, local, "),
     ("--site=virtual", "SITE=virtual: the cluster is not up; start it with: make cluster-up"),
     ("--checks=(", "CHECKS='(' is not a valid regular expression: missing )"),
     ("--images=mpich-5.0.3", "no implementation `mpich-5.0.3`; did you mean `mpich-5.0.2`?"),
@@ -44,6 +44,17 @@ REFUSED = [
     ),
     ("--study=nobody1999", "no study of nobody1999; literature/ has: "),
 ]
+
+
+@pytest.mark.parametrize(
+    ("site", "found", "make"), [("virtual", "sge", "slurm"), ("box-sge", "slurm", "sge")]
+)
+def test_a_cluster_with_another_scheduler_is_no_site_s(site: str, found: str, make: str) -> None:
+    request.refuse_another_scheduler(PROJECT, site, make)
+    request.refuse_another_scheduler(PROJECT, "box-mpirun", "slurm")
+    with pytest.raises(CampaignError) as refused:
+        request.refuse_another_scheduler(PROJECT, site, found)
+    assert f"make cluster-down && make cluster-up SCHEDULER={make}" in str(refused.value)
 
 
 @pytest.fixture

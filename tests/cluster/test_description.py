@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster import network, programs, scrontab, serialisation, slurm
+from cluster import accounts, gridengine, network, programs, scrontab, serialisation, slurm
 from cluster.description import ClusterError, Link, describe
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_the_command_line_overrides_the_file() -> None:
@@ -28,6 +30,34 @@ def test_slurm_knows_every_node(tmp_path: Path) -> None:
     assert text.count("NodeName=") == 3 and "NodeAddr=10.77.0.3" in text
     assert "DisableRootJobs=YES" in text and "JobRequeue=0" in text
     assert "ScronParameters=enable" in text and "batch_sched_delay=0" in text
+
+
+def test_grid_engine_has_a_queue_of_every_node_with_a_slot_a_core() -> None:
+    cluster = describe(nodes="3", scheduler="sge")
+    lines = dict(line.split(maxsplit=1) for line in gridengine.queue(cluster).splitlines())
+    assert (lines["hostlist"], lines["slots"]) == ("node1 node2 node3", "1")
+    # However busy the one machine is, and whatever limits Debian's example has.
+    assert lines["load_thresholds"] == "NONE" and lines["h_vmem"] == lines["s_rt"] == "INFINITY"
+    assert "control_slaves     TRUE" in gridengine.ENVIRONMENT_OF_RANKS
+
+
+def test_of_a_configuration_some_keys_get_other_values() -> None:
+    text = "# Version: 6.2\nmailer  /usr/bin/mail\nmin_uid 1000\n"
+    said = gridengine.replaced(text, {"mailer": "/bin/true", "xterm": "/bin/true"})
+    assert [line.split() for line in said.splitlines()] == [
+        ["#", "Version:", "6.2"], ["mailer", "/bin/true"], ["min_uid", "1000"]
+    ]  # fmt: skip
+
+
+def test_a_scheduler_that_it_cannot_have_is_refused() -> None:
+    assert (describe().scheduler, describe(scheduler="sge").scheduler) == ("slurm", "sge")
+    with pytest.raises(ClusterError, match="SCHEDULER=pbs is unknown; choose one of: slurm, sge"):
+        describe(scheduler="pbs")
+
+
+def test_every_site_in_the_box_has_a_folder_for_its_job_user() -> None:
+    sites = {path.parent.name for path in (PROJECT / "site_configs").glob("*/cluster.yaml")}
+    assert sites == set(accounts.SITES)
 
 
 def test_what_the_wire_carries_is_more_than_the_payload() -> None:

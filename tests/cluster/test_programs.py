@@ -38,11 +38,13 @@ def test_they_are_unpacked_again_where_a_library_of_the_machine_is_gone(
     lacking: list[list[str]] = [[], ["libold.so.1"], [], ["libnew.so.2"], ["libnew.so.2"]]
     unpacked: list[Path] = []
 
-    def unpack(state: Path, folder: Path) -> dict[str, str]:
+    def unpack(state: Path, folder: Path, packages: list[str]) -> dict[str, str]:
         unpacked.append(folder)
-        return dict.fromkeys(programs.PACKAGES, "1")
+        return dict.fromkeys(packages, "1")
 
     monkeypatch.setattr(programs, "unpack", unpack)
+    launchers = dict.fromkeys(programs.LAUNCHERS.values(), "2")
+    monkeypatch.setattr(programs, "unpack_launchers", lambda state, folder: launchers)
     monkeypatch.setattr(programs, "lacking", lambda state: lacking.pop(0))
     state = tmp_path / "cluster"
     programs.provide(state)
@@ -51,6 +53,26 @@ def test_they_are_unpacked_again_where_a_library_of_the_machine_is_gone(
     assert len(unpacked) == 2
     with pytest.raises(ClusterError, match=r"provides libnew\.so\.2, which .*update"):
         programs.provide(state)
+
+
+def test_those_of_another_scheduler_are_unpacked_when_it_is_asked_for_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked: list[set[str]] = []
+
+    def unpack(state: Path, folder: Path, packages: list[str]) -> dict[str, str]:
+        unpacked.append(set(packages))
+        return dict.fromkeys(packages, "1")
+
+    monkeypatch.setattr(programs, "unpack", unpack)
+    launchers = dict.fromkeys(programs.LAUNCHERS.values(), "2")
+    monkeypatch.setattr(programs, "unpack_launchers", lambda state, folder: launchers)
+    monkeypatch.setattr(programs, "lacking", lambda state: [])
+    for scheduler in ("slurm", "slurm", "sge", "sge", "slurm"):
+        programs.provide(tmp_path / "cluster", scheduler)
+    assert unpacked == [
+        set(programs.PACKAGES), {*programs.PACKAGES, *programs.OF_SCHEDULERS["sge"]}
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
