@@ -10,7 +10,7 @@ from campaign.leftovers import end_all, end_leftovers, scheduler_of
 from campaign.missing import has_something_left, is_open
 from campaign.obstacles import refuse_obstacles
 from campaign.paths import refuse_path
-from containers import host_mpi
+from containers import host_mpi, selection
 from records import files, schedule
 from records.acting_user import become, owner_of
 from records.base import CampaignError
@@ -97,7 +97,9 @@ def look(options: argparse.Namespace) -> int:
         # On the cluster in a box that is the job user, who resumes it there.
         become(owner_of(beginning.ROOT / "runs" / Path(options.resume).name), beginning.ROOT)
         campaign, manifest = unfinished(options)
-        boxed = any(selection.in_a_box(ROOT, one) for one in (options.site, manifest.site))
+        boxed = any(
+            selection.in_a_box(beginning.ROOT, one) for one in (options.site, manifest.site)
+        )
         if boxed and options.site != manifest.site:
             raise CampaignError(
                 f"{campaign.name} belongs to site {manifest.site}; resume it: "
