@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from containers import selection
-from records import files
+from records import files, layout
 from records.base import CampaignError
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from site_configs.site_file import LOCAL
@@ -69,5 +69,5 @@ def refuse_beside_the_box(root: Path, site: str) -> None:
              for other in selection.sites_here(root) if other != site]  # fmt: skip
     if holder := next(filter(None, map(holder_of, locks)), None):
         raise LockHeld(holder)
-    if holder := holder_of(root / ".wyeast" / "locks" / "build"):
+    if holder := holder_of(layout.state(root) / "locks" / "build"):
         raise LockHeld(f"build, process {holder}")

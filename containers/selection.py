@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, table
+from records import layout
 from records.base import CampaignError
 from site_configs.site_file import NAME, SiteError, read_site
 
 
 def site_file(root: Path, site: str) -> Path:
     """Return the path of a site's data; raise CampaignError for an unknown site."""
-    path = root / "site_configs" / site / "site.yaml"
+    path = layout.site_file(root, site)
     # A path instead of a name would lead out of the folder of sites, and of that of locks.
     if not NAME.fullmatch(site) or not path.is_file():
-        sites = (root / "site_configs").glob("*/site.yaml")
-        known = sorted(found.parent.name for found in sites)
+        known = [found.parent.name for found in layout.site_files(root)]
         raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
     return path
 
@@ -65,7 +65,7 @@ def runs_here(root: Path, site: str) -> bool:
 
     Raises what site_data does.
     """
-    in_a_box = (root / "site_configs" / site / "cluster.yaml").is_file()
+    in_a_box = layout.site_file(root, site, "cluster.yaml").is_file()
     return in_a_box or site_data(root, site)["scheduler"] == "local"
 
 
@@ -75,13 +75,13 @@ def campaign_lock(root: Path, site: str) -> Path:
     It is beside what else is of whoever measures on the site: on the cluster in a box that is the
     job user, and no folder is written by two users.
     """
-    return root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+    return layout.state(root) / "reframe" / site / f"campaign-{site}.lock"
 
 
 def sites_here(root: Path) -> list[str]:
     """Return the sites whose launches run on this machine; one that cannot be read is none."""
     found = []
-    for path in sorted((root / "site_configs").glob("*/site.yaml")):
+    for path in layout.site_files(root):
         with suppress(CampaignError):
             if runs_here(root, path.parent.name):
                 found.append(path.parent.name)

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from records import layout
 from site_configs.processor import detected_memory, detected_processor, fabrics
 from site_configs.site_file import SiteError, check_references, read_site
 
-SITES = Path(__file__).resolve().parent
-PROJECT = SITES.parent
+PROJECT = Path(__file__).resolve().parents[1]
 CURRENT = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
 # One folder a site: on a cluster in a box, jobs are another user's than those of `local`.
-STATE = PROJECT / ".wyeast" / "reframe" / CURRENT
+STATE = layout.state(PROJECT) / "reframe" / CURRENT
 
 # ReFrame opens its log here before it makes the folder. What root made it would be root's.
-if os.geteuid() == PROJECT.stat().st_uid:
+if os.geteuid() == layout.home(PROJECT).stat().st_uid:
     STATE.mkdir(parents=True, exist_ok=True)
 
 
@@ -29,8 +29,9 @@ def load_site(name: str) -> dict[str, Any]:
 
     Raises SiteError for invalid files, including references.
     """
-    site = read_site(SITES / name / "site.yaml", PROJECT)
-    check_references(SITES / name / "references.yaml", PROJECT, name, site["partition"])
+    site = read_site(layout.site_file(PROJECT, name), PROJECT)
+    references = layout.site_file(PROJECT, name, "references.yaml")
+    check_references(references, PROJECT, name, site["partition"])
     detectors: dict[str, Callable[[], float | bool]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
@@ -79,7 +80,9 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
 
 
 # `local` matches every host, so it goes last.
-NAMES = sorted((path.parent.name for path in SITES.glob("*/site.yaml")), key=lambda n: n == "local")
+NAMES = sorted(
+    (path.parent.name for path in layout.site_files(PROJECT)), key=lambda name: name == "local"
+)
 
 
 def load_all(names: list[str]) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analysis.commands.campaigns import (
-    ROOT,
+    RUNS,
     BaseOption,
     CampaignArgument,
     PagerOption,
@@ -200,7 +200,7 @@ def history(
     grafana: Annotated[
         Path | None, typer.Option(help="write the changes as Grafana's annotations there instead")
     ] = None,
-    runs: RunsOption = ROOT / "runs",
+    runs: RunsOption = RUNS,
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
 ) -> None:
@@ -287,7 +287,7 @@ def regress(
         ),
     ] = 0.25,
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,
-    runs: RunsOption = ROOT / "runs",
+    runs: RunsOption = RUNS,
 ) -> None:
     """Find what became worse, or was measured before and is not now.
 

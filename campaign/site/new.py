@@ -21,15 +21,16 @@ from typing import Any
 
 from containers import images
 from containers.table import load_table
+from records import layout
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.machine import Machine, Nodes
 from site_configs.site_file import FILL_IN, NAME, SiteError, check_references, nearest, read_site
 
 ROOT = Path(__file__).resolve().parents[2]
-SITES = ROOT / "site_configs"
-TEMPLATE = SITES / "references.template.yaml"
-EXAMPLES = SITES / "examples"
+SITES = layout.sites(ROOT)
+TEMPLATE = ROOT / "site_configs" / "references.template.yaml"
+EXAMPLES = ROOT / "site_configs" / "examples"
 FAMILIES = ("slurm", "pbs", "lsf", "local")
 #: How a job asks for a partition or queue, by ReFrame's name of the scheduler.
 ACCESS = {"slurm": "--partition={}", "squeue": "--partition={}", "pbs": "-q {}", "torque": "-q {}",
@@ -286,7 +287,7 @@ def refuse_name(name: str, sites: Path) -> None:
             "a letter: make "
             "new-site NAME=my-cluster"
         )
-    if (sites / name).exists():
+    if layout.seen(sites / name).exists():
         raise SiteError(
             f"site_configs/{name} already exists and is left unchanged; choose another NAME, or "
             f"check that one: make check-site SITE={name}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.programs import ProvisionError
+from records import layout
 from records.acting_user import git
 from records.causes import sentence_in
 
@@ -59,7 +60,7 @@ class Spack:
 
 def folder(root: Path) -> Path:
     """Return where everything of Spack's lies that was provided or made here."""
-    return root / ".wyeast" / "spack"
+    return layout.state(root) / "spack"
 
 
 def version_of(core: Path) -> str:
