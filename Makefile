@@ -322,9 +322,9 @@ FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do
 # The packages of a lock, and the modules that show that they are there: pip may have been told, in
 # its own files, to put them elsewhere.
 define install_packages
-	[ -w . ] || { echo "setup: what is installed in $$(pwd -P) is not what its version needs, and it" \
-	    "belongs to another user, who can mend it: make setup; or make a checkout of your own:" \
-	    "git clone $$(pwd -P)" >&2; exit 1; }; \
+	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P), and what its version needs is not" \
+	    "installed there: whoever it belongs to can do that: make setup; or make a checkout of your" \
+	    "own: git clone $$(pwd -P)" >&2; exit 1; }; \
 	python=$$($(FIND_PYTHON)); \
 	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
 	    "$${python:-python3}" -m records.acting_user || exit 1; \

@@ -28,7 +28,7 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
     Raises SiteIsBusy if another campaign is measuring, and CampaignError for an unknown site.
     """
     scheduler = selection.site_data(root, site)["scheduler"]
-    note = f"process {os.getpid()} of {root} since {files.utc_now()}"
+    note = f"process {os.getpid()} of {layout.home(root)} since {files.utc_now()}"
     lock = selection.campaign_lock(root, site)
     with ExitStack() as held:
         try:

@@ -71,7 +71,9 @@ def beside_no_campaign(root: Path) -> Iterator[None]:
             locks = [campaign_lock(root, site) for site in sites_here(root)]
             if holder := next(filter(None, map(holder_of, locks)), None):
                 raise LockHeld(holder)
-            held.enter_context(on_machine(f"build, process {os.getpid()} of {root}", shared=True))
+            held.enter_context(
+                on_machine(f"build, process {os.getpid()} of {layout.home(root)}", shared=True)
+            )
         except LockHeld as held_by:
             raise BuildError(
                 f"a campaign is measuring on this machine ({held_by}), and whatever builds would "
