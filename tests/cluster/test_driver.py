@@ -43,8 +43,8 @@ def short_jobs(cluster: Cluster) -> Iterator[None]:
 def test_jobs_drive_a_campaign(cluster: Cluster) -> None:
     # As some centres have it for all of their users.
     asked = (
-        f"SBATCH_EXPORT=NONE python -m campaign --site virtual --driver job --rounds {ROUNDS} --name {NAME} "
-        f"--images mpich-5.0.2 --checks '{CHECKS}'"
+        "SBATCH_EXPORT=NONE python -m campaign --site virtual --driver job "
+        f"--rounds {ROUNDS} --name {NAME} --images mpich-5.0.2 --checks '{CHECKS}'"
     )
     said = cluster.execute(f". ./activate && {asked}")
     [campaign] = campaigns()

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +58,9 @@ def put_image(place: Path, name: str, content: bytes) -> str:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     path = place / images.LOCK
-    lock = (
-        json.loads(path.read_text()) if path.exists() else {"schema": images.SCHEMA, "images": {}}
-    )
+    lock: dict[str, Any] = {"schema": images.SCHEMA, "images": {}}
+    if path.exists():
+        lock = json.loads(path.read_text())
     lock["images"][name] = {"file": f"{name}.sif", "sha256": digest, "labels": {}}
     write(path, json.dumps(lock))
     return digest
@@ -227,7 +228,7 @@ def test_definitions_may_be_in_the_home(places: tuple[Path, Path], tmp_path: Pat
     ],
 )  # fmt: skip
 def test_a_home_is_its_users_alone(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch, work: object, said: str
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, work: Any, said: str
 ) -> None:
     """The folder itself is looked at: whoever writes in it decides what its user starts."""
     code, home = open_folder / "code", open_folder / "home"
@@ -237,7 +238,7 @@ def test_a_home_is_its_users_alone(
         os.chown(folder, owner, owner)
     monkeypatch.setenv("WYEAST_ROOT", str(code))
     monkeypatch.setenv(layout.HOME, str(home))
-    work(code, home)  # type: ignore[operator]
+    work(code, home)
 
     def asked() -> str | None:
         os.setresuid(OTHER, OTHER, OTHER)
