@@ -11,7 +11,7 @@ from campaign.missing import has_something_left, is_open
 from campaign.obstacles import refuse_obstacles
 from campaign.paths import refuse_path
 from containers import host_mpi
-from records import files, schedule
+from records import files, layout, schedule
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported

@@ -17,7 +17,7 @@ from containers import images, store
 from containers.apptainer import apptainer_command
 from records.manifest import read_manifest
 from tests.campaign.test_paths_real import PARTS
-from tests.containers.test_centre_real import opened
+from tests.containers.test_centre_real import opened_here
 from tests.other_user import needs_root, open_folder, ordinary_users
 from tests.packed import records_in
 
@@ -47,7 +47,7 @@ class Measurer:
         place = cwd or self.home
         variables = [f"PATH={self.installation}/bin:{modules}:/usr/local/bin:/usr/bin:/bin",
                      f"HOME={self.home.parent}", f"PWD={place}"]  # fmt: skip
-        script = opened(self.installation.parents[1] / "python") + 'exec "$@"'
+        script = opened_here(self.installation.parents[1] / "opened") + 'exec "$@"'
         return subprocess.Popen(
             ["unshare", "--mount", "--propagation=private", "sh", "-ec", script, "sh",
              "setpriv", f"--reuid={self.name}", f"--regid={self.name}", "--init-groups",
