@@ -10,6 +10,7 @@ SUBMIT = $(if $(filter virtual,$(value SITE)),$(CLUSTER) exec --)
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
+ACTIVATED := $(WYEAST_ROOT)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 # As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
@@ -51,7 +52,8 @@ $(if $(COPIED),$(error $(COPIED)))
 endif
 # Where whoever uses this checkout writes, if that is not the checkout (records/layout.py).
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
-HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(PWD))' 2>&1)
+HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(PWD))' \
+    '$(subst ','\'',$(ACTIVATED))' 2>&1)
 $(if $(filter-out 0,$(.SHELLSTATUS)),$(error $(HOME_OF_USER)))
 export WYEAST_HOME := $(HOME_OF_USER)
 endif
@@ -264,9 +266,10 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 
 # A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
-# images that travel; the shells that people have, and the modules of centres.
+# images that travel; the shells that people have, and the modules of centres; a compiler for
+# another architecture and an emulator of its processors.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
-    iproute2 zsh fish tcsh lmod
+    iproute2 zsh fish tcsh lmod gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # SimGrid plays more ranks than any machine at hand has.
 test-long: TEST_PACKAGES += libsimgrid-dev
 test-packages:

@@ -136,6 +136,15 @@ def test_in_anothers_checkout_itself_the_way_is_named(
     assert variables(done) == expected(anothers) | named
 
 
+def test_the_home_of_another_checkout_is_not_taken(checkout: Path, tmp_path: Path) -> None:
+    """Whoever has activated one, and then another, does not write where the first one does."""
+    command = [f"WYEAST_HOME={tmp_path}", f"WYEAST_ROOT={tmp_path}", *SHELLS["dash"]]
+    assert variables(started(["env", *command], checkout)) == expected(checkout)
+    command[1] = f"WYEAST_ROOT={checkout}"
+    found = variables(started(["env", *command], checkout))
+    assert found == expected(checkout) | {"WYEAST_HOME": str(tmp_path)}
+
+
 def test_a_home_that_is_not_there_is_named(checkout: Path) -> None:
     command = ["env", "WYEAST_HOME=nowhere", *SHELLS["dash"]]
     done = started(command, checkout)

@@ -18,6 +18,7 @@ from analysis.commands.campaigns import (
     comparison_of,
     fail,
 )
+from records import layout
 
 if TYPE_CHECKING:
     import polars
@@ -250,6 +251,7 @@ def written(
     from records.files import write_whole
 
     if html:
+        html = layout.meant(str(html))
         write_page(runs, series, html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}
