@@ -29,7 +29,8 @@ def sample_folder(root: Path) -> Path:
     # Commands and tests that run at once wait for the first of them.
     with exclusive(layout.state(root) / "locks" / f"{NAME}.lock", str(os.getpid()), wait=True):
         if not is_of(folder, sums):
-            with scratch(layout.runs(root), f".{NAME}-") as aside:
+            folder.parent.mkdir(exist_ok=True)
+            with scratch(folder.parent, f".{NAME}-") as aside:
                 top, _ = unpack(archive, aside)
                 if folder.exists():
                     folder.rename(aside / "earlier")

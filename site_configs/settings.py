@@ -14,7 +14,8 @@ from records import layout
 from site_configs.processor import detected_memory, detected_processor, fabrics
 from site_configs.site_file import SiteError, check_references, read_site
 
-PROJECT = Path(__file__).resolve().parents[1]
+SITES = Path(__file__).resolve().parent
+PROJECT = SITES.parent
 CURRENT = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
 # One folder a site: on a cluster in a box, jobs are another user's than those of `local`.
 STATE = layout.state(PROJECT) / "reframe" / CURRENT
@@ -24,14 +25,19 @@ if os.geteuid() == layout.home(PROJECT).stat().st_uid:
     STATE.mkdir(parents=True, exist_ok=True)
 
 
+def file_of(site: str, name: str) -> Path:
+    """Return a file of a site's folder: the user's before the one beside this file."""
+    own = layout.sites(PROJECT) / site / name
+    return own if layout.is_shared(PROJECT) and own.exists() else SITES / site / name
+
+
 def load_site(name: str) -> dict[str, Any]:
     """Return a site's data with its overrides and every `detect` replaced by what is found here.
 
     Raises SiteError for invalid files, including references.
     """
-    site = read_site(layout.site_file(PROJECT, name), PROJECT)
-    references = layout.site_file(PROJECT, name, "references.yaml")
-    check_references(references, PROJECT, name, site["partition"])
+    site = read_site(file_of(name, "site.yaml"), PROJECT)
+    check_references(file_of(name, "references.yaml"), PROJECT, name, site["partition"])
     detectors: dict[str, Callable[[], float | bool]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
@@ -80,8 +86,10 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
 
 
 # `local` matches every host, so it goes last.
+FOLDERS = (SITES, *((layout.sites(PROJECT),) if layout.is_shared(PROJECT) else ()))
 NAMES = sorted(
-    (path.parent.name for path in layout.site_files(PROJECT)), key=lambda name: name == "local"
+    {path.parent.name for folder in FOLDERS for path in folder.glob("*/site.yaml")},
+    key=lambda name: (name == "local", name),
 )
 
 

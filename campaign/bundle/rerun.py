@@ -211,6 +211,7 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
         return f"runs/{target.name} is here already"
     if dry_run:
         return f"would put the campaign into runs/{target.name}"
+    target.parent.mkdir(exist_ok=True)
     with scratch(target.parent, f".{target.name}.") as folder:
         aside = folder / target.name
         for name in measured_sums(sums):
