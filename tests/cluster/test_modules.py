@@ -25,8 +25,9 @@ def test_jobs_load_what_the_site_names(checkout: Checkout) -> None:
     module = folder / "apptainer" / "1.4.lua"
     module.parent.mkdir(parents=True)
     module.write_text(MODULE.format(folder=apptainer_command().parent))
-    # A job that has what its submitter exports does not begin.
-    prepare = ['[ -z "${OF_THE_SUBMITTER-}" ] || exit 1', f". {LMOD}", f"module use {folder}"]
+    # A job that has what its submitter exports does not begin; the image is looked at in no job.
+    refusal = '[ -z "${SLURM_JOB_ID-}" ] || [ -z "${OF_THE_SUBMITTER-}" ] || exit 1'
+    prepare = [refusal, f". {LMOD}", f"module use {folder}"]
     checkout.edit_site('access: ["--partition', 'access: ["--export=NONE", "--partition')
     checkout.edit_site(
         "launch: srun\n",
