@@ -297,6 +297,9 @@ def refuse_name(name: str, sites: Path) -> None:
 def write(folder: Path, files: dict[str, str]) -> None:
     """Write a new folder; site.yaml, which makes it a site, comes last. Raises SiteError."""
     try:
+        # A user's home has none before the first.
+        if folder.parent == SITES:
+            folder.parent.mkdir(exist_ok=True)
         folder.mkdir()
         for file, text in files.items():
             (folder / file).write_text(text)
