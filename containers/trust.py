@@ -250,7 +250,7 @@ def sign_image(
 
     The unsigned one stays in the store until the next build.
     """
-    aside = store.by_digest(root) / f".signed-{path.name}"
+    aside = store.folder(root) / f".signed-{path.name}"
     aside.parent.mkdir(parents=True, exist_ok=True)
     entry = images.entry_of(root, name)
     # One that was killed in between has left a file that not even its owner may write.
