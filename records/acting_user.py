@@ -81,6 +81,8 @@ def unsafe_home(root: Path) -> str | None:
     place, me = layout.home(root), os.geteuid()
     if place == root:
         return None
+    if not place.is_absolute():
+        return f"{layout.HOME}={place}: give the folder's whole path"
     try:
         found, code = place.stat(), root.stat()
     except OSError as error:

@@ -259,6 +259,9 @@ def test_root_starts_no_installation_of_a_user(
     monkeypatch.setenv("WYEAST_ROOT", str(code))
     monkeypatch.setenv(layout.HOME, str(home))
     assert acting_user.unsafe_home(code) is None
+    monkeypatch.setenv(layout.HOME, "home")
+    assert "give the folder's whole path" in str(acting_user.unsafe_home(code))
+    monkeypatch.setenv(layout.HOME, str(home))
     os.chown(code, OTHER, OTHER)
     assert "its programs are not started" in str(acting_user.unsafe_home(code))
 
