@@ -113,13 +113,14 @@ def state_of(root: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def driver_of(user: Measurer) -> int:
+def driver_of(user: Measurer, measuring: subprocess.Popen[str]) -> int:
     """Return the process that drives the user's campaign, once it measures."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         notes = list(user.home.glob(".wyeast/reframe/local/campaign-local.lock"))
         if notes and list(user.home.glob("runs/*/journal.jsonl")):
             return int(notes[0].read_text().split()[1])
+        assert measuring.poll() is None, "".join(measuring.communicate())
         time.sleep(0.02)
     raise AssertionError("the campaign did not begin")
 
@@ -146,7 +147,7 @@ def test_two_users_measure_with_one_installation(installation: Path, users: list
     assert f"cd ~/wyeast && {installation}/bin/wyeast help" in done.stderr
 
     measuring = first.started("wyeast", *MEASURE)
-    driver = driver_of(first)
+    driver = driver_of(first, measuring)
     # It holds the machine for as long as the other one needs to ask.
     os.kill(driver, signal.SIGSTOP)
     try:
