@@ -45,6 +45,8 @@ class Emulated(Built):
     ) -> subprocess.CompletedProcess[str]:
         """Start ranks of a command."""
         emulated = [EMULATOR, "-L", str(C_LIBRARY), "-E", f"LD_LIBRARY_PATH={self.mpi}/lib"]
+        # The emulator has no process_vm_readv, by which a rank copies from another's memory.
+        environment = {"MPIR_CVAR_CH4_CMA_ENABLE": "0", **environment}
         return super().run_command([*emulated, *command], ranks, folder, **environment)
 
 
