@@ -47,7 +47,7 @@ class Measurer:
         place = cwd or self.home
         variables = [f"PATH={self.installation}/bin:{modules}:/usr/local/bin:/usr/bin:/bin",
                      f"HOME={self.home.parent}", f"PWD={place}"]  # fmt: skip
-        script = opened_here(self.installation.parents[1] / "opened") + 'exec "$@"'
+        script = opened_here(self.installation.parents[1] / "opened") + '\nexec "$@"'
         return subprocess.Popen(
             ["unshare", "--mount", "--propagation=private", "sh", "-ec", script, "sh",
              "setpriv", f"--reuid={self.name}", f"--regid={self.name}", "--init-groups",
