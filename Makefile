@@ -10,6 +10,7 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
+ACTIVATED := $(WYEAST_ROOT)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 # As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
@@ -48,6 +49,13 @@ endif
 ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
 COPIED := $(shell sh $(call script,copied))
 $(if $(COPIED),$(error $(COPIED)))
+endif
+# Where whoever uses this checkout writes, if that is not the checkout (records/layout.py).
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
+HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(PWD))' \
+    '$(subst ','\'',$(ACTIVATED))' 2>&1)
+$(if $(filter-out 0,$(.SHELLSTATUS)),$(error $(HOME_OF_USER)))
+export WYEAST_HOME := $(HOME_OF_USER)
 endif
 # Recipes pass the given variables on in the environment. A make that is started here may accept
 # fewer, so it does not get them on its command line.
@@ -207,7 +215,7 @@ appendix: .wyeast/venv/.for-run ## write a paper's artifact description and eval
 
 .PHONY: history
 history: .wyeast/venv/.for-run ## write the page of all nights and campaigns, runs/history.html (SITE; OUT=<file>)
-	@$(PYTHON) -m analysis history --html $(or $(call given,OUT),runs/history.html) \
+	@$(PYTHON) -m analysis history --html $(or $(call given,OUT),"$${WYEAST_HOME:-$$PWD}"/runs/history.html) \
 	    $(if $(filter SITE,$(GIVEN)),$(call option,--site,SITE))
 
 .PHONY: calibrate accept-references
@@ -259,9 +267,10 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 
 # A compiler and a BLAS for the programs outside images, valgrind for their memory accesses,
 # a browser for the report, and a registry with keys, certificates and a network of its own for
-# images that travel; the shells that people have, and the modules of centres.
+# images that travel; the shells that people have, and the modules of centres; a compiler for
+# another architecture and an emulator of its processors.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
-    iproute2 zsh fish tcsh lmod
+    iproute2 zsh fish tcsh lmod gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # SimGrid plays more ranks than any machine at hand has.
 test-long: TEST_PACKAGES += libsimgrid-dev
 test-packages:
@@ -284,9 +293,10 @@ lock: ## renew requirements*.lock (needs uv)
 # What could not be made again here.
 KEPT := trust bundles
 clean: ## remove everything that was installed or built, unless it is in use; campaigns, bundles and signing keys stay
-	@sh $(call script,in_use)
-	@[ ! -d .wyeast ] || find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +
-	@rm -rf benchmarks/build
+	@sh $(call script,in_use) "$${WYEAST_HOME:-.}"
+	@cd "$${WYEAST_HOME:-.}" && { [ ! -d .wyeast ] || \
+	    find .wyeast -mindepth 1 -maxdepth 1 $(KEPT:%=! -name %) -exec rm -rf {} +; }
+	@[ -n "$$WYEAST_HOME" ] || rm -rf benchmarks/build
 
 # The stamp is written last, so an interrupted installation is repeated. Where somebody's umask lets
 # others write, they could put their own code in its place.
@@ -316,8 +326,9 @@ FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do
 # The packages of a lock, and the modules that show that they are there: pip may have been told, in
 # its own files, to put them elsewhere.
 define install_packages
-	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P); if it is another user's, make a" \
-	    "checkout of your own: git clone <that folder>" >&2; exit 1; }; \
+	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P), and what its version needs is not" \
+	    "installed there: whoever it belongs to can do that: make setup; or make a checkout of your" \
+	    "own: git clone $$(pwd -P)" >&2; exit 1; }; \
 	python=$$($(FIND_PYTHON)); \
 	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
 	    "$${python:-python3}" -m records.acting_user || exit 1; \

@@ -17,7 +17,7 @@ from containers import host_mpi, images, selection, table
 from containers.installed import PrefixError
 from containers.programs import ProvisionError
 from containers.table import HOST, TableError
-from records import files, packs, schedule
+from records import files, layout, packs, schedule
 from records import manifest as records_manifest
 from records.base import CampaignError
 from records.budget import schedule_of
@@ -109,7 +109,7 @@ def new_campaign(
             "-, and begin with a letter or digit"
         )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    campaign = ROOT / "runs" / f"{stamp}-{options.site}-{name}"
+    campaign = layout.runs(ROOT) / f"{stamp}-{options.site}-{name}"
     seed = random.randrange(1, 10**6) if options.seed is None else options.seed
     waves = waves_to_repeat(options.like) if options.like else ()
     design = declared(options.budget, seed) if options.budget else None
@@ -172,7 +172,7 @@ def waves_to_repeat(name: str) -> tuple[Wave, ...]:
     """
     if read_manifest(name).design is None:
         return ()
-    state = schedule.state_of(ROOT / "runs" / Path(name).name)
+    state = schedule.state_of(layout.runs(ROOT) / Path(name).name)
     if state is None or not state.waves:
         raise CampaignError(
             f"{name} was measured with a budget and has no journal of its decisions, so it cannot "
@@ -191,7 +191,7 @@ def read_manifest(name: str) -> Manifest:
 
     Raises CampaignError if there is none, or if another version wrote it.
     """
-    campaign = ROOT / "runs" / Path(name).name
+    campaign = layout.runs(ROOT) / Path(name).name
     if not os.path.isfile(campaign / FILE):
         raise CampaignError(
             f"{campaign} is not a campaign: it has no readable {FILE}; see: ls runs"

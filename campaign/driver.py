@@ -18,7 +18,7 @@ from typing import Any
 from campaign import beginning, queues, resuming
 from campaign.site_lock import only_campaign
 from containers import selection
-from records import schedule
+from records import layout, schedule
 from records.base import CampaignError
 from records.environment import of_own_job
 from records.fold import State
@@ -73,6 +73,9 @@ def command_of(
 ) -> list[str]:
     """Return the command that submits a driver's job; `words` are for it, `after` is the last."""
     driver = shlex.join(["exec", "python", "-m", "campaign.driver_job", campaign.name, *words])
+    # A job may have nothing of the variables of whoever submits it (SBATCH_EXPORT=NONE).
+    own = {"SITE": site} | ({layout.HOME: str(layout.home(root))} if layout.is_shared(root) else {})
+    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in own.items())
     return [
         "sbatch", "--parsable", f"--job-name={name_of(campaign)}", f"--chdir={root}",
         f"--output={campaign / LOG}", "--open-mode=append", "--no-requeue",
@@ -80,7 +83,7 @@ def command_of(
         *([f"--dependency=afterany:{after}"] if after else []),
         *data.get("access", []), *OPTIONS,
         f"--time={time_limit(data.get('driver_time_s', TIME_S))}", *data.get("driver_options", []),
-        f"--wrap=SITE={shlex.quote(site)}; export SITE; . ./activate && {driver}",
+        f"--wrap=export {variables} && . ./activate && {driver}",
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from campaign.rounds import TimeIsOver
 from campaign.site_lock import SiteIsBusy
 from containers import selection
 from containers.ending import exit_code
-from records import files, schedule
+from records import files, layout, schedule
 from records.acting_user import act_for
 from records.base import CampaignError
 from reframe_checks.bin.telling import UNTIL
@@ -47,7 +47,7 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
     Raises what a campaign raises.
     """
     root = beginning.ROOT
-    campaign = root / "runs" / Path(options.campaign).name
+    campaign = layout.runs(root) / Path(options.campaign).name
     site = beginning.read_manifest(campaign.name).site
     limit = float(selection.site_data(root, site).get("driver_time_s", driver.TIME_S))
     until = began + BEGINS * limit

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from records import layout
 from records.base import CampaignError
 from records.budget import left_out
 from records.campaign import is_imported, read_campaign
@@ -50,7 +51,7 @@ def last_round_like(
     Whole rounds count, of campaigns that had room for all; a campaign that cannot be read, and the
     one named `besides`, is passed over.
     """
-    for path in sorted((root / "runs").glob(f"*/{FILE}"), reverse=True):
+    for path in sorted(layout.runs(root).glob(f"*/{FILE}"), reverse=True):
         try:
             if is_imported(path.parent):
                 continue
@@ -100,7 +101,7 @@ def expected_share(root: Path, wanted: Work, budget_s: float) -> str:
     if not found:
         return ""
     seconds, name = found
-    comparison = compare(read_campaign(root / "runs" / name))
+    comparison = compare(read_campaign(layout.runs(root) / name))
     share = share_decided(comparison, seconds, budget_s, BEGIN, FEWEST)
     if share is None:
         return ""

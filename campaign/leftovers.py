@@ -16,7 +16,7 @@ from pathlib import Path
 from campaign import queues
 from campaign.site_lock import only_campaign
 from containers import selection
-from records import files, schedule
+from records import files, layout, schedule
 from records.base import CampaignError
 from records.manifest import read_manifest
 from records.processes import end, known, processes, running_for
@@ -142,7 +142,7 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
     The caller holds the site, and campaigns that are measuring are not touched. Raises
     CampaignError if something does not end, and OSError if a campaign cannot be written.
     """
-    runs = root / "runs"
+    runs = layout.runs(root)
     at_work = {Path(one.works_for) for one in processes().values() if one.works_for}
     for campaign in sorted(runs.iterdir()) if runs.is_dir() else ():
         try:

@@ -23,6 +23,7 @@ from campaign.driver import forget_own_job
 from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import images, selection, trust
 from containers.ending import exit_code
+from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError
 from records.files import only_owner_writes, read_json
@@ -180,8 +181,8 @@ def begun(options: argparse.Namespace, wanted: Wanted) -> Path | None:
     if not options.resume:
         return None
     if "again_of" not in wanted.facts:
-        return ROOT / "runs" / Path(options.resume).name
-    for path in sorted((ROOT / "runs").glob(f"*-{options.site}-{wanted.name}/manifest.json")):
+        return layout.runs(ROOT) / Path(options.resume).name
+    for path in sorted(layout.runs(ROOT).glob(f"*-{options.site}-{wanted.name}/manifest.json")):
         try:
             night = read_manifest(path.parent).night
         except CampaignError:

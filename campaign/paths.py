@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from records import layout
 from records.base import CampaignError
 from reframe_checks.mixins.guest import places_of, why_seen
 
@@ -35,7 +36,7 @@ def refuse_path(root: Path, site: Mapping[str, Any]) -> None:
             f"ReFrame writes the folder of a launch unquoted for the scheduler {site['scheduler']},"
             " which accepts only ASCII letters, digits and _-./+@%="
         )
-    reason = reason or why_seen(places_of(root, root / "runs"))
+    reason = reason or why_seen(places_of(root, layout.runs(root)))
     if reason:
         raise CampaignError(
             f"this checkout is at {path!a}, where it cannot measure: {reason}; move it"

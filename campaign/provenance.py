@@ -17,7 +17,7 @@ from containers import images, trust
 from containers.apptainer import command, exec_options, run_apart
 from containers.selection import runs_here
 from containers.table import split_variant
-from records import environment, nodes
+from records import environment, layout, nodes
 from records.acting_user import git
 from records.base import CampaignError
 from records.manifest import Manifest
@@ -94,16 +94,19 @@ def sha256_of(path: Path) -> str:
 def input_digests(root: Path, site: str, has_budget: bool) -> dict[str, str]:
     """Return the digests of the files that decide what a campaign measures."""
     # A site with a cluster in a box also depends on the code that makes that cluster.
-    boxed = (root / "site_configs" / site / "cluster.yaml").is_file()
+    boxed = layout.site_file(root, site, "cluster.yaml").is_file()
     patterns = (
-        *INPUTS, f"site_configs/{site}/*", *(("cluster/*.py",) if boxed else ()),
-        *(INPUTS_OF_CHOICES if has_budget else ()),
+        *INPUTS, *(("cluster/*.py",) if boxed else ()), *(INPUTS_OF_CHOICES if has_budget else ())
     )  # fmt: skip
+    found = {path for pattern in patterns for path in root.glob(pattern)}
+    # Of a user's home only this counts: nothing else there is run or read.
+    found -= {root / images.LOCK}
+    found |= {layout.find(root, images.LOCK), *layout.all_seen(layout.sites(root) / site, "*")}
     paths = {
-        path for pattern in patterns for path in root.glob(pattern)
+        layout.name_of(root, path): path for path in found
         if path.is_file() and not NO_INPUTS.fullmatch(path.name)
     }  # fmt: skip
-    return {str(path.relative_to(root)): sha256_of(path) for path in sorted(paths)}
+    return {name: sha256_of(path) for name, path in sorted(paths.items())}
 
 
 def machine() -> dict[str, Any]:

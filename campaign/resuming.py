@@ -11,7 +11,7 @@ from campaign.missing import has_something_left, is_open
 from campaign.obstacles import refuse_obstacles
 from campaign.paths import refuse_path
 from containers import host_mpi, selection
-from records import files, schedule
+from records import files, layout, schedule
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported
@@ -23,7 +23,7 @@ from site_configs.settings import load_site
 
 def unfinished(options: argparse.Namespace) -> tuple[Path, Manifest]:
     """Return a campaign that can be resumed and its manifest; raises CampaignError."""
-    campaign = beginning.ROOT / "runs" / Path(options.resume).name
+    campaign = layout.runs(beginning.ROOT) / Path(options.resume).name
     manifest = beginning.read_manifest(options.resume)
     if not files.belongs_to_us(campaign):
         raise CampaignError(f"{campaign.name} is another user's; measure a campaign of your own")
@@ -95,7 +95,7 @@ def look(options: argparse.Namespace) -> int:
     """Refuse what can be refused without an image; return 0 for everything else."""
     if options.resume:
         # On the cluster in a box that is the job user, who resumes it there.
-        become(owner_of(beginning.ROOT / "runs" / Path(options.resume).name), beginning.ROOT)
+        become(owner_of(layout.runs(beginning.ROOT) / Path(options.resume).name), beginning.ROOT)
         campaign, manifest = unfinished(options)
         boxed = any(
             selection.in_a_box(beginning.ROOT, one) for one in (options.site, manifest.site)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from records import files, kept, packs
+from records import files, kept, layout, packs
 from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.campaign import is_imported
@@ -66,7 +66,7 @@ def json_of(path: Path) -> dict[str, Any]:
 def nights_of(root: Path, site: str) -> dict[Path, Manifest]:
     """Return the nights of a site and their repetitions, with their manifests, by time."""
     found = {}
-    for path in sorted((root / "runs").glob("*/manifest.json")):
+    for path in sorted(layout.runs(root).glob("*/manifest.json")):
         try:
             manifest = read_manifest(path.parent)
         except CampaignError:
@@ -107,8 +107,8 @@ def reason_to_keep(root: Path, night: Path, manifest: Manifest) -> str | None:
 def texts_of_sites(root: Path) -> dict[Path, str]:
     """Return the sites' data, each file read once, in the order of their paths."""
     return {
-        path.relative_to(root): path.read_text(errors="replace")
-        for path in sorted((root / "site_configs").rglob("*.yaml"))
+        Path(layout.name_of(root, path)): path.read_text(errors="replace")
+        for path in layout.all_seen(layout.sites(root), "**/*.yaml")
     }
 
 

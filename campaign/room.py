@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from campaign.estimate import Work, last_round_like
+from records import layout
 from records.base import CampaignError
 from records.manifest import BEGIN, Manifest, read_manifest
 
@@ -47,7 +48,7 @@ def needed(root: Path, manifest: Manifest, rounds: int) -> Room:
     found = last_round_like(root, Work.of(manifest), besides=manifest.campaign)
     if not found:
         return Room(LEAST_BYTES, LEAST_FILES)
-    path = root / "runs" / found[1]
+    path = layout.runs(root) / found[1]
     share = RESERVE * rounds / max(1, len(read_manifest(path).rounds_done))
     taken = taken_by(path)
     return Room(LEAST_BYTES + share * taken.bytes, LEAST_FILES + share * taken.files)
@@ -69,7 +70,7 @@ def refuse_least(root: Path, site: str) -> None:
 
 def places(root: Path, site: str) -> tuple[Path, Path]:
     """Return where a campaign is kept, and where its launches have their folders."""
-    return root / "runs", root / ".wyeast" / "reframe" / site
+    return layout.runs(root), layout.state(root) / "reframe" / site
 
 
 def refuse_less(place: Path, wanted: Room, what: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from containers import selection
-from records import files
+from records import files, layout
 from records.base import CampaignError
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 from site_configs.site_file import LOCAL
@@ -28,7 +28,7 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
     Raises SiteIsBusy if another campaign is measuring, and CampaignError for an unknown site.
     """
     scheduler = selection.site_data(root, site)["scheduler"]
-    note = f"process {os.getpid()} of {root} since {files.utc_now()}"
+    note = f"process {os.getpid()} of {layout.home(root)} since {files.utc_now()}"
     lock = selection.campaign_lock(root, site)
     with ExitStack() as held:
         try:
@@ -69,5 +69,5 @@ def refuse_beside_the_box(root: Path, site: str) -> None:
              for other in selection.sites_here(root) if other != site]  # fmt: skip
     if holder := next(filter(None, map(holder_of, locks)), None):
         raise LockHeld(holder)
-    if holder := holder_of(root / ".wyeast" / "locks" / "build"):
+    if holder := holder_of(layout.state(root) / "locks" / "build"):
         raise LockHeld(f"build, process {holder}")

@@ -10,6 +10,7 @@ from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.origin import COMMAND, answered_for, told, word
 from containers.programs import ProvisionError
+from records import layout
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -31,7 +32,7 @@ def admit(root: Path, words: str) -> None:
 def listed(root: Path) -> list[str]:
     """Return a line for each image in a checkout: where it comes from, whether it may run."""
     lines = []
-    locked = images.load_own_lock(root)["images"]
+    locked = images.load_lock(root)["images"]
     for name, entry in locked.items():
         if not store.path_of(root, entry).is_file():
             continue
@@ -40,7 +41,7 @@ def listed(root: Path) -> list[str]:
             runs += f" on the word of {given.get('by')} ({given.get('how')}, {given.get('utc')})"
         lines.append(f"{name} is {told(entry)}: it {runs}")
     files = {store.path_of(root, entry) for entry in locked.values()}
-    for lock in sorted((root / ".wyeast" / "guests").glob(f"*/{images.LOCK}")):
+    for lock in sorted((layout.state(root) / "guests").glob(f"*/{images.LOCK}")):
         for name, entry in images.load_own_lock(lock.parents[1])["images"].items():
             lines.append(f"{name} is {told(entry)}: only the rerun of that bundle uses it")
             files.add(store.path_of(root, entry))

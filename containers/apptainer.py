@@ -20,7 +20,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.programs import ProvisionError
-from records import environment
+from records import environment, layout
 from records.causes import sentence_in
 from records.files import only_owner_writes
 
@@ -42,7 +42,7 @@ FLAGS = ("--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--userns")
 
 def state_folder() -> Path:
     """Return `.wyeast`, where everything is installed for the project."""
-    return ROOT / ".wyeast"
+    return layout.installed(ROOT)
 
 
 def private_command() -> Path:
@@ -260,8 +260,16 @@ def provide(say: bool = True, builds: bool = False, bootstrap: str = "mmdebstrap
     how their base is made, and subordinate ids. Takes a few milliseconds if nothing is missing.
     Raises ProvisionError with a sentence.
     """
-    state = state_folder()
+    state = layout.state(ROOT)
     found = on_path()
+    if not found and layout.is_shared(ROOT) and _is_unpacked():
+        # For builds it is as good as one on PATH: it was unpacked with what it needs.
+        found = private_command()
+    elif not found and layout.is_shared(ROOT):
+        raise ProvisionError(
+            f"the installation in {ROOT} has no Apptainer, and none is on PATH: load its module, "
+            "or ask whoever installed it to provide one: make setup"
+        )
     if not found and os.geteuid() == 0 and not _is_unpacked() and _install_package(state):
         found = on_path()
     wanted = programs.needed(builds, bootstrap, unpacks=found is None)
@@ -272,7 +280,8 @@ def provide(say: bool = True, builds: bool = False, bootstrap: str = "mmdebstrap
         print("gave root subordinate ids in /etc/subuid and /etc/subgid", file=sys.stderr)
     if found:
         # Two Apptainers would leave open which one a campaign has used.
-        private_command().unlink(missing_ok=True)
+        if not layout.is_shared(ROOT):
+            private_command().unlink(missing_ok=True)
         return found
     if _is_unpacked():
         return private_command()

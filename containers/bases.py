@@ -17,6 +17,7 @@ from containers.apptainer import Admitted, ImageError, command, state_of
 from containers.bootstrap import Bootstrap
 from containers.commands import BuildProgress, StepError, log_path, run_logged
 from containers.table import Implementation, ImplementationTable
+from records import layout
 from records.files import put_in_place
 
 # Increased when mmdebstrap's options change, so that bases are made again.
@@ -108,7 +109,7 @@ def admit(base: Base, state: Path) -> Admitted:
 
 def ensure_bases(bases: Iterable[Base], root: Path, progress: BuildProgress) -> None:
     """Make the missing bases in parallel: each keeps one core busy."""
-    lacking = [base for base in bases if not base.path(root / ".wyeast").exists()]
+    lacking = [base for base in bases if not base.path(layout.state(root)).exists()]
 
     def make(base: Base) -> None:
         path = make_base(base, root, log_path(root, f"{base.name}-base"))
@@ -122,7 +123,7 @@ def ensure_bases(bases: Iterable[Base], root: Path, progress: BuildProgress) -> 
 
 def make_base(base: Base, root: Path, log: Path) -> Path:
     """Make a base elsewhere and move it into place; raises StepError or AptError."""
-    state = root / ".wyeast"
+    state = layout.state(root)
     path = base.path(state)
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f"new-{path.name}")
@@ -204,7 +205,7 @@ def _lacking(log: Path) -> str:
 
 def _from_registry(base: Base, root: Path, target: Path, log: Path) -> None:
     """Make a base from an image in a container registry."""
-    scratch = root / ".wyeast" / "build" / f"base-{base.name}"
+    scratch = layout.state(root) / "build" / f"base-{base.name}"
     scratch.mkdir(parents=True, exist_ok=True)
     insecure = ["--no-https"] if base.debian.docker.startswith("localhost:") else []
     try:

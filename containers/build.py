@@ -37,6 +37,7 @@ from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.table import TABLE, Packed, TableError, load_table
+from records import layout
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -104,7 +105,7 @@ def build_image(recipe: staging.Recipe, progress: BuildProgress) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f".new-{target.name}")
     try:
-        labels, bill = make_image(recipe, aside, root / ".wyeast" / "build" / name, built_utc,
+        labels, bill = make_image(recipe, aside, layout.state(root) / "build" / name, built_utc,
                                   progress)  # fmt: skip
         size, digest = aside.stat().st_size, sources.sha256_of(aside)
         entry = {
@@ -134,7 +135,7 @@ def make_image(
     Returns the image's labels and its bill of materials. Raises the errors of this package.
     """
     root, name = recipe.root, recipe.implementation.name
-    state = root / ".wyeast"
+    state = layout.state(root)
     # First of all: without it there is nothing to wait for.
     found = spack.provide(root) if isinstance(recipe, spack_image.SpackRecipe) else None
     files = {
@@ -268,7 +269,7 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
         print(f"images are up to date: {built}")
         return
     # If the lock was lost, the images that it named are not unused.
-    had_lock = (root / images.LOCK).is_file()
+    had_lock = (layout.home(root) / images.LOCK).is_file()
     with only_build(root):
         if why:
             progress.say(f"building on the container base that {sources.LOCK} pins, since {why}")
@@ -276,7 +277,7 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
         images.take_over(root)
         if force:
             for base in {base for recipe in recipes for base in recipe.bases}:
-                base.path(root / ".wyeast").unlink(missing_ok=True)
+                base.path(layout.state(root)).unlink(missing_ok=True)
         for recipe in stale():
             name = recipe.implementation.name
             entry = images.load_lock(root)["images"].get(name)
@@ -317,7 +318,7 @@ def pack(root: Path, prefix: str, name: str, word: str | None) -> None:
     with only_build(root):
         provide(builds=True, bootstrap=bootstrap)
         ensure_bases(both, root, BuildProgress())
-    base = bases.admit(both[-1], root / ".wyeast")
+    base = bases.admit(both[-1], layout.state(root))
     packed, lacking = packing.survey(found, like.left_out, base)
     print(
         f"{name} is {found.family} {found.version}, speaks {found.pmi} ({found.evidence}); "

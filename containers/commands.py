@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from containers import programs
+from records import layout
 from records.causes import known_in, one_line
 
 
@@ -35,7 +36,7 @@ class BuildProgress:
 
 def log_path(root: Path, name: str) -> Path:
     """Return the path of a new log of a build."""
-    folder = root / ".wyeast" / "logs"
+    folder = layout.state(root) / "logs"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"build-{name}.log"
     path.unlink(missing_ok=True)

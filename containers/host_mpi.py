@@ -21,6 +21,7 @@ from containers.installed import PrefixError
 from containers.labels import PREFIX, BoundMpi, LabelError, Labels
 from containers.sources import sha256_of
 from containers.table import HOST, Packed, load_table
+from records import layout
 from site_configs.site_file import read_site
 
 #: Where containers have the libraries of the machine that the MPI needs.
@@ -43,14 +44,14 @@ def bind(
     Raises PrefixError if an image's programs cannot use that MPI, ImageError for an image that
     is not there or that the site does not admit, SiteError for a site that cannot be read.
     """
-    data = read_site(root / "site_configs" / site / "site.yaml", root)
+    data = read_site(layout.site_file(root, site), root)
     table = load_table(root)
     found = installed.find(words, table, ("mpiexec",))
     nothing = Packed(prefix=str(found.prefix), library=found.said, files={}, libraries={})
     like = packing.implementation_of("host", packing.entry_of(found, table, nothing), table)
     variant = f"{HOST}-{found.family}-{found.version}".lower()
     # A folder that everyone who measures at the site may write, and all its nodes can read.
-    folder = root / ".wyeast" / "reframe" / site / "host_mpi" / variant
+    folder = layout.state(root) / "reframe" / site / "host_mpi" / variant
     copy_libraries(found, folder)
     variables = {
         **{name: value for name, value in like.environment.items() if "$" not in value},

@@ -16,6 +16,7 @@ from containers.labels import BoundMpi, LabelError, Labels, checked
 from containers.sif_header import SifError
 from containers.sources import sha256_of
 from containers.table import split_variant, unknown_variant
+from records import layout
 from records.files import json_of, write_whole
 
 LOCK = "containers/images.lock"
@@ -34,7 +35,7 @@ GUESTS = "WYEAST_GUESTS"
 
 def take_over(root: Path) -> None:
     """Move images that are under their names into the store. No build may be under way."""
-    for entry in load_own_lock(root)["images"].values():
+    for entry in load_own_lock(layout.home(root))["images"].values():
         store.take_over(root, entry)
 
 
@@ -46,7 +47,10 @@ def prune(root: Path) -> list[str]:
     """
     if store.folder(root).is_symlink():
         return []
-    locks = [root, *(lock.parents[1] for lock in (root / ".wyeast" / "guests").glob(f"*/{LOCK}"))]
+    locks = [
+        layout.home(root),
+        *(lock.parents[1] for lock in (layout.state(root) / "guests").glob(f"*/{LOCK}")),
+    ]
     named = {entry["sha256"] for one in locks for entry in load_own_lock(one)["images"].values()}
     found = [path for path in store.by_digest(root).glob("*.sif") if path.stem not in named]
     for path in found:
@@ -63,7 +67,7 @@ def guest_root(root: Path, name: str) -> Path:
     """
     if not name.isalnum():
         raise ImageError(f"{GUESTS} is `{name}`, but no bundle's images are there; unset it")
-    return root / ".wyeast" / "guests" / name
+    return layout.state(root) / "guests" / name
 
 
 @contextmanager
@@ -82,10 +86,12 @@ def with_guests(name: str) -> Iterator[None]:
 def load_lock(root: Path) -> dict[str, Any]:
     """Return images.lock: `schema` and, by implementation, `images`; empty if none was built.
 
-    During a bundle's rerun it includes the images of that bundle. Raises ImageError for a file
-    that is not a lock.
+    In a shared installation the user's entries replace the installation's. During a bundle's rerun
+    it includes the images of that bundle. Raises ImageError for a file that is not a lock.
     """
-    lock = load_own_lock(root)
+    lock = load_own_lock(layout.home(root))
+    if layout.is_shared(root):
+        lock["images"] = load_own_lock(root)["images"] | lock["images"]
     if name := os.environ.get(GUESTS):
         guests = guest_root(root, name)
         for implementation, entry in load_own_lock(guests)["images"].items():
@@ -96,7 +102,7 @@ def load_lock(root: Path) -> dict[str, Any]:
 
 
 def load_own_lock(root: Path) -> dict[str, Any]:
-    """Return the checkout's own images.lock; raises ImageError for a file that is not a lock."""
+    """Return the images.lock of a checkout or a home itself; raises ImageError if it is none."""
     path = root / LOCK
     try:
         lock = json_of(path.read_text())
@@ -126,11 +132,14 @@ def load_own_lock(root: Path) -> dict[str, Any]:
 
 def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
     """Set one image's entry in images.lock; the file is never seen half-written."""
-    lock = load_own_lock(root)
+    place = layout.home(root)
+    lock = load_own_lock(place)
     lock["images"][implementation] = entry
     lock["images"] = dict(sorted(lock["images"].items()))
     # Others run the images, too, whatever the user's habit.
-    write_whole(root / LOCK, json.dumps(lock, indent=2) + "\n", 0o644)
+    path = place / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(lock, indent=2) + "\n", 0o644)
 
 
 def install(
@@ -348,6 +357,8 @@ def labels(path: Path | Admitted) -> dict[str, str]:
     # Not resolved: the folder may be a link to a larger disk.
     place = Path(path).absolute()
     root = place.parents[3 if place.parent.name == store.STORE else 2]
+    if root == layout.home(layout.installation()):
+        root = layout.installation()
     for name, entry in load_lock(root)["images"].items():
         if store.path_of(root, entry).absolute() == place:
             return checked_labels(entry.get("labels"), f"{name} in {LOCK}")

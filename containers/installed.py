@@ -13,7 +13,7 @@ from containers.table import TABLE, ImplementationTable
 from records.causes import sentence_in
 
 #: Where installations have their libraries, under the prefix.
-FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu")
+FOLDERS = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 #: A library of MPI, by its name: an interface of its own family, or the standard one of MPI 5.
 LIBRARY = re.compile(r"libmpi(ch|_abi)?\.so\.\d+")
 #: How long an MPI may take to say what it is, in seconds.

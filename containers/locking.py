@@ -9,7 +9,8 @@ from pathlib import Path
 
 from containers import images
 from containers.selection import campaign_lock, sites_here
-from records.acting_user import hand_over, untrusted
+from records import layout
+from records.acting_user import hand_over, unsafe_home, untrusted
 from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
 
 
@@ -23,11 +24,12 @@ def only_build(root: Path) -> Iterator[None]:
 
     Raises BuildError where one is under way.
     """
-    remains = root / ".wyeast" / "build"
-    if os.geteuid() == 0 and (sentence := untrusted(root)):
+    remains = layout.state(root) / "build"
+    sentence = untrusted(root) if os.geteuid() == 0 else None
+    if sentence := sentence or unsafe_home(root):
         raise BuildError(sentence)
-    hand_over(root)
-    place = root / ".wyeast" / "locks" / "build"
+    hand_over(layout.home(root))
+    place = layout.state(root) / "locks" / "build"
     with ExitStack() as held:
         try:
             held.enter_context(exclusive(place, str(os.getpid())))
@@ -49,7 +51,7 @@ def prune(root: Path) -> None:
     No build may be under way. If a bundle's lock cannot be read, nothing is removed, and that is
     printed.
     """
-    sites = sorted(path.parent.name for path in (root / "site_configs").glob("*/site.yaml"))
+    sites = [path.parent.name for path in layout.site_files(root)]
     if not any(holder_of(campaign_lock(root, site)) for site in sites):
         try:
             images.prune(root)
@@ -69,7 +71,9 @@ def beside_no_campaign(root: Path) -> Iterator[None]:
             locks = [campaign_lock(root, site) for site in sites_here(root)]
             if holder := next(filter(None, map(holder_of, locks)), None):
                 raise LockHeld(holder)
-            held.enter_context(on_machine(f"build, process {os.getpid()} of {root}", shared=True))
+            held.enter_context(
+                on_machine(f"build, process {os.getpid()} of {layout.home(root)}", shared=True)
+            )
         except LockHeld as held_by:
             raise BuildError(
                 f"a campaign is measuring on this machine ({held_by}), and whatever builds would "

@@ -22,6 +22,7 @@ from containers.table import (
     Packages,
     Packed,
 )
+from records import layout
 from records.files import write_whole
 
 #: Where an image has the libraries that are neither the MPI's own nor Debian's.
@@ -218,7 +219,7 @@ def _in_base(base: Admitted, script: str, *options: str, text: str = "") -> str:
 
 def entry_path(root: Path, name: str) -> Path:
     """Return the file of an entry that `make image` writes."""
-    return root / LOCAL / f"{name}.yaml"
+    return layout.home(root) / LOCAL / f"{name}.yaml"
 
 
 def write_entry(path: Path, entry: ImplementationEntry) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from containers.trusted_keys import PATIENCE_S, TrustError
+from records import layout
 
 #: Under which name the agent keeps it, before the key's fingerprint.
 CACHED_AS = "wyeast:"
@@ -22,7 +23,7 @@ def passphrase_of(fingerprint: str, file: str) -> bytes | None:
 
     Raises TrustError for a file that cannot be read or that others can read.
     """
-    return in_file(Path(file)) if file else from_agent(fingerprint)
+    return in_file(layout.meant(file)) if file else from_agent(fingerprint)
 
 
 def in_file(path: Path) -> bytes:

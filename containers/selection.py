@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, table
+from records import layout
 from records.base import CampaignError
 from site_configs.site_file import NAME, SiteError, read_site
 
 
 def site_file(root: Path, site: str) -> Path:
     """Return the path of a site's data; raise CampaignError for an unknown site."""
-    path = root / "site_configs" / site / "site.yaml"
+    path = layout.site_file(root, site)
     # A path instead of a name would lead out of the folder of sites, and of that of locks.
     if not NAME.fullmatch(site) or not path.is_file():
-        sites = (root / "site_configs").glob("*/site.yaml")
-        known = sorted(found.parent.name for found in sites)
+        known = [found.parent.name for found in layout.site_files(root)]
         raise CampaignError(f"site {site} is unknown; site_configs/ has {', '.join(known)}")
     return path
 
@@ -62,7 +62,7 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
 
 def in_a_box(root: Path, site: str) -> bool:
     """Return whether a site's jobs are submitted from within the cluster in a box."""
-    return (root / "site_configs" / site / "cluster.yaml").is_file()
+    return layout.site_file(root, site, "cluster.yaml").is_file()
 
 
 def runs_here(root: Path, site: str) -> bool:
@@ -79,13 +79,13 @@ def campaign_lock(root: Path, site: str) -> Path:
     It is beside what else is of whoever measures on the site: on the cluster in a box that is the
     job user, and no folder is written by two users.
     """
-    return root / ".wyeast" / "reframe" / site / f"campaign-{site}.lock"
+    return layout.state(root) / "reframe" / site / f"campaign-{site}.lock"
 
 
 def sites_here(root: Path) -> list[str]:
     """Return the sites whose launches run on this machine; one that cannot be read is none."""
     found = []
-    for path in sorted((root / "site_configs").glob("*/site.yaml")):
+    for path in layout.site_files(root):
         with suppress(CampaignError):
             if runs_here(root, path.parent.name):
                 found.append(path.parent.name)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from containers import apt
 from records.files import put_in_place
 
 LOCK = "containers/sources.lock"
-SCHEMA = "wyeast-sources-1"
+SCHEMA = "wyeast-sources-2"
 
 
 class SourceError(Exception):
@@ -44,21 +45,36 @@ class Debian:
 
 @dataclass(frozen=True)
 class Sources:
-    """What sources.lock pins; `packages` are Debian's, each with its version."""
+    """What sources.lock pins; `packages` are Debian's, each with its version.
+
+    Of a wheel there is a file for each architecture, by the kernel's name of it.
+    """
 
     debian: Debian
-    wheels: dict[str, Source]
+    wheels: dict[str, dict[str, Source]]
     archives: dict[str, Source]
     packages: dict[str, str]
 
-    def wheel(self, name: str, implementation: str) -> Source:
-        """Return a wheel that an implementation is made of; raises SourceError."""
+    def wheel(self, name: str, implementation: str, architecture: str = "") -> Source:
+        """Return a wheel that an implementation is made of, for this machine's architecture.
+
+        Raises SourceError where none is pinned.
+        """
+        architecture = architecture or platform.machine()
         if name not in self.wheels:
             raise SourceError(
                 f"{LOCK} pins no wheel `{name}`, which {implementation} is built from; it has "
                 f"{', '.join(self.wheels)}"
             )
-        return self.wheels[name]
+        files = self.wheels[name]
+        if architecture not in files:
+            others = [one for one, of in self.wheels.items() if architecture in of]
+            raise SourceError(
+                f"{LOCK} pins the wheel `{name}`, which {implementation} is built from, for "
+                f"{', '.join(files)} and not for this machine's {architecture}; "
+                + (f"for that it has {', '.join(others)}" if others else "it has none for that")
+            )
+        return files[architecture]
 
     def package_version(self, package: str) -> str:
         """Return the version of a Debian package; raises SourceError where none is pinned."""
@@ -79,7 +95,7 @@ def load_sources(root: Path) -> Sources:
             raise SourceError(f"{path}: schema is {data['schema']}, not {SCHEMA}")
         return Sources(
             Debian(**data["debian"]),
-            {key: Source(**value) for key, value in data["wheels"].items()},
+            {key: _by_architecture(**value) for key, value in data["wheels"].items()},
             {key: Source(**value) for key, value in data["archives"].items()},
             dict(data["packages"].items()),
         )
@@ -87,6 +103,10 @@ def load_sources(root: Path) -> Sources:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{path} is malformed: {error}") from None
+
+
+def _by_architecture(name: str, version: str, files: dict[str, Any]) -> dict[str, Source]:
+    return {one: Source(name, version, **of) for one, of in files.items()}
 
 
 def sha256_of(path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from containers.sources import sha256_of
+from records import layout
 from records.files import NO_LINKS, aside_of, put_where_nothing_is
 
 STORE = "sha256"
@@ -18,7 +19,7 @@ STORE = "sha256"
 
 def folder(root: Path) -> Path:
     """Return the folder of the images."""
-    return root / ".wyeast" / "images"
+    return layout.state(root) / "images"
 
 
 def by_digest(root: Path) -> Path:
@@ -38,7 +39,8 @@ def path_of(root: Path, entry: Mapping[str, Any]) -> Path:
     """
     place = place_of(root, str(entry["sha256"]))
     named = folder(root) / str(entry["file"])
-    return named if named.exists() and not place.exists() else place
+    # The installation's store is read where a user's has no such image.
+    return named if named.exists() and not place.exists() else layout.seen(place)
 
 
 def keep(root: Path, aside: Path, sha256: str) -> Path:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from containers import labels as image_labels
 from containers.labels import Interface, Pmi
+from records import layout
 
 TABLE = "containers/implementations.yaml"
 #: Entries of this checkout alone: what `make image` has packed.
@@ -317,12 +318,14 @@ def load_table(root: Path) -> ImplementationTable:
     """Return the table of a checkout; raises TableError."""
     try:
         text = (root / TABLE).read_text()
-        local = {path: path.read_text() for path in sorted((root / LOCAL).glob("*.yaml"))}
+        local = {
+            path: path.read_text() for path in layout.all_seen(layout.home(root) / LOCAL, "*.yaml")
+        }
     except OSError as error:
         raise TableError(f"{error.filename} cannot be read: {error.strerror}") from None
     table = parse_table(text)
     for path, words in local.items():
-        table = with_entry(table, path.stem, words, str(path.relative_to(root)))
+        table = with_entry(table, path.stem, words, layout.name_of(root, path))
     return table
 
 

@@ -24,9 +24,10 @@ from containers.passphrases import passphrase_of
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
 from containers.trusted_keys import FOLDER as FOLDER
-from containers.trusted_keys import PUBLIC, gpg, keyring, trusted
+from containers.trusted_keys import PUBLIC, files, gpg, keyring, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
+from records import layout
 from records.acting_user import name_of, name_of_group, others_write
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -60,7 +61,7 @@ def signers(root: Path, path: Path) -> list[PublicKey]:
             f"{path} is signed by {', '.join(sorted(named))}, which is none of the keys in "
             f"{FOLDER}; if you trust it, put its public key there"
         )
-    with keyring(root, good) as ring:
+    with keyring(good) as ring:
         try:
             # Without --all, objects outside the first group are not verified.
             said = json.loads(
@@ -148,7 +149,7 @@ def vouched(root: Path, name: str) -> bool:
     entry = images.entry_of(root, name)
     if origin.answered_for(entry):
         return True
-    if not any((root / FOLDER).glob("*.asc")):
+    if not files(root):
         return False
     try:
         return bool(_signers_of(root, store.path_of(root, entry)))
@@ -157,7 +158,7 @@ def vouched(root: Path, name: str) -> bool:
 
 
 def _signers_of(root: Path, path: Path) -> list[PublicKey]:
-    stamps = tuple((p.name, state_of(p)) for p in (root / FOLDER).glob("*.asc"))
+    stamps = tuple((path, state_of(path)) for path in files(root))
     found = _signers_once(root, path, state_of(path), stamps)
     # A campaign takes days, in which a key may expire: asked again, it says so.
     return signers(root, path) if any(key.fault() for key in found) else found
@@ -171,7 +172,7 @@ def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
     """
     path = admit(root, name, site).path
     must_be = site.get(POLICY_KEY, POLICIES[0]) == "signed"
-    if must_be or any((root / FOLDER).glob("*.asc")):
+    if must_be or files(root):
         try:
             keys = sorted(key.fingerprint for key in _signers_of(root, path))
             return f"signed by {', '.join(keys)}"
@@ -194,7 +195,7 @@ def private_keyring(root: Path) -> Path:
     It is APPTAINER_KEYSDIR, else what `make new-key` has made, else the user's own.
     """
     named = os.environ.get("APPTAINER_KEYSDIR")
-    own = root / ".wyeast" / "trust"
+    own = layout.state(root) / "trust"
     if named:
         return Path(named)
     return own if (own / SECRET).exists() else Path.home() / ".apptainer" / "keys"
@@ -249,7 +250,8 @@ def sign_image(
 
     The unsigned one stays in the store until the next build.
     """
-    aside = path.with_name(f".signed-{path.name}")
+    aside = store.folder(root) / f".signed-{path.name}"
+    aside.parent.mkdir(parents=True, exist_ok=True)
     entry = images.entry_of(root, name)
     # One that was killed in between has left a file that not even its owner may write.
     aside.unlink(missing_ok=True)
@@ -310,7 +312,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
     """
     if not owner or "@" not in email:
         raise TrustError('name its owner: make new-key NAME="First Last" EMAIL=name@host')
-    ring = root / ".wyeast" / "trust"
+    ring = layout.state(root) / "trust"
     ring.mkdir(parents=True, exist_ok=True)
     ring.chmod(0o700)
     before = private_keys(ring) if (ring / SECRET).exists() else []
@@ -327,7 +329,8 @@ def new_key(root: Path, owner: str, email: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         gpg(home, "--import", ring / PUBLIC)
         public = gpg(home, "--armor", "--export", made[0])
-    path = root / FOLDER / f"{made[0]}.asc"
+    path = layout.home(root) / FOLDER / f"{made[0]}.asc"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(public)
     protected = "without a passphrase" if unasked else "under its passphrase"
     print(f"private key: {ring / SECRET}, {protected}; keep a copy in a safe place")

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers import images
+from records import layout
 
+#: In a checkout, and in a user's home: whose signatures count. Both are looked at.
 FOLDER = "containers/trust"
 #: How long GnuPG may take, in seconds: it reads and writes some kilobytes.
 PATIENCE_S = 60.0
@@ -28,7 +30,7 @@ class TrustError(images.ImageError):
 class PublicKey:
     """A public key of the trust folder; `expires` in seconds since 1970, 0 for never."""
 
-    file: str
+    file: Path
     fingerprint: str
     owner: str
     expires: int
@@ -43,7 +45,7 @@ class PublicKey:
         return ""
 
     def __str__(self) -> str:
-        return f"{self.fingerprint} ({self.owner}, {FOLDER}/{self.file})"
+        return f"{self.fingerprint} ({self.owner}, {FOLDER}/{self.file.name})"
 
 
 def gpg(home: str | Path, *arguments: str | Path) -> bytes:
@@ -70,13 +72,21 @@ def gpg(home: str | Path, *arguments: str | Path) -> bytes:
 def trusted(root: Path) -> list[PublicKey]:
     """Return the keys of the trust folder, those that do not count any more included.
 
-    Raises TrustError for a file that is no public key.
+    In a shared installation its keys and the user's count; a key that has expired or was revoked
+    in one of the two folders counts in neither. Raises TrustError for a file that is no public key.
     """
     found = []
     with tempfile.TemporaryDirectory() as home:
-        for path in sorted((root / FOLDER).glob("*.asc")):
+        for path in files(root):
             found += _keys_in(path, home)
-    return found
+    faulty = {key.fingerprint for key in found if key.fault()}
+    return [key for key in found if key.fault() or key.fingerprint not in faulty]
+
+
+def files(root: Path) -> list[Path]:
+    """Return the files of the keys: the installation's, and those of the user."""
+    folders = dict.fromkeys((root, layout.home(root)))
+    return [path for one in folders for path in sorted((one / FOLDER).glob("*.asc"))]
 
 
 def _keys_in(path: Path, home: str) -> list[PublicKey]:
@@ -94,7 +104,7 @@ def _keys_in(path: Path, home: str) -> list[PublicKey]:
             primary = fields
         elif fields[0] == "fpr" and primary:
             expires = int(primary[6] or 0)
-            found.append(PublicKey(path.name, fields[9], "", expires, primary[1] == "r"))
+            found.append(PublicKey(path, fields[9], "", expires, primary[1] == "r"))
             primary = []
         elif fields[0] == "uid" and found and not found[-1].owner:
             key = found[-1]
@@ -105,7 +115,7 @@ def _keys_in(path: Path, home: str) -> list[PublicKey]:
 
 
 @contextmanager
-def keyring(root: Path, keys: list[PublicKey]) -> Iterator[Path]:
+def keyring(keys: list[PublicKey]) -> Iterator[Path]:
     """Give a keyring for Apptainer, of public keys of the trust folder and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
@@ -113,7 +123,7 @@ def keyring(root: Path, keys: list[PublicKey]) -> Iterator[Path]:
         ring = Path(folder) / "keys"
         ring.mkdir(mode=0o700)
         for file in sorted({key.file for key in keys}):
-            gpg(home, "--import", root / FOLDER / file)
+            gpg(home, "--import", file)
         public = gpg(home, "--export", *(key.fingerprint for key in keys)) if keys else b""
         (ring / PUBLIC).write_bytes(public)
         (ring / PUBLIC).chmod(0o600)

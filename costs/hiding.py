@@ -29,6 +29,7 @@ from containers.ending import exit_code
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
 from costs.places import Place, mpiexec_of
 from inference.intervals import paired_ratio
+from records import layout
 from records.communication import Communication, PingPong
 from records.environment import environment
 from records.program_output import read_program_output
@@ -194,7 +195,7 @@ def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> lis
     mpiexec = mpiexec_of(image)
     found: list[LaunchedRow] = []
     # Where stage folders are, which the same cover hides.
-    with tempfile.TemporaryDirectory(dir=ROOT / ".wyeast", prefix="hiding-") as name:
+    with tempfile.TemporaryDirectory(dir=layout.state(ROOT), prefix="hiding-") as name:
         folder = Path(name)
         hidden, shown = as_launched(image, folder, alone=True), seeing_more(image, folder)
         for program in PROGRAMS:

@@ -19,6 +19,7 @@ from containers.ending import exit_code
 from costs.hiding import PROGRAMS, LaunchedRow, as_launched, rows, show
 from costs.inside_and_outside import SITE, alternate
 from costs.places import mpiexec_of
+from records import layout
 from site_configs.settings import load_site
 from site_configs.site_file import SiteError
 
@@ -38,7 +39,7 @@ def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> lis
         raise images.ImageError(f"{implementation} has no wait in MPI_Init that its label names")
     mpiexec = mpiexec_of(image)
     found: list[LaunchedRow] = []
-    with tempfile.TemporaryDirectory(dir=ROOT / ".wyeast", prefix="waiting-") as name:
+    with tempfile.TemporaryDirectory(dir=layout.state(ROOT), prefix="waiting-") as name:
         waiting = as_launched(image, Path(name), alone=True)
         launched = as_launched(image, Path(name), alone=True, variables=variables)
         for program in PROGRAMS:

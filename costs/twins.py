@@ -23,6 +23,7 @@ from pathlib import Path
 from analysis.comparison.compare import compare
 from containers import images, store
 from containers.ending import exit_code
+from records import layout
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.causes import one_line
@@ -115,7 +116,7 @@ def measure(pair: tuple[str, str], guests: str, budget: str, checks: str) -> Twi
 
 def folders(guests: str) -> list[Path]:
     """Return the folders of the twins' campaigns."""
-    return list((ROOT / "runs").glob(f"*-local-{guests}"))
+    return list(layout.runs(ROOT).glob(f"*-local-{guests}"))
 
 
 def main() -> int:

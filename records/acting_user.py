@@ -29,6 +29,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from records import layout
+
 #: What root makes for the owner of a checkout, who writes it when campaigns are measured.
 HANDED_OVER = ("runs", ".wyeast", ".wyeast/reframe", ".wyeast/locks", ".wyeast/bundles")
 #: What a user takes along of the environment of root: nothing that could be a secret of root's.
@@ -59,14 +61,51 @@ def act_for(root: Path) -> None:
 
     Before anything is opened: this is the first thing that a command does.
     """
-    if os.geteuid() != 0:
-        return
-    if sentence := untrusted(root):
+    sentence = untrusted(root) if os.geteuid() == 0 else None
+    if sentence := sentence or unsafe_home(root):
         sys.exit(sentence)
+    if os.geteuid() != 0 or layout.is_shared(root):
+        return
     owner = root.stat().st_uid
     if owner:
         hand_over(root)
         become(owner, root)
+
+
+def unsafe_home(root: Path) -> str | None:
+    """Return why nobody works with an installation and a home of theirs; None if they are one.
+
+    What is in a home decides what its user's commands start. Whose code they run is the user's
+    choice, but not one of whoever may write it.
+    """
+    place, me = layout.home(root), os.geteuid()
+    if place == root:
+        return None
+    if not place.is_absolute():
+        return f"{layout.HOME}={place}: give the folder's whole path"
+    try:
+        found, code = place.stat(), root.stat()
+    except OSError as error:
+        return (
+            f"{error.filename} cannot be entered ({error.strerror}): {layout.HOME} names the "
+            "folder of yours in which campaigns are kept"
+        )
+    if found.st_uid != me:
+        return (
+            f"{place} belongs to {name_of(found.st_uid)}, and campaigns are kept in a folder of "
+            f"one's own: go to one, or name it: {layout.HOME}=<folder>"
+        )
+    if others_write(found) or _has_list(place):
+        return (
+            f"others can write in {place}, and so choose which sites and images you use: deny "
+            f"them that: chmod go-w {place}"
+        )
+    if code.st_uid != me and (others_write(code) or me == 0 != code.st_uid):
+        return (
+            f"the installation in {root} can be changed by others than root and you, or, for an "
+            f"ordinary user, than {name_of(code.st_uid)}, so its programs are not started"
+        )
+    return None
 
 
 def untrusted(root: Path) -> str | None:
@@ -297,6 +336,9 @@ def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> b
     """
     owner = owner_of(folder) if os.geteuid() == 0 else 0
     settings = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", **(config or {})}
+    # Whoever measures with an installation of another user runs its code anyway.
+    if layout.is_shared(folder):
+        settings["safe.directory"] = str(folder.resolve())
     options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
     as_owner = ["setpriv", f"--reuid={owner}", f"--regid={group_of(owner)}", "--clear-groups"]
     home = CLOSED if owner else os.environ.get("HOME", CLOSED)

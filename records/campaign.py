@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from records import sample
+from records import layout, sample
 from records.acting_user import rights_of_owner
 from records.archive import BundleError
 from records.base import CampaignError, RecordError
@@ -126,7 +126,7 @@ def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed
     are found only by their names. One whose manifest cannot be read hides none before it: `say`
     gets the sentence. `sample` is unpacked from its archive. Raises CampaignError if there is none.
     """
-    runs = root / "runs"
+    runs = layout.runs(root)
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
         try:
             return sample.sample_folder(root)
@@ -137,7 +137,7 @@ def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed
                 f"{error.filename or runs} cannot be written: {error.strerror or error}; the "
                 f"sample is unpacked into {runs}"
             ) from None
-    for path in (Path(name), runs / name):
+    for path in (Path(name), runs / name, layout.meant(name)):
         if (path / "manifest.json").is_file():
             return path
     found = sorted(

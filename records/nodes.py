@@ -104,6 +104,15 @@ def in_bytes(text: str | None) -> int | None:
     return int(text.split()[0]) * 1024 if text else None
 
 
+def arm_model(processor: list[str]) -> str | None:
+    """Return what tells a processor of Arm's from others: the kernel gives numbers, and no name."""
+    names = ("implementer", "variant", "part", "revision")
+    found = {name: field_of(processor, f"CPU {name}") for name in names}
+    if not found["implementer"] or not found["part"]:
+        return None
+    return "Arm " + ", ".join(f"{name} {value}" for name, value in found.items() if value)
+
+
 def facts(text: str) -> dict[str, Any]:
     """Return what affects measurements and is constant while a node is up; sizes in bytes.
 
@@ -127,8 +136,8 @@ def facts(text: str) -> dict[str, Any]:
         "hostname": first("/proc/sys/kernel/hostname"),
         "kernel": first("/proc/sys/kernel/osrelease"),
         "kernel_command_line": of_kernel(first("/proc/cmdline")),
-        "cpu_model": field_of(processor, "model name"),
-        "cpu_flags": field_of(processor, "flags"),
+        "cpu_model": field_of(processor, "model name") or arm_model(processor),
+        "cpu_flags": field_of(processor, "flags") or field_of(processor, "Features"),
         "microcode": field_of(processor, "microcode"),
         "cores": numbered(field_of(parts.get("/proc/self/status", []), "Cpus_allowed_list")),
         "numa_nodes": numbered(first("/sys/devices/system/node/has_cpu")),

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from records import layout
 from records.files import write_whole
 from records.program_output import explain
 
@@ -152,7 +153,7 @@ def load(path: Path) -> list[CellReference]:
 @cache
 def accepted(folder: Path) -> dict[tuple[str, str, str], CellReference]:
     """Return the accepted references of a site's folder, read once; raises ReferencesError."""
-    return {one.key: one for one in load(folder / ACCEPTED)}
+    return {one.key: one for one in load(layout.seen(folder / ACCEPTED))}
 
 
 def text_of(site: str, references: Iterable[CellReference]) -> str:

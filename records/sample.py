@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from records import layout
 from records.archive import Member, read_sums, sums_of, unpack
 from records.files import put_in_place
 from records.locks import exclusive, scratch
@@ -21,14 +22,15 @@ def sample_folder(root: Path) -> Path:
     that was changed, is replaced. Raises BundleError for an archive that is invalid or damaged, or
     cannot be unpacked, and OSError if runs/ cannot be written.
     """
-    archive, folder = root / ARCHIVE, root / "runs" / NAME
+    archive, folder = root / ARCHIVE, layout.runs(root) / NAME
     _, sums = read_sums(archive)
     if is_of(folder, sums):
         return folder
     # Commands and tests that run at once wait for the first of them.
-    with exclusive(root / ".wyeast" / "locks" / f"{NAME}.lock", str(os.getpid()), wait=True):
+    with exclusive(layout.state(root) / "locks" / f"{NAME}.lock", str(os.getpid()), wait=True):
         if not is_of(folder, sums):
-            with scratch(root / "runs", f".{NAME}-") as aside:
+            folder.parent.mkdir(exist_ok=True)
+            with scratch(folder.parent, f".{NAME}-") as aside:
                 top, _ = unpack(archive, aside)
                 if folder.exists():
                     folder.rename(aside / "earlier")

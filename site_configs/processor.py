@@ -7,8 +7,9 @@ from pathlib import Path
 
 from site_configs.quota import quota
 
-# Double-precision operations per cycle and core: two fused multiply-add units of that width.
-VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8))
+# Double-precision operations per cycle and core: two fused multiply-add units of that width; on Arm
+# the most that a core has of it: SVE of 512 bit in two units (A64FX), or four units of 128 bit.
+VECTOR_OPERATIONS = (("avx512f", 32), ("avx2", 16), ("avx", 8), ("sve", 32), ("asimd", 16))
 TURBO_ALLOWANCE = 2.0  # highest turbo over the base clock that a virtual machine may hide
 
 
@@ -35,7 +36,7 @@ def detected_processor(root: Path = Path("/")) -> tuple[int, float]:
     if (allowed := quota(root).cores) is not None:
         cores = max(1, min(cores, int(allowed)))
     clocks = [float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)", text, re.M)]
-    flags = set(re.findall(r"^flags\s*:\s*(.*)$", text, re.M)[0].split()) if clocks else set()
+    flags = set(" ".join(re.findall(r"^(?:flags|Features)\s*:\s*(.*)$", text, re.M)).split())
     operations = next((count for flag, count in VECTOR_OPERATIONS if flag in flags), 8)
     clock = max([*(clocks or [3e9]), *highest_clocks(root)])
     return cores, cores * operations * clock * TURBO_ALLOWANCE

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from records import layout
 from site_configs.processor import detected_memory, detected_processor, fabrics
 from site_configs.site_file import WHOLE_NODES, SiteError, check_references, read_site
 
@@ -17,11 +18,17 @@ SITES = Path(__file__).resolve().parent
 PROJECT = SITES.parent
 CURRENT = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
 # One folder a site: on a cluster in a box, jobs are another user's than those of `local`.
-STATE = PROJECT / ".wyeast" / "reframe" / CURRENT
+STATE = layout.state(PROJECT) / "reframe" / CURRENT
 
 # ReFrame opens its log here before it makes the folder. What root made it would be root's.
-if os.geteuid() == PROJECT.stat().st_uid:
+if os.geteuid() == layout.home(PROJECT).stat().st_uid:
     STATE.mkdir(parents=True, exist_ok=True)
+
+
+def file_of(site: str, name: str) -> Path:
+    """Return a file of a site's folder: the user's before the one beside this file."""
+    own = layout.sites(PROJECT) / site / name
+    return own if layout.is_shared(PROJECT) and own.exists() else SITES / site / name
 
 
 def load_site(name: str) -> dict[str, Any]:
@@ -29,8 +36,8 @@ def load_site(name: str) -> dict[str, Any]:
 
     Raises SiteError for invalid files, including references.
     """
-    site = read_site(SITES / name / "site.yaml", PROJECT)
-    check_references(SITES / name / "references.yaml", PROJECT, name, site["partition"])
+    site = read_site(file_of(name, "site.yaml"), PROJECT)
+    check_references(file_of(name, "references.yaml"), PROJECT, name, site["partition"])
     detectors: dict[str, Callable[[], float | bool]] = {
         "cores_per_node": lambda: detected_processor()[0],
         "memory_bytes_per_node": detected_memory,
@@ -93,7 +100,11 @@ def system(name: str, site: dict[str, Any]) -> dict[str, Any]:
 
 
 # `local` matches every host, so it goes last.
-NAMES = sorted((path.parent.name for path in SITES.glob("*/site.yaml")), key=lambda n: n == "local")
+FOLDERS = (SITES, *((layout.sites(PROJECT),) if layout.is_shared(PROJECT) else ()))
+NAMES = sorted(
+    {path.parent.name for folder in FOLDERS for path in folder.glob("*/site.yaml")},
+    key=lambda name: (name == "local", name),
+)
 
 
 def load_all(names: list[str]) -> dict[str, dict[str, Any]]:

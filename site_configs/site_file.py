@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from records import layout
 from site_configs.launchers import STARTED
 
 CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
@@ -267,7 +268,7 @@ def _entries(loader: Any, node: Any, place: LineOfFile) -> dict[str, SiteEntry]:
 
 def read_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
     """Return the keys of a YAML file with their lines; raises SiteError."""
-    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    shown = layout.name_of(root, path)
     loader, node = _compose(path, shown)
     return _entries(loader, node, LineOfFile(shown, 1))
 
@@ -276,8 +277,10 @@ def read_site_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
     """Return the keys of a site's file, or of its overrides, with their lines; raises SiteError."""
     entries = read_entries(path, root)
     overrides = entries.get("overrides")
-    if overrides and _text(overrides.value) and (root / overrides.value).is_file():
-        entries |= read_entries(root / overrides.value, root)
+    if overrides and _text(overrides.value):
+        other = layout.find(root, overrides.value)
+        if other.is_file():
+            entries |= read_entries(other, root)
     return entries
 
 
@@ -368,7 +371,7 @@ def read_site(path: Path, root: Path) -> dict[str, Any]:
     `root` is the checkout: overrides, and the files in sentences, are relative to it.
     """
     entries = read_site_entries(path, root)
-    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    shown = layout.name_of(root, path)
     problems = list(_problems(entries, shown))
     if problems:
         raise SiteError("\n".join(problems))
@@ -408,7 +411,7 @@ def _metric_problems(metric: str, entry: SiteEntry) -> Iterator[str]:
 
 def _reference_problems(path: Path, root: Path, site: str, partition: str) -> Iterator[str]:
     """Yield a sentence for all that is wrong with a references.yaml: its whole schema is here."""
-    shown = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    shown = layout.name_of(root, path)
     loader, node = _compose(path, shown)
     if node is None:
         return

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ def install(project: Path, implementation: str) -> Path:
         ]
         subprocess.run([sys.executable, "-m", "venv", "--clear", prefix], check=True)
         pinned = prefix / "pinned.txt"
-        pinned.write_text(f"{wheel['name']}=={wheel['version']} --hash=sha256:{wheel['sha256']}\n")
+        digest = wheel["files"][platform.machine()]["sha256"]
+        pinned.write_text(f"{wheel['name']}=={wheel['version']} --hash=sha256:{digest}\n")
         subprocess.run(
             [prefix / "bin/python", "-m", "pip", "install", "-q", "--require-hashes", "-r", pinned],
             check=True,

@@ -58,21 +58,31 @@ def users_stay() -> Iterator[None]:
 
 @contextmanager
 def ordinary_user() -> Iterator[str]:
-    """Make a user who may open /dev/fuse, for root; give the name.
+    """Make a user who may open /dev/fuse, for root; give the name."""
+    with ordinary_users(1) as [name]:
+        yield name
 
-    One at a time on the machine: another test would put back the mode that this one has set, and
-    /etc/passwd has one writer.
+
+@contextmanager
+def ordinary_users(count: int) -> Iterator[list[str]]:
+    """Make users who may open /dev/fuse, for root; give their names.
+
+    For one test at a time on the machine: another would put back the mode that this one has set,
+    and /etc/passwd has one writer.
     """
-    name, fuse = f"wyeast-{uuid.uuid4().hex[:8]}", Path("/dev/fuse")
+    names, fuse = [f"wyeast-{uuid.uuid4().hex[:8]}" for _ in range(count)], Path("/dev/fuse")
     with users_stay():
-        mode = fuse.stat().st_mode & 0o777
-        subprocess.run(["useradd", "--create-home", name], check=True)
+        mode, made = fuse.stat().st_mode & 0o777, list[str]()
         try:
+            for name in names:
+                subprocess.run(["useradd", "--create-home", name], check=True)
+                made.append(name)
             fuse.chmod(0o666)
-            yield name
+            yield names
         finally:
             fuse.chmod(mode)
-            subprocess.run(["userdel", "--remove", name], check=True, capture_output=True)
+            for name in made:
+                subprocess.run(["userdel", "--remove", name], check=True, capture_output=True)
 
 
 @pytest.fixture

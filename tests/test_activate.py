@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.other_user import OTHER, needs_root, open_folder
+
+__all__ = ["open_folder"]
+
 PROJECT = Path(__file__).resolve().parents[1]
 FOREIGN = {
     "PYTHONHOME": "/nowhere", "PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error",
     "PYTHONIOENCODING": "ascii", "CDPATH": "/", "SITE": "virtual", "TIER": "paper",
 }  # fmt: skip
 SET = ("WYEAST_ROOT", "RFM_CONFIG_PATH", "RFM_SYSTEM", "WYEAST_TIER", "PYTHONPATH", "PYTHONUTF8",
-       "PATH")  # fmt: skip
+       "PATH", "WYEAST_HOME")  # fmt: skip
 #: How each shell reads its file, with the options by which it reads none of the user's.
 SHELLS = {
     "bash": ["bash", "--norc", "--noprofile", "-c", ". ./activate && env -0"],
@@ -35,7 +39,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which something is installed, by another name."""
     root = tmp_path_factory.mktemp("activate") / "a b & größe"
     for name in ("activate", "activate.csh", "activate.fish", "campaign/bin/activated",
-                 "campaign/bin/copied"):  # fmt: skip
+                 "campaign/bin/copied", "campaign/bin/home"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, root / name)
     (root / "reframe_checks").mkdir()
@@ -56,7 +60,7 @@ def started(command: list[str], place: Path, *words: str) -> subprocess.Complete
 def variables(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     assert done.returncode == 0 and not done.stderr, done.stderr
     pairs = (one.partition("=") for one in done.stdout.split("\0"))
-    return {name: value for name, _, value in pairs if name in {*SET, *FOREIGN}}
+    return {name: value for name, _, value in pairs if value and name in {*SET, *FOREIGN}}
 
 
 def expected(root: Path) -> dict[str, str]:
@@ -91,3 +95,77 @@ def test_where_nothing_is_installed_it_says_so(shell: str, checkout: Path, tmp_p
     assert "nothing is installed yet; run: make setup" in done.stderr
     assert shell == "tcsh" or done.returncode != 0
     assert "WYEAST_ROOT" not in done.stdout
+
+
+@pytest.fixture
+def anothers(checkout: Path, open_folder: Path) -> Path:
+    """That checkout where another user may read it."""
+    root = open_folder / "sw" / "a b & größe"
+    shutil.copytree(checkout, root)
+    own = open_folder / "own"
+    own.mkdir()
+    os.chown(own, OTHER, OTHER)
+    return root
+
+
+AS_ANOTHER = ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"]
+
+
+@needs_root
+@pytest.mark.parametrize("shell", ELSEWHERE)
+def test_in_anothers_checkout_ones_own_folder_is_the_home(
+    shell: str, anothers: Path, open_folder: Path
+) -> None:
+    own = open_folder / "own"
+    done = started([*AS_ANOTHER, *ELSEWHERE[shell]], own, str(anothers))
+    assert variables(done) == expected(anothers) | {"WYEAST_HOME": str(own)}
+
+
+@needs_root
+@pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "fish"])
+def test_in_anothers_checkout_itself_the_way_is_named(
+    shell: str, anothers: Path, open_folder: Path
+) -> None:
+    done = started([*AS_ANOTHER, *SHELLS[shell]], anothers)
+    assert done.returncode != 0 and "WYEAST_ROOT" not in done.stdout
+    assert f"nothing can be written in {anothers}" in done.stderr
+    assert "measure with it from a folder of your own" in done.stderr
+    named = {"WYEAST_HOME": str(open_folder / "own")}
+    done = started([*AS_ANOTHER, "env", *(f"{k}={v}" for k, v in named.items()), *SHELLS[shell]],
+                   anothers)  # fmt: skip
+    assert variables(done) == expected(anothers) | named
+
+
+def test_the_home_of_another_checkout_is_not_taken(checkout: Path, tmp_path: Path) -> None:
+    """Whoever has activated one, and then another, does not write where the first one does."""
+    command = [f"WYEAST_HOME={tmp_path}", f"WYEAST_ROOT={tmp_path}", *SHELLS["dash"]]
+    assert variables(started(["env", *command], checkout)) == expected(checkout)
+    command[1] = f"WYEAST_ROOT={checkout}"
+    found = variables(started(["env", *command], checkout))
+    assert found == expected(checkout) | {"WYEAST_HOME": str(tmp_path)}
+
+
+def test_a_home_that_is_not_there_is_named(checkout: Path) -> None:
+    command = ["env", "WYEAST_HOME=nowhere", *SHELLS["dash"]]
+    done = started(command, checkout)
+    assert done.returncode != 0
+    assert f"there is no folder {checkout}/nowhere, which WYEAST_HOME names" in done.stderr
+
+
+#: A real Lmod, which reads what Environment Modules read.
+LMOD = Path("/usr/share/lmod/lmod/init/profile")
+
+
+def test_a_module_has_the_command_on_path(tmp_path: Path) -> None:
+    """By its own folder, and by a link among a centre's modules."""
+    (tmp_path / "wyeast").mkdir()
+    (tmp_path / "wyeast" / "1.0").symlink_to(PROJECT / "modulefiles" / "wyeast")
+    for folder, name in ((PROJECT / "modulefiles", "wyeast"), (tmp_path, "wyeast/1.0")):
+        done = subprocess.run(
+            ["bash", "-c", f". {LMOD} && module use {folder} && module load {name} && "
+             f"command -v wyeast && module unload {name} && ! command -v wyeast"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == [str(PROJECT / "bin" / "wyeast")]

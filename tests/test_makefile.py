@@ -361,7 +361,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which a Python is installed that only notes what it is asked for."""
     root = tmp_path_factory.mktemp("doors") / "a b"
     for name in ("Makefile", "activate", "campaign/bin/request.awk", "campaign/bin/copied",
-                 "requirements.lock"):  # fmt: skip
+                 "campaign/bin/home", "requirements.lock"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, root / name)
     (root / "reframe_checks").mkdir()

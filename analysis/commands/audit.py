@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, PagerOption, fail
+from analysis.commands.campaigns import RUNS, SITES, PagerOption, fail
 from analysis.commands.history import RunsOption
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def audit(
         str, typer.Option(help="only this one: a folder of runs/, `latest`, a site or a day")
     ] = "",
     site: Annotated[str, typer.Option(help="only campaigns of this site")] = "",
-    runs: RunsOption = ROOT / "runs",
-    sites: Annotated[Path, typer.Option(help="the folder of sites")] = ROOT / "site_configs",
+    runs: RunsOption = RUNS,
+    sites: Annotated[Path, typer.Option(help="the folder of sites")] = SITES,
     pager: PagerOption = True,
 ) -> None:
     """Say whether each campaign could have lost or mixed up launches, and what depends on it.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from records import layout
 from records.acting_user import become, owner_of
 from records.causes import harmless
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from records.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
+RUNS, SITES = layout.runs(ROOT), layout.sites(ROOT)
 CampaignArgument = Annotated[
     str,
     typer.Argument(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +17,7 @@ from analysis.commands.campaigns import (
     fail,
     folder_of,
 )
+from records import layout
 
 if TYPE_CHECKING:
     from records.campaign import Campaign
@@ -79,7 +79,7 @@ def export(
             # Of several tables in one stream each needs its name.
             typer.echo(f"# {name}\n{text}" if len(files) > 1 else text, nl=len(files) > 1)
         return
-    folder = Path(output) if output else folder_of(campaign) / "export"
+    folder = layout.meant(output) if output else folder_of(campaign) / "export"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from analysis.commands.campaigns import (
-    ROOT,
+    RUNS,
     BaseOption,
     CampaignArgument,
     PagerOption,
@@ -18,6 +18,7 @@ from analysis.commands.campaigns import (
     comparison_of,
     fail,
 )
+from records import layout
 
 if TYPE_CHECKING:
     import polars
@@ -200,7 +201,7 @@ def history(
     grafana: Annotated[
         Path | None, typer.Option(help="write the changes as Grafana's annotations there instead")
     ] = None,
-    runs: RunsOption = ROOT / "runs",
+    runs: RunsOption = RUNS,
     rebuild: RebuildOption = False,
     pager: PagerOption = True,
 ) -> None:
@@ -250,6 +251,7 @@ def written(
     from records.files import write_whole
 
     if html:
+        html = layout.meant(str(html))
         write_page(runs, series, html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}
@@ -287,7 +289,7 @@ def regress(
         ),
     ] = 0.25,
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,
-    runs: RunsOption = ROOT / "runs",
+    runs: RunsOption = RUNS,
 ) -> None:
     """Find what became worse, or was measured before and is not now.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, CampaignArgument, campaign_of, fail, folder_of
+from analysis.commands.campaigns import RUNS, CampaignArgument, campaign_of, fail, folder_of
 from analysis.commands.history import REGRESSION_FOUND, RunsOption, rows_of_history, say_limits
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def night(
         bool,
         typer.Option(help="decide with what there is, although nothing could be measured again"),
     ] = False,
-    runs: RunsOption = ROOT / "runs",
+    runs: RunsOption = RUNS,
 ) -> None:
     """Judge a night; exit with 3 if a regression is confirmed, 6 if something needs to be measured
     again, 4 if something was not measured, 7 if no cell could be compared with earlier nights, 1 on

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analysis.commands.campaigns import ROOT, fail
+from analysis.commands.campaigns import RUNS, SITES, fail
+from records import layout
 from records.acting_user import owner_of, rights_of
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ SHOWN = 5
 
 
 def folder_of_site(sites: Path, site: str) -> Path:
-    """Return a site's folder, or end with a sentence."""
-    if not (sites / site / "site.yaml").is_file():
-        known = ", ".join(sorted(path.parent.name for path in sites.glob("*/site.yaml")))
+    """Return where a site's references are written, or end with a sentence."""
+    if not layout.seen(sites / site / "site.yaml").is_file():
+        known = ", ".join(path.parent.name for path in layout.all_seen(sites, "*/site.yaml"))
         fail(f"site {site} is unknown; {sites} has {known or 'none'}")
     return sites / site
 
@@ -34,7 +35,7 @@ def show_difference(folder: Path, new: list[CellReference], looked_at: int | Non
     from analysis.tables.terminal import show
     from records.references import ACCEPTED, load, merged
 
-    old = merged(load(folder / ACCEPTED), [])
+    old = merged(load(layout.seen(folder / ACCEPTED)), [])
     if changes(old, new):
         for line in source_lines(old, new):
             print(line)
@@ -58,8 +59,8 @@ def calibrate(
     every: Annotated[
         bool, typer.Option("--every", help="name every metric that gets no reference")
     ] = False,
-    runs: Annotated[Path, typer.Option(help="the folder of campaigns")] = ROOT / "runs",
-    sites: SitesOption = ROOT / "site_configs",
+    runs: Annotated[Path, typer.Option(help="the folder of campaigns")] = RUNS,
+    sites: SitesOption = SITES,
 ) -> None:
     """Propose a site's references from campaigns: values, thresholds, and their sources."""
     from analysis.references.calibration import calibrating_campaigns, propose
@@ -104,6 +105,7 @@ def calibrate(
             proposed.unlink(missing_ok=True)
             print("The references would not change; there is nothing to accept.")
             return
+        folder.mkdir(parents=True, exist_ok=True)
         write(proposed, proposal.references)
     except (CampaignError, ReferencesError) as error:
         fail(str(error))
@@ -116,7 +118,7 @@ def accept_references(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show the changes without making them")
     ] = False,
-    sites: SitesOption = ROOT / "site_configs",
+    sites: SitesOption = SITES,
 ) -> None:
     """Put a site's proposed references into effect; keep those of other cells."""
     from records.base import CampaignError
@@ -135,7 +137,7 @@ def accept_references(
         if dry_run:
             print(f"{changed} changes; nothing was changed")
             return
-        every = merged(load(folder / ACCEPTED), new)
+        every = merged(load(layout.seen(folder / ACCEPTED)), new)
         write(folder / ACCEPTED, every.values())
         (folder / PROPOSED).unlink()
     except (CampaignError, ReferencesError) as error:

@@ -20,6 +20,7 @@ from analysis.tables.table import (
 )
 from analysis.tables.units import percent, prefixed
 from inference.prediction import CHANCE
+from records import layout
 from records.base import CampaignError
 from records.references import CellReference, MetricReference
 
@@ -29,7 +30,7 @@ WIDE = 1.0
 
 def handwritten(folder: Path) -> dict[str, Any]:
     """Return a site's hand-written references by check; raises CampaignError."""
-    path = folder / "references.yaml"
+    path = layout.seen(folder / "references.yaml")
     try:
         found = yaml.safe_load(path.read_text()) or {}
     except FileNotFoundError:

@@ -17,6 +17,7 @@ from campaign.bundle.people import Creator
 from campaign.bundle.readme import readme
 from campaign.provenance import sha256_of
 from containers import images, store, table
+from records import layout
 from records.acting_user import git
 from records.archive import BundleError, Member
 from records.campaign import IMPORTED
@@ -129,7 +130,7 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
         )
     said: dict[str, dict[str, str | None]] = {}
     for name, digest in sorted(manifest.inputs.items()):
-        working = root / name
+        working = layout.find(root, name)
         origin: str | None = None
         if name in committed and committed[name].digest() == digest:
             origin, bundle.members[f"definitions/{name}"] = "commit", committed[name]

@@ -16,6 +16,7 @@ from campaign.bundle.people import DEVELOPERS, creators_of
 from campaign.bundle.redaction import in_folders, redacted
 from campaign.provenance import sha256_of
 from containers.ending import exit_code
+from records import layout
 from records.acting_user import act_for, become, owner_of
 from records.archive import (
     MOST_BYTES,
@@ -98,7 +99,7 @@ def make(options: argparse.Namespace) -> int:
     bundle = gather(ROOT, folder, manifest, options.with_images, creators, program)
     refuse_beyond_limits(bundle.members, options.most_bytes)
     name = f"{bundle.name}.tar.gz"
-    out = Path(options.out) if options.out else ROOT / ".wyeast" / "bundles" / name
+    out = layout.meant(options.out) if options.out else layout.state(ROOT) / "bundles" / name
     if out.is_dir():
         out = out / name
     for sentence in bundle.notes:

@@ -21,7 +21,7 @@ from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.registry_connection import RegistryError
 from containers.sharing.registry import check_name
-from records import base, files
+from records import base, files, layout
 from records.acting_user import act_for, rights_of_owner
 from records.archive import MOST_BYTES, BundleError, unpack
 from records.base import CampaignError
@@ -93,9 +93,9 @@ def definition_differences(manifest: Manifest) -> list[str]:
         # Digests of images are compared by themselves, and the site is another one.
         if name == images.LOCK or name.startswith("site_configs/"):
             continue
-        here = ROOT / name
+        here = layout.find(ROOT, name)
         # Anybody may have chosen these names, and they are printed on a terminal.
-        if not name.isprintable() or not here.resolve().is_relative_to(ROOT) or not here.is_file():
+        if not name.isprintable() or not is_in_checkout(here) or not here.is_file():
             others.append(f"{ascii(name)[1:-1]} is not here")
         elif sha256_of(here) != digest:
             others.append(f"{name} differs here")
@@ -106,6 +106,12 @@ def definition_differences(manifest: Manifest) -> list[str]:
     if others and manifest.commit:
         sentences.append(f"to use the bundle's definitions: git checkout {manifest.commit}")
     return sentences
+
+
+def is_in_checkout(path: Path) -> bool:
+    """Return whether a path that anybody may have chosen is in the checkout or the user's home."""
+    real = path.resolve()
+    return any(real.is_relative_to(one) for one in (ROOT, layout.home(ROOT).resolve()))
 
 
 def image_differences(manifest: Manifest) -> dict[str, str | None]:
@@ -193,7 +199,7 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
 
     Raises BundleError if another campaign has the name.
     """
-    target = ROOT / "runs" / unpacked.name
+    target = layout.runs(ROOT) / unpacked.name
     if target.exists():
         with rights_of_owner(target):
             same = same_as_here(target, sums)
@@ -205,6 +211,7 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
         return f"runs/{target.name} is here already"
     if dry_run:
         return f"would put the campaign into runs/{target.name}"
+    target.parent.mkdir(exist_ok=True)
     with scratch(target.parent, f".{target.name}.") as folder:
         aside = folder / target.name
         for name in measured_sums(sums):
@@ -227,7 +234,7 @@ def bring_in(unpacked: Path, sums: dict[str, str], bundle: Path, dry_run: bool) 
 def repetitions(name: str, site: str) -> list[tuple[Path, bool]]:
     """Return the campaigns of a site that repeat another one, and whether they are finished."""
     found = []
-    for path in sorted((ROOT / "runs").glob(f"*-{site}-*/manifest.json")):
+    for path in sorted(layout.runs(ROOT).glob(f"*-{site}-*/manifest.json")):
         if is_imported(path.parent):
             continue
         try:
@@ -279,14 +286,14 @@ def rerun(options: argparse.Namespace) -> int:
 
     Raises BundleError, CampaignError and ImageError.
     """
-    bundle = Path(options.bundle)
+    bundle = layout.meant(options.bundle)
     with images.with_guests(guests_of(bundle)):
         return rerun_with_guests(options, bundle)
 
 
 def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
     """Do what the command line says; return the exit code."""
-    bundles = ROOT / ".wyeast" / "bundles"
+    bundles = layout.state(ROOT) / "bundles"
     bundles.mkdir(parents=True, exist_ok=True)
     with scratch(bundles, ".unpacked-") as aside:
         name, sums = unpack(bundle, aside, options.most_bytes)
@@ -315,7 +322,7 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
     # Before what the campaign prints for itself.
     sys.stdout.flush()
     again, code = repeat(options, name)
-    return compare(ROOT / "runs" / name, again) or code
+    return compare(layout.runs(ROOT) / name, again) or code
 
 
 def say_what_it_is(file: Path, implementation: str, digest: str, allow_unsigned: bool) -> None:
@@ -357,7 +364,7 @@ def prepare_images(
             file = unpacked / "images" / f"{implementation}.sif"
             say_what_it_is(file, implementation, digest, options.allow_unsigned)
             if not options.dry_run:
-                put_image(unpacked, sums, implementation, digest, Path(options.bundle))
+                put_image(unpacked, sums, implementation, digest, layout.meant(options.bundle))
             would = "would be" if options.dry_run else "is"
             print(
                 f"the image {implementation} {would} replaced by the bundle's, for this rerun only"

@@ -29,6 +29,7 @@ from containers.ending import exit_code
 from containers.labels import Labels
 from containers.programs import ProvisionError
 from containers.table import TableError, load_table
+from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError
 from records.causes import one_line, sentence_in
@@ -75,7 +76,7 @@ def place_of(site: dict[str, Any], key: str) -> str:
 def left_to_do(root: Path, site: str) -> Iterator[SiteFinding]:
     """Yield what new-site left for people to do."""
     for name in ("site.yaml", "references.yaml"):
-        path = root / "site_configs" / site / name
+        path = layout.site_file(root, site, name)
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if line.startswith("# to do:"):
                 place = f"site_configs/{site}/{name}:{number}"

@@ -21,6 +21,7 @@ from typing import Any
 
 from containers import images
 from containers.table import load_table
+from records import layout
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.launchers import FAMILIES as FAMILIES_OF_LAUNCHERS
@@ -29,9 +30,9 @@ from site_configs.machine import Machine, Nodes
 from site_configs.site_file import FILL_IN, NAME, SiteError, check_references, nearest, read_site
 
 ROOT = Path(__file__).resolve().parents[2]
-SITES = ROOT / "site_configs"
-TEMPLATE = SITES / "references.template.yaml"
-EXAMPLES = SITES / "examples"
+SITES = layout.sites(ROOT)
+TEMPLATE = ROOT / "site_configs" / "references.template.yaml"
+EXAMPLES = ROOT / "site_configs" / "examples"
 FAMILIES = ("slurm", "pbs", "lsf", "sge", "flux", "local")
 #: How a job asks for a partition or queue, by ReFrame's name of the scheduler.
 ACCESS = {"slurm": "--partition={}", "squeue": "--partition={}", "pbs": "-q {}", "torque": "-q {}",
@@ -337,7 +338,7 @@ def refuse_name(name: str, sites: Path) -> None:
             "a letter: make "
             "new-site NAME=my-cluster"
         )
-    if (sites / name).exists():
+    if layout.seen(sites / name).exists():
         raise SiteError(
             f"site_configs/{name} already exists and is left unchanged; choose another NAME, or "
             f"check that one: make check-site SITE={name}"
@@ -347,6 +348,9 @@ def refuse_name(name: str, sites: Path) -> None:
 def write(folder: Path, files: dict[str, str]) -> None:
     """Write a new folder; site.yaml, which makes it a site, comes last. Raises SiteError."""
     try:
+        # A user's home has none before the first.
+        if folder.parent == SITES:
+            folder.parent.mkdir(exist_ok=True)
         folder.mkdir()
         for file, text in files.items():
             (folder / file).write_text(text)

@@ -25,6 +25,7 @@ from containers.registry_connection import Registry, RegistryError, check_addres
 from containers.sources import SourceError, sha256_of
 from containers.spack import environment as spack_environment
 from containers.table import TableError
+from records import layout
 from records.causes import one_line
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -182,7 +183,7 @@ def wanted(root: Path, registry: Registry, words: str, lock: str) -> dict[str, L
         for name in named:
             found |= {key: e for key, e in pull_lock(registry, name).items() if key == name}
     else:
-        path = Path(lock) if lock else root / images.LOCK
+        path = layout.meant(lock) if lock else layout.find(root, images.LOCK)
         try:
             found = read_lock(path.read_text(), str(path))
         except FileNotFoundError:
@@ -290,7 +291,7 @@ def install(
             "signed_by": signed_by,
         }  # fmt: skip
         if lock and lock != OF_REGISTRY:
-            origin["lock_sha256"] = sha256_of(Path(lock))
+            origin["lock_sha256"] = sha256_of(layout.meant(lock))
         if registry.insecure:
             origin["insecure"] = True
         found = {**entry.model_dump(), "origin": origin}

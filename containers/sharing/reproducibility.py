@@ -19,6 +19,7 @@ from containers.programs import ProvisionError
 from containers.sources import SourceError, sha256_of
 from containers.spack import environment as spack_environment
 from containers.table import TableError
+from records import layout
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How many differing files of an image are named on the terminal; the log has all.
@@ -116,7 +117,7 @@ def compare(first: Path, second: Path, scratch: Path) -> list[str]:
 def unpack(file: Path) -> Path:
     """Unpack a squashfs into a folder next to it; raises ReproducibilityError."""
     tree = file.with_name(f"{file.name}-files")
-    program = programs.find("unsquashfs", ROOT / ".wyeast")
+    program = programs.find("unsquashfs", layout.state(ROOT))
     done = subprocess.run(
         [program or "unsquashfs", "-no-progress", "-quiet", "-no-xattrs", "-d", tree, file],
         capture_output=True, text=True,
@@ -142,7 +143,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
         )
     provide(builds=True, bootstrap=found[0])
     recipe = build.recipe_of(root, name, found[0])
-    with tempfile.TemporaryDirectory(dir=root / ".wyeast", prefix="again-") as folder:
+    with tempfile.TemporaryDirectory(dir=layout.state(root), prefix="again-") as folder:
         second = Path(folder) / "again.sif"
         build.make_image(recipe, second, Path(folder) / name, entry["built_utc"], BuildProgress())
         scratch = Path(folder) / "compared"

@@ -24,6 +24,7 @@ from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.spack.tool import Spack
 from containers.table import ImplementationTable, load_table
+from records import layout
 
 ENVIRONMENT = "spack.yaml"
 RECIPES = "spack_repo"
@@ -230,7 +231,7 @@ def provide_base(root: Path, image_of: str | None = None) -> Admitted:
     With `image_of` the one that this implementation's image runs on is made as well. Raises the
     errors of this package: each is a sentence.
     """
-    table, state = load_table(root), root / ".wyeast"
+    table, state = load_table(root), layout.state(root)
     # The first is the same one for all.
     chosen = table.resolve(image_of or table.built_by("spack")[0])
     both = bases_of(root, table, chosen, load_sources(root), "mmdebstrap")

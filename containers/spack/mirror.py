@@ -24,6 +24,7 @@ from containers.spack import tool as spack
 from containers.spack.environment import SpackError
 from containers.spack.tool import Spack
 from containers.table import TableError, load_table
+from records import layout
 from records.files import put_in_place, replacing
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -140,7 +141,7 @@ def main() -> int:
         found = spack.provide(ROOT)
         pinned = load_sources(ROOT)
         files = [
-            fetch_archive(source, ROOT / ".wyeast", pinned.debian.suite)
+            fetch_archive(source, layout.state(ROOT), pinned.debian.suite)
             for source in pinned.archives.values()
         ]
         fill(ROOT, files)

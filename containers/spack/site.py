@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from containers.programs import ProvisionError
+from records import layout
 
 VARIABLE = "WYEAST_SITE"
 #: The site whose externals the base has.
@@ -32,10 +33,10 @@ def mirrors_of_site(root: Path) -> dict[str, dict[str, Any]]:
     site = named_site()
     if site is None:
         return {}
-    folder = root / "site_configs" / site / "spack"
+    folder = layout.site_file(root, site, "spack")
     if not folder.is_dir():
         raise ProvisionError(
-            f"{VARIABLE} is {site}, but {folder.relative_to(root)} does not exist; make it, or "
+            f"{VARIABLE} is {site}, but {layout.name_of(root, folder)} does not exist; make it, or "
             f"unset {VARIABLE}"
         )
     path = folder / "mirrors.yaml"

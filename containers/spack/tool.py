@@ -7,6 +7,7 @@ is made of whatever the machine at hand has.
 
 import argparse
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.programs import ProvisionError
+from records import layout
 from records.acting_user import git
 from records.causes import sentence_in
 
@@ -34,6 +36,8 @@ COMMITS = {
     "compiler-wrapper": "25b8a3c809632e480098cf17fd278bd82618ccf0",
 }
 OLDEST = (1, 0)
+#: What spack.yaml and its locks are for, as the kernel calls it.
+ARCHITECTURE = "x86_64"
 #: How long Spack may take to tell something, in seconds: its first start on a network's file system
 #: compiles all of its Python.
 PATIENCE = 120.0
@@ -59,7 +63,7 @@ class Spack:
 
 def folder(root: Path) -> Path:
     """Return where everything of Spack's lies that was provided or made here."""
-    return root / ".wyeast" / "spack"
+    return layout.state(root) / "spack"
 
 
 def version_of(core: Path) -> str:
@@ -111,6 +115,16 @@ def of_the_machine() -> Path | None:
     return Path(on_path).resolve().parents[1] if on_path else None
 
 
+def refuse_architecture(architecture: str = "") -> None:
+    """Raise ProvisionError on a machine for which spack.yaml and its locks have nothing."""
+    architecture = architecture or platform.machine()
+    if architecture != ARCHITECTURE:
+        raise ProvisionError(
+            f"images are built by Spack for {ARCHITECTURE} alone, as spack.yaml and its locks say, "
+            f"and this machine is {architecture}; build them from wheels or packages: make images"
+        )
+
+
 def find(root: Path) -> Spack | None:
     """Return SPACK_ROOT's Spack, the one on PATH, or the one that was provided; None without.
 
@@ -148,6 +162,7 @@ def provide(root: Path) -> Spack:
     A clone of another release than the pinned one is replaced. Raises ProvisionError with a
     sentence that says what is missing and what to set.
     """
+    refuse_architecture()
     if of_the_machine() is None:
         for name in ("spack", "spack-packages"):
             clone(root, name)

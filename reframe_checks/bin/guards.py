@@ -51,7 +51,7 @@ from reframe.frontend import cli, filters, printer
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
-from records import environment
+from records import environment, layout
 from records.acting_user import act_for, become, owner_of
 from records.files import only_owner_writes
 from reframe_checks.bin import schedulers, session
@@ -264,7 +264,7 @@ def main() -> None:
     only_owner_writes()
     # A site's jobs may belong to another user, such as those of the cluster in a box.
     site = os.environ.get("RFM_SYSTEM", "local").partition(":")[0]
-    become(owner_of(ROOT / ".wyeast" / "reframe" / site), ROOT)
+    become(owner_of(layout.state(ROOT) / "reframe" / site), ROOT)
     seed = os.environ.get("WYEAST_ORDER_SEED")
     cli.random = SeededOrder(int(seed) if seed else None)
     cli.RegressionCheckLoader = StrictLoader

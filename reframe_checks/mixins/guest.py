@@ -6,6 +6,7 @@ from pathlib import Path
 from reframe.core.exceptions import SanityError
 
 from containers.apptainer import launch_options, mount_option
+from records import layout
 from records.left_behind import collect
 from reframe_checks.mixins.job_script import work_folder
 
@@ -21,8 +22,10 @@ LINKED = ("runs", ".wyeast", ".wyeast/images")
 def places_of(checkout: Path, stage: Path) -> list[Path]:
     """Return the folders that no container may see, by all their names, none inside another."""
     # Parts of a checkout may be links to a larger disk.
-    parts = [part for name in LINKED if (part := checkout / name).exists()]
-    named = {path for one in (checkout, stage, *parts) for path in (one.absolute(), one.resolve())}
+    own = layout.home(checkout)
+    parts = [part for name in LINKED if (part := own / name).exists()]
+    all_of_them = (checkout, own, stage, *parts)
+    named = {path for one in all_of_them for path in (one.absolute(), one.resolve())}
     return sorted(path for path in named if not named.intersection(path.parents))
 
 

@@ -1,7 +1,6 @@
 """A check whose metrics are held against calibrated references, before the hand-written ones."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,10 @@ from reframe.core.builtins import run_after
 from reframe.core.exceptions import SanityError
 from reframe.core.logging import getlogger
 
-from records import references
+from records import layout, references
 from records.references import METRICS_FILE, METRICS_SCHEMA
 
-SITES = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2])) / "site_configs"
+SITES = layout.sites(layout.installation())
 #: A reference as ReFrame has it: value, lower and upper threshold as shares, unit.
 Bounds = tuple[float, float | None, float | None, str]
 #: Hand-written references by class and site, as ReFrame reads them for the first check of a class:
@@ -37,7 +36,7 @@ class Referenced(rfm.RegressionTestPlugin):
         """Take the hand-written references of the site that the checks run on."""
         key = (type(self), self.current_system.name)
         if key not in BY_HAND:
-            path = SITES / self.current_system.name / "references.yaml"
+            path = layout.seen(SITES / self.current_system.name / "references.yaml")
             # A host that matches no site has none; valid_systems then excludes it.
             if path.exists():
                 self.reference = {"$ref": str(path)}

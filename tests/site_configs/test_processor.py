@@ -52,6 +52,20 @@ def test_a_clock_above_the_highest_one_counts(tmp_path: Path) -> None:
     assert detected_processor(root) == peak(3.9e9)
 
 
+@pytest.mark.parametrize(("features", "operations"), [
+    ("fp asimd evtstrm aes atomics", 16), ("fp asimd sve sve2 bf16", 32), ("fp", 8),
+])  # fmt: skip
+def test_an_arm_processor_has_a_limit_that_is_not_below_what_it_does(
+    tmp_path: Path, features: str, operations: int
+) -> None:
+    """Its kernel names no clock; Grace has 3.4 GHz and 16 operations a cycle, A64FX 2.2 and 32."""
+    (tmp_path / "proc").mkdir()
+    text = f"processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: {features}\nCPU part\t: 0xd4f\n"
+    (tmp_path / "proc/cpuinfo").write_text(text)
+    cores, limit = detected_processor(tmp_path)
+    assert limit == pytest.approx(cores * operations * 3e9 * TURBO_ALLOWANCE)
+
+
 def test_fabrics_are_what_the_kernel_calls_so(tmp_path: Path) -> None:
     assert fabrics(tmp_path) == []
     for device in ("infiniband/mlx5_0", "cxi/cxi0", "net/eth0"):

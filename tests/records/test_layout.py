@@ -1,0 +1,295 @@
+"""What users write is in a home of theirs, which is read before the installation."""
+
+import hashlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from campaign import provenance
+from campaign.bundle.rerun import is_in_checkout
+from containers import images, selection, store, trusted_keys
+from records import acting_user, layout
+from records.base import CampaignError
+from records.campaign import find_campaign
+from reframe_checks.mixins.guest import places_of
+from tests.other_user import OTHER, in_child, needs_root, open_folder
+
+__all__ = ["open_folder"]
+SITE = """\
+description: {words}
+hostnames: [".*"]
+scheduler: local
+partition: default
+launch: mpiexec
+nodes: 1
+cores_per_node: 1
+memory_bytes_per_node: 1.0e+9
+peak_flops_per_node: 1.0e+9
+link_bytes_per_s: null
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Return an installation and a home."""
+    installation, home = tmp_path / "sw" / "wyeast", tmp_path / "home"
+    for folder in (installation, home):
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+    monkeypatch.setenv("WYEAST_ROOT", str(installation))
+    monkeypatch.setenv(layout.HOME, str(home))
+    return installation, home
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def put_image(place: Path, name: str, content: bytes) -> str:
+    """Put a file into a store and its lock; return its digest."""
+    digest = hashlib.sha256(content).hexdigest()
+    file = place / ".wyeast" / "images" / "sha256" / f"{digest}.sif"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    path = place / images.LOCK
+    lock: dict[str, Any] = {"schema": images.SCHEMA, "images": {}}
+    if path.exists():
+        lock = json.loads(path.read_text())
+    lock["images"][name] = {"file": f"{name}.sif", "sha256": digest, "labels": {}}
+    write(path, json.dumps(lock))
+    return digest
+
+
+def test_without_a_home_all_is_in_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(layout.HOME, raising=False)
+    assert layout.home(layout.CODE) == layout.CODE and not layout.is_shared(layout.CODE)
+    assert layout.runs(tmp_path) == tmp_path / "runs"
+    assert layout.state(tmp_path) == layout.installed(tmp_path) == tmp_path / ".wyeast"
+    assert layout.find(tmp_path, "a/b") == tmp_path / "a/b"
+
+
+def test_only_the_installation_has_a_home_elsewhere(
+    places: tuple[Path, Path], tmp_path: Path
+) -> None:
+    installation, home = places
+    assert layout.home(installation) == home == layout.home(layout.CODE)
+    # The lock of a bundle's guests is in a folder that is laid out as a checkout.
+    guests = images.guest_root(installation, "abc")
+    assert guests.is_relative_to(home) and layout.home(guests) == guests
+    assert layout.home(home) == home and layout.home(tmp_path) == tmp_path
+    assert layout.installed(installation) == installation / ".wyeast"
+
+
+def test_a_home_is_read_first_file_by_file(places: tuple[Path, Path]) -> None:
+    installation, home = places
+    for site in ("local", "theirs"):
+        write(installation / f"site_configs/{site}/site.yaml", SITE.format(words="installed"))
+        write(installation / f"site_configs/{site}/references.yaml", "")
+    write(home / "site_configs/local/site.yaml", SITE.format(words="own"))
+    write(home / "site_configs/mine/site.yaml", SITE.format(words="own"))
+    assert [path.parent.name for path in layout.site_files(installation)] == [
+        "local", "mine", "theirs",
+    ]  # fmt: skip
+    found = {name: selection.site_data(installation, name)["description"]
+             for name in ("local", "mine", "theirs")}  # fmt: skip
+    assert found == {"local": "own", "mine": "own", "theirs": "installed"}
+    # What the home lacks of a site is the installation's.
+    beside = layout.site_file(installation, "local", "references.yaml")
+    assert beside == installation / "site_configs/local/references.yaml"
+    assert layout.name_of(installation, beside) == "site_configs/local/references.yaml"
+    with pytest.raises(CampaignError, match=r"site other is unknown; .*local, mine, theirs"):
+        selection.site_file(installation, "other")
+
+
+def test_the_inputs_of_a_campaign_are_code_of_the_installation_and_the_users_site(
+    places: tuple[Path, Path],
+) -> None:
+    installation, home = places
+    write(installation / "requirements.lock", "installed")
+    write(installation / "records/a.py", "installed")
+    # A folder in which somebody works may have anything by these names.
+    write(home / "requirements.lock", "own")
+    write(home / "records/a.py", "own")
+    write(home / "records/b.py", "own")
+    write(installation / "site_configs/local/site.yaml", SITE.format(words="installed"))
+    write(installation / "site_configs/local/references.yaml", "installed")
+    own = write(home / "site_configs/local/site.yaml", SITE.format(words="own"))
+    put_image(installation, "mpich", b"1")
+    found = provenance.input_digests(installation, "local", False)
+    of = {name: hashlib.sha256(text).hexdigest() for name, text in
+          (("installed", b"installed"), ("own", own.read_bytes()))}  # fmt: skip
+    lock = found.pop(images.LOCK)
+    assert lock == provenance.sha256_of(installation / images.LOCK)
+    assert found == {
+        "records/a.py": of["installed"], "requirements.lock": of["installed"],
+        "site_configs/local/references.yaml": of["installed"],
+        "site_configs/local/site.yaml": of["own"],
+    }  # fmt: skip
+    put_image(home, "mpich", b"2")
+    found = provenance.input_digests(installation, "local", False)
+    assert found[images.LOCK] == provenance.sha256_of(home / images.LOCK)
+
+
+def test_images_are_shared_by_digest_and_written_in_the_home(places: tuple[Path, Path]) -> None:
+    installation, home = places
+    shared = put_image(installation, "mpich", b"shared")
+    put_image(installation, "openmpi", b"old")
+    own = put_image(home, "openmpi", b"own")
+    lock = images.load_lock(installation)["images"]
+    assert {name: entry["sha256"] for name, entry in lock.items()} == {
+        "mpich": shared, "openmpi": own,
+    }  # fmt: skip
+    assert store.path_of(installation, lock["mpich"]).is_relative_to(installation)
+    assert store.path_of(installation, lock["openmpi"]).is_relative_to(home)
+    assert images.available(installation) == ["mpich", "openmpi"]
+    # An entry of one's own, with the image that the installation has: it is not copied.
+    images.write_entry(installation, "renamed", lock["mpich"])
+    assert "renamed" not in json.loads((installation / images.LOCK).read_text())["images"]
+    found = images.verify(installation, "renamed")
+    assert found == store.place_of(installation, shared).with_name(found.name) or (
+        found.is_relative_to(installation)
+    )
+    assert (
+        images.labels(found) == {}
+        and images.labels(store.path_of(installation, lock["openmpi"])) == {}
+    )
+    # What no lock of the home names goes, and nothing of the installation.
+    (home / images.LOCK).unlink()
+    assert images.prune(installation) == [own]
+    assert store.path_of(installation, lock["mpich"]).is_file()
+
+
+def test_keys_of_both_count_and_a_revoked_one_in_neither(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation, home = places
+    for place, names in ((installation, "ab"), (home, "bc")):
+        for name in names:
+            write(place / trusted_keys.FOLDER / f"{name}.asc", name)
+    revoked: list[Path] = []
+
+    def keys_in(path: Path, _: str) -> list[trusted_keys.PublicKey]:
+        print_ = path.stem.upper() * 40
+        return [trusted_keys.PublicKey(path, print_, "", 0, path in revoked)]
+
+    monkeypatch.setattr(trusted_keys, "_keys_in", keys_in)
+    assert {key.fingerprint[0] for key in trusted_keys.trusted(installation)} == {"A", "B", "C"}
+    for place in (installation, home):
+        revoked[:] = [place / trusted_keys.FOLDER / "b.asc"]
+        found = trusted_keys.trusted(installation)
+        assert {key.fingerprint[0] for key in found if not key.fault()} == {"A", "C"}
+        assert [key.file for key in found if key.fault()] == revoked
+
+
+def test_a_path_is_meant_from_where_it_was_typed(
+    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation, home = places
+    assert layout.meant("a") == Path("a")
+    monkeypatch.setenv(layout.CALLER, str(tmp_path))
+    assert layout.meant("a") == tmp_path / "a" and layout.meant("/b") == Path("/b")
+    for place in (tmp_path / "elsewhere", home / "runs" / "own"):
+        write(place / "manifest.json", "{}")
+    assert find_campaign(installation, "elsewhere") == tmp_path / "elsewhere"
+    assert find_campaign(installation, "own") == home / "runs" / "own"
+
+
+def test_containers_see_neither_of_them(places: tuple[Path, Path], tmp_path: Path) -> None:
+    installation, home = places
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (home / "runs").symlink_to(disk)
+    assert {installation, home, disk} <= set(places_of(installation, tmp_path / "stage"))
+
+
+def test_definitions_may_be_in_the_home(places: tuple[Path, Path], tmp_path: Path) -> None:
+    _, home = places
+    assert is_in_checkout(home / "site_configs/x") and not is_in_checkout(home / "../x")
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda _, home: home.chmod(0o777), "others can write in"),
+        (lambda _, home: os.chown(home, 0, 0), "belongs to root"),
+        (lambda _, home: home.rmdir(), "cannot be entered"),
+        (lambda code, _: code.chmod(0o777), "can be changed by others"),
+        (lambda code, _: os.chown(code, 12345, 0), ""),
+        (lambda code, _: None, ""),
+    ],
+)  # fmt: skip
+def test_a_home_is_its_users_alone(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, work: Any, said: str
+) -> None:
+    """The folder itself is looked at: whoever writes in it decides what its user starts."""
+    code, home = open_folder / "code", open_folder / "home"
+    for folder, owner in ((code, 0), (home, OTHER)):
+        folder.mkdir()
+        folder.chmod(0o755)
+        os.chown(folder, owner, owner)
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+    work(code, home)
+
+    def asked() -> str | None:
+        os.setresuid(OTHER, OTHER, OTHER)
+        return acting_user.unsafe_home(code)
+
+    found = in_child(asked)
+    assert said in found if said else found is None
+
+
+@needs_root
+def test_root_starts_no_installation_of_a_user(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, home = open_folder / "code", open_folder / "home"
+    for folder in (code, home):
+        folder.mkdir()
+        folder.chmod(0o755)
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+    assert acting_user.unsafe_home(code) is None
+    monkeypatch.setenv(layout.HOME, "home")
+    assert "give the folder's whole path" in str(acting_user.unsafe_home(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+    os.chown(code, OTHER, OTHER)
+    assert "its programs are not started" in str(acting_user.unsafe_home(code))
+
+
+@needs_root
+def test_the_commit_of_anothers_installation_is_known(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, home = open_folder / "code", open_folder / "home"
+    home.mkdir()
+    subprocess.run(["git", "init", "-q", code], check=True)
+    subprocess.run(
+        ["git", "-C", code, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q",
+         "--allow-empty", "-m", "one"], check=True,
+    )  # fmt: skip
+    for path in (code, *code.rglob("*")):
+        path.chmod(path.stat().st_mode | 0o444 | (0o111 if path.is_dir() else 0))
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+
+    def asked() -> list[str]:
+        os.setresuid(OTHER, OTHER, OTHER)
+        found = [acting_user.git(code, "rev-parse", "HEAD")]
+        del os.environ[layout.HOME]
+        found.append(acting_user.git(code, "rev-parse", "HEAD"))
+        return [(one or b"").decode() for one in found]
+
+    with_home, without = in_child(asked)
+    assert len(with_home.strip()) == 40
+    # Git does not trust another user's repository by itself.
+    assert not without
