@@ -176,6 +176,8 @@ def link_as_installed(folder: Path) -> None:
         link = path.with_name(path.name.removesuffix("-wlm"))
         link.unlink(missing_ok=True)
         link.symlink_to(path.name)
-    # Slurm loads PMIx by the name that only its development package has.
-    for path in folder.glob("usr/lib/*-linux-*/libpmix.so.2"):
-        (path.with_name("libpmix.so")).symlink_to(path.name)
+    # Slurm loads PMIx by the name that only its development package has, from the folder that it
+    # was compiled for: the libraries' own, or PMIx's.
+    for place in ("usr/lib/*-linux-*", "usr/lib/*-linux-*/pmix2/lib"):
+        for path in folder.glob(f"{place}/libpmix.so.2"):
+            (path.with_name("libpmix.so")).symlink_to(path.name)

@@ -229,7 +229,10 @@ def test_killed_in_a_wave_a_budget_is_gone_on_with_and_can_be_replayed(name: str
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--site nowhere"], "site nowhere is unknown; site_configs/ has local"),
+        (
+            ["--site nowhere"],
+            "site nowhere is unknown; site_configs/ has box-mpirun, box-sge, local, virtual",
+        ),
         (["--tier huge"], "TIER=huge is unknown; choose one of: quick, paper, site"),
         (["--rounds 0"], "ROUNDS=0: a campaign has at least one round"),
         (["--images no-such-1.0"], "no-such-1.0 is not in containers/images.lock; build it"),
