@@ -10,7 +10,7 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
-ACTIVATED := $(WYEAST_ROOT)
+ACTIVATED := $(value WYEAST_ROOT)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 # As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
@@ -52,9 +52,10 @@ $(if $(COPIED),$(error $(COPIED)))
 endif
 # Where whoever uses this checkout writes, if that is not the checkout (records/layout.py).
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
-HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(PWD))' \
-    '$(subst ','\'',$(ACTIVATED))' 2>&1)
-$(if $(filter-out 0,$(.SHELLSTATUS)),$(error $(HOME_OF_USER)))
+# What a shell or the loader remarks on standard error is no folder, and no name is expanded.
+HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(value PWD))' \
+    '$(subst ','\'',$(value ACTIVATED))')
+$(if $(filter-out 0,$(.SHELLSTATUS)),$(error nothing was done, for the reason above))
 export WYEAST_HOME := $(HOME_OF_USER)
 endif
 # Recipes pass the given variables on in the environment. A make that is started here may accept

@@ -18,6 +18,7 @@ from campaign.site_lock import only_campaign
 from containers import selection
 from records import files, layout, schedule
 from records.base import CampaignError
+from records.campaign import is_imported
 from records.manifest import read_manifest
 from records.processes import end, known, processes, running_for
 from records.schedule import Schedule
@@ -151,6 +152,9 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
             continue
         is_killed = manifest.site == site and not manifest.finished_utc
         if not (is_killed or campaign in at_work) or not files.belongs_to_us(campaign):
+            continue
+        # Its jobs are of where it was measured, where it may be measured still.
+        if is_imported(campaign):
             continue
         with ExitStack() as stack:
             try:

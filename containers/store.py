@@ -37,10 +37,10 @@ def path_of(root: Path, entry: Mapping[str, Any]) -> Path:
 
     One that was built before there was a store is still under its name, until `take_over`.
     """
-    place = place_of(root, str(entry["sha256"]))
-    named = folder(root) / str(entry["file"])
     # The installation's store is read where a user's has no such image.
-    return named if named.exists() and not place.exists() else layout.seen(place)
+    place = layout.seen(place_of(root, str(entry["sha256"])))
+    named = folder(root) / str(entry["file"])
+    return named if named.exists() and not place.exists() else place
 
 
 def keep(root: Path, aside: Path, sha256: str) -> Path:

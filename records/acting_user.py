@@ -44,6 +44,8 @@ TAKEN_ALONG = re.compile(
 PROXIES = re.compile(r"(?i)(http|https|ftp|all|no)_proxy")
 CLONE_NEWNS = 0x20000
 CLOSED = "/nonexistent"
+#: The folders of a home that decide what its user's commands start.
+PARTS = (layout.SITES, "containers", "containers/trust", layout.STATE, f"{layout.STATE}/images")
 
 
 def environment_of(user: str, home: str) -> dict[str, str]:
@@ -95,11 +97,19 @@ def unsafe_home(root: Path) -> str | None:
             f"{place} belongs to {name_of(found.st_uid)}, and campaigns are kept in a folder of "
             f"one's own: go to one, or name it: {layout.HOME}=<folder>"
         )
-    if others_write(found) or _has_list(place):
+    # Of a sticky folder others cannot take away what is there, but they can put in what is not.
+    is_open = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and found.st_mode & stat.S_ISVTX)
+    if is_open or others_write(found) or _has_list(place):
         return (
             f"others can write in {place}, and so choose which sites and images you use: deny "
             f"them that: chmod go-w {place}"
         )
+    for part in (*map(place.joinpath, PARTS), *layout.sites(root).glob("*")):
+        if part.exists() and (part.stat().st_uid != me or others_write(part.stat())):
+            return (
+                f"{part} is not yours, or others can write there, and so choose which sites and "
+                f"images you use: deny them that: chmod go-w {part}"
+            )
     if code.st_uid != me and (others_write(code) or me == 0 != code.st_uid):
         return (
             f"the installation in {root} can be changed by others than root and you, or, for an "

@@ -64,6 +64,12 @@ def find(root: Path, name: str) -> Path:
     return seen(home(root) / name)
 
 
+def input_file(root: Path, name: str) -> Path:
+    """Return an input of a campaign: of a home only its sites and its lock of images count."""
+    is_own = name.startswith(f"{SITES}/") or name == "containers/images.lock"
+    return find(root, name) if is_own else root / name
+
+
 def meant(path: str) -> Path:
     """Return a path that a user has typed: it is relative to the folder of the user's shell."""
     return Path(os.environ.get(CALLER, ""), path)

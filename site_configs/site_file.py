@@ -100,7 +100,9 @@ def _variables(value: Any) -> bool:
 
 
 def _launcher(value: Any) -> bool:
-    return _text(value) and bool(re.fullmatch(r"(?:/?[A-Za-z0-9_.+-]+)+", value))
+    # A program of PATH, or a whole path: another would be meant from elsewhere in a job.
+    part = "[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+    return _text(value) and bool(re.fullmatch(rf"{part}|(?:/[A-Za-z0-9_.+-]+)+", value))
 
 
 def _by_family(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:

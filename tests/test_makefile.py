@@ -383,6 +383,8 @@ DOORS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "of a batch job": ([], "a b", {"SLURM_JOB_ID": "7", "ENVIRONMENT": "BATCH"}),
     "-C": (["-C", "a b"], ".", {}),
     "through a link": ([], "link", {}),
+    # Of which the loader remarks something on standard error, for each program.
+    "with a library that is gone": ([], "a b", {"LD_PRELOAD": "/nowhere.so"}),
     "-C through a link": (["-C", "link"], ".", {}),
     "with the habits of a user": ([], "a b", {
         "PYTHONHOME": "/nowhere", "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",

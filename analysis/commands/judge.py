@@ -101,7 +101,7 @@ def judge(
     if len(told.left_out) > MOST_SAID:
         print(f"left out: {len(told.left_out) - MOST_SAID} more; --html or --markdown has all",
               file=sys.stderr)  # fmt: skip
-    if new is not None and not judgement.rows and not judgement.unjudged:
+    if new is not None and not (judgement.rows or judgement.unjudged or judgement.failed):
         fail(
             f"the two have nothing in common that can be compared: the base has "
             f"{in_short(judgement.lost)}; where their places differ, choose the runs of each by "

@@ -133,7 +133,10 @@ def compared(
             continue
         found.rows.append(row)
         if lacking := sides[0].sizes() - sides[1].sizes():
-            words = in_short([f"{size:,} B" for size in sorted(lacking, key=lambda one: one or 0)])
+            words = in_short([
+                "no size" if size is None else f"{size:,} B"
+                for size in sorted(lacking, key=lambda one: -1 if one is None else one)
+            ])  # fmt: skip
             found.lost.append(f"{key.title} at {words}")
     found.caveats = differing(both, chosen_by)
     found.rows = with_claims(found.rows)

@@ -34,7 +34,11 @@ class Key:
 
     def may_have_lost(self, one: NoRun, chosen_by: Collection[str] = ()) -> bool:
         """Return whether what is left out may be a value of this."""
-        elsewhere = one.labels and place_of(one.labels, chosen_by) != self.place
+        # What failed early has no layout yet, or only defaults.
+        own = [one.labels.get(name) for name in PLACE if name not in chosen_by]
+        known = [name for name in own if name]
+        is_known = bool(known) and len(known) == len(own)
+        elsewhere = is_known and self.place.partition(", ")[0] != "+".join(known)
         return one.is_loss and one.may_be_of(self.name) and not elsewhere
 
 

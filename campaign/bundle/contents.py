@@ -20,6 +20,7 @@ from containers import images, store, table
 from records import layout
 from records.acting_user import git
 from records.archive import BundleError, Member
+from records.base import CampaignError
 from records.campaign import IMPORTED
 from records.manifest import Manifest
 from records.program import CITATION, SETTING, Program
@@ -130,7 +131,7 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
         )
     said: dict[str, dict[str, str | None]] = {}
     for name, digest in sorted(manifest.inputs.items()):
-        working = layout.find(root, name)
+        working = layout.input_file(root, name)
         origin: str | None = None
         if name in committed and committed[name].digest() == digest:
             origin, bundle.members[f"definitions/{name}"] = "commit", committed[name]
@@ -198,7 +199,7 @@ def expected_of(folder: Path) -> list[str]:
 
     try:
         comparison = compare(read_campaign(folder))
-    except ValueError as error:
+    except (ValueError, CampaignError) as error:
         return [f"Nothing is compared in it: {error}."]
     found = [sentence for group in comparison.groups for sentence in sentences_of(group)]
     return found or [

@@ -93,7 +93,7 @@ def definition_differences(manifest: Manifest) -> list[str]:
         # Digests of images are compared by themselves, and the site is another one.
         if name == images.LOCK or name.startswith("site_configs/"):
             continue
-        here = layout.find(ROOT, name)
+        here = layout.input_file(ROOT, name)
         # Anybody may have chosen these names, and they are printed on a terminal.
         if not name.isprintable() or not is_in_checkout(here) or not here.is_file():
             others.append(f"{ascii(name)[1:-1]} is not here")

@@ -93,7 +93,8 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
         if site["scheduler"] == LOCAL:
             ability.refuse_inability()
         image = next((found for name in names if (found := admitted_image(root, site, name))), None)
-        options = launch_options(site["launch"] == "mpiexec")
+        alone = site["launch"] == "mpiexec"
+        options = launch_options(alone, together=not alone)
         words = command("exec", *options, image, "true") if image else command("--version")
     except ProvisionError as error:
         yield SiteFinding(str(error))

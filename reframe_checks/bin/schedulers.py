@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
+from xml.etree.ElementTree import ParseError
 
 import reframe.core.exceptions as errors
 import reframe.utility.osext as osext
@@ -102,7 +104,7 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
         unanswered = None
         try:
             poll(scheduler, *jobs)
-        except (errors.SpawnedProcessError, errors.JobSchedulerError) as error:
+        except (errors.SpawnedProcessError, errors.JobSchedulerError, ParseError) as error:
             unanswered = one_line(str(error))
         for job in jobs:
             if job is not None and (unanswered or job.state != "COMPLETED"):
@@ -115,9 +117,11 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
 
 def give_up(scheduler: Any, job: Any) -> None:
     """End a job that Grid Engine could not start: it would keep that in its queue for ever."""
-    scheduler.cancel(job)
+    with suppress(errors.SpawnedProcessError, errors.JobSchedulerError):
+        scheduler.cancel(job)
     job._state = "COMPLETED"
-    job._exception = errors.JobError(
+    # It ran nothing that could have failed.
+    job._exception = errors.JobBlockedError(
         f"the scheduler could not start it (`qstat -j {job.jobid}` says why), so it was deleted",
         job.jobid,
     )  # fmt: skip

@@ -143,7 +143,9 @@ def installed() -> dict[str, tuple[int, ...]]:
 def other_checkout(running_cluster: Cluster, tmp_path: Path) -> Path:
     """Return a second checkout, in a folder that only root may enter."""
     for name in ("cluster", "containers", "records", "site_configs"):
-        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("images.lock"))
+        shutil.copytree(
+            PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("images.lock")
+        )
     own = programs.folder_of(box.state_folder(tmp_path))
     shutil.copytree(programs.folder_of(box.state_folder(PROJECT)), own, symlinks=True)
     return tmp_path

@@ -13,6 +13,7 @@ from reframe.core.schedulers import slurm as slurm_of_reframe
 
 from campaign.progress import CampaignProgress
 from reframe_checks.bin import schedulers, waiting
+from reframe_checks.bin.noting import never_ran
 from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.telling import WAITS
 from reframe_checks.bin.waiting import Waiting
@@ -55,6 +56,8 @@ def test_what_grid_engine_could_not_start_is_deleted_and_said() -> None:
     schedulers.patient(poll)(SimpleNamespace(cancel=cancelled.append), job)
     assert cancelled == [job] and job._state == "COMPLETED"
     assert "could not start it (`qstat -j 17` says why), so it was deleted" in str(job._exception)
+    # It is lost and not failed: nothing of it ran.
+    assert never_ran(job._exception)
 
 
 @pytest.mark.parametrize(

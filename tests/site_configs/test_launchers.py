@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +117,14 @@ def test_one_that_is_nowhere(tmp_path: Path) -> None:
 def test_one_that_hangs_is_ended_with_all_it_has_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launchers, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(launchers, "PATIENCE_S", 5)
     path = program(tmp_path, "mpirun", OPENMPI, f"sleep 600 & echo $! >{tmp_path}/child; wait")
-    with pytest.raises(LauncherError, match=r"does not end within 0\.3 s"):
+    with pytest.raises(LauncherError, match=r"does not end within 5 s"):
         launcher_for(site(path), "openmpi")
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
-    while child.exists() and child.read_text().rpartition(")")[2].split()[0] not in "ZX":
-        time.sleep(0.01)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while child.read_text().rpartition(")")[2].split()[0] not in "ZX":
+            time.sleep(0.01)
 
 
 def test_it_is_asked_once_after_what_a_job_prepares_and_loads(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.foreign.samples import Key
+from records.foreign.run import NoRun
 from tests.analysis.support.foreign import (
     SIZES,
     database,
@@ -227,3 +230,13 @@ def test_what_cannot_be_judged_is_not_green(tmp_path: Path) -> None:
     done = analysis("judge", str(tmp_path / "old"), str(tmp_path / "new"))
     assert done.returncode == 5, done.stdout + done.stderr
     assert "1 could not be judged: Power copy" in in_words(done.stdout)
+
+
+def test_what_failed_before_it_had_a_layout_may_be_of_any() -> None:
+    """ReFrame writes its default of one task for a test that fails before it is set up."""
+    place = {"system": "cluster", "partition": "cpu", "environ": "gnu"}
+    key = Key("StreamTest copy", "MB/s", "cluster+cpu+gnu, num_tasks=128")
+    failed = NoRun("it failed in compile", True, "StreamTest", labels=place | {"num_tasks": "1"})
+    assert key.may_have_lost(failed)
+    assert key.may_have_lost(replace(failed, labels={}))
+    assert not key.may_have_lost(replace(failed, labels=place | {"partition": "gpu"}))
