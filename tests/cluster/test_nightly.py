@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -97,8 +98,9 @@ def measure(cluster: Cluster, *codes: int) -> Path:
         f". ./activate && python -m campaign.nightly --site virtual --rounds 1 --name {NAME} "
         f"--images {IMAGE} --checks {shlex.quote(CHECKS)}; echo ended with $?"
     )
+    ended = re.search(r"^ended with (\d+)$", said, re.MULTILINE)
     # The first nights have none before them to be judged by.
-    assert int(said.split()[-1]) in (codes or (0, 7)), said
+    assert ended and int(ended[1]) in (codes or (0, 7)), said
     return decided()[-1]
 
 
