@@ -175,17 +175,28 @@ def _from_mirror(base: Base, state: Path, target: Path, log: Path) -> None:
     # the machine's, and cannot make any when it unpacks the base in a user namespace.
     squash = [str(programs.find("sqfstar", state)), "-comp", "lz4", "-quiet", "-no-progress",
               "-root-mode", "755", str(target), "dev/*"]  # fmt: skip
+    if not pack(command, squash, log):
+        raise StepError(f"mmdebstrap of the {base.name} base failed{_lacking(log)}", log)
+
+
+def pack(archiver: list[str], packer: list[str], log: Path) -> bool:
+    """Pipe an archive from one program into another, and return whether both ended well."""
     with log.open("ab") as output:
         # mmdebstrap signals its whole process group when it fails; ours must not be in it.
-        archive = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
+        with subprocess.Popen(
+            archiver, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
             start_new_session=True,
-        )  # fmt: skip
-        packed = subprocess.run(squash, stdin=archive.stdout, stdout=output, stderr=output)
-        assert archive.stdout is not None
-        archive.stdout.close()
-        if archive.wait() or packed.returncode:
-            raise StepError(f"mmdebstrap of the {base.name} base failed{_lacking(log)}", log)
+        ) as archive:  # fmt: skip
+            assert archive.stdout is not None
+            packed = subprocess.run(packer, stdin=archive.stdout, stdout=output, stderr=output)
+            # An archive is padded beyond its end, where a packer has ended already: who then still
+            # writes must not find the pipe closed.
+            while not packed.returncode and archive.stdout.read(1 << 16):
+                pass
+        for program, code in ((archiver, archive.returncode), (packer, packed.returncode)):
+            if code:
+                output.write(f"{Path(program[0]).name} ended with {code}\n".encode())
+    return not (archive.returncode or packed.returncode)
 
 
 def _lacking(log: Path) -> str:

@@ -29,7 +29,7 @@ WORK = {
     "cluster/slurm.py": {"start_munge", "start_controller", "stop_controller"},
     "containers/apptainer.py": {"_unpack", "_assemble"},
     "containers/apt.py": {"has", "run"},
-    "containers/bases.py": {"_from_mirror"},
+    "containers/bases.py": {"pack"},
     "containers/commands.py": {"run_logged"},
     "containers/host_mpi.py": {"_ldd"},
     "containers/programs.py": {"unpack_as_user"},

@@ -312,6 +312,26 @@ def test_a_version_that_the_mirror_lacks_is_said(tmp_path: Path) -> None:
     assert bases._lacking(log) == ""
 
 
+def test_an_archive_padded_after_its_end_was_packed(tmp_path: Path) -> None:
+    log, packed = tmp_path / "log", tmp_path / "packed"
+    # More padding than a pipe holds, written once the packer has what it needs.
+    archiver = f"echo archive; until [ -e {packed} ]; do sleep 0.01; done; head -c 200000 /dev/zero"
+    assert bases.pack(["sh", "-c", archiver], ["sh", "-c", f"read line; : > {packed}"], log)
+    assert not log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("archiver", "packer", "said"),
+    [("exit 3", "cat", "sh ended with 3"), ("exec cat /dev/zero", "exit 4", "sh ended with 4")],
+)
+def test_a_base_whose_archiver_or_packer_fails(
+    tmp_path: Path, archiver: str, packer: str, said: str
+) -> None:
+    log = tmp_path / "log"
+    assert not bases.pack(["sh", "-c", archiver], ["sh", "-c", packer], log)
+    assert said in log.read_text()
+
+
 def test_labels_say_which_hpl_there_is(checkout: Path) -> None:
     """It is the one that the archive's own program says it is."""
     launches = sample_folder(PROJECT) / "launches"
