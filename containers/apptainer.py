@@ -37,7 +37,9 @@ STARTS_NOTHING = (
     "--version", "build", "buildcfg", "key", "pull", "push", "sif", "sign", "verify",
 )  # fmt: skip
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
-FLAGS = ("--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--userns")
+FLAGS = (
+    "--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--sharens", "--userns"
+)  # fmt: skip
 
 
 def state_folder() -> Path:

@@ -105,7 +105,7 @@ def unsafe_home(root: Path) -> str | None:
             f"them that: chmod go-w {place}"
         )
     for part in (*map(place.joinpath, PARTS), *layout.sites(root).glob("*")):
-        if part.exists() and (part.stat().st_uid != me or others_write(part.stat())):
+        if part.exists() and (part.stat().st_uid not in (0, me) or others_write(part.stat())):
             return (
                 f"{part} is not yours, or others can write there, and so choose which sites and "
                 f"images you use: deny them that: chmod go-w {part}"

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from records import files
+from records import files, nodes
 from records.base import CampaignError, RecordError
 from records.campaign import read_campaign
 from records.causes import harmless_strings, one_line
@@ -76,6 +76,11 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
+def is_free(name: str) -> bool:
+    """Say whether any value can stand under a name of a node's facts."""
+    return name not in nodes.BOUNDS and name not in nodes.WORDS
+
+
 @st.composite
 def launches(draw: st.DrawFn) -> dict[str, Any]:
     return launch_facts(
@@ -85,7 +90,9 @@ def launches(draw: st.DrawFn) -> dict[str, Any]:
         nodes=draw(st.integers(1, 9)), wall_s=draw(st.floats(0, 1e9) | st.none()),
         command=draw(TEXT), times_s=draw(st.dictionaries(TEXT, st.floats(-1e9, 1e9))),
         exit_code=draw(st.integers(-255, 255) | st.none()),
-        node=draw(st.dictionaries(TEXT, st.none() | NOT_NEGATIVE | st.integers(0) | TEXT)),
+        node=draw(st.dictionaries(
+            TEXT.filter(is_free), st.none() | NOT_NEGATIVE | st.integers(0) | TEXT
+        )),
         sentence=draw(TEXT.map(one_line) | st.none()),
         outcome=draw(st.sampled_from(["sound", "failed"])),
     )  # fmt: skip
