@@ -4,6 +4,7 @@ Three sizes along each axis, each twice the one before, are read by the commands
 this process. support/counts.py says which counts there are, and how a power follows from them.
 """
 
+import importlib
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -81,6 +82,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     with mock.patch(f"{__name__}.counted", lambda: nullcontext(Counts())):
         of_campaigns(tmp_path_factory.mktemp("campaigns"), 2, 2, 2)
         of_nights(tmp_path_factory.mktemp("nights"), 2, 1)
+    # Campaigns and nights as few as these need no power.
+    importlib.import_module("scipy.stats")
 
 
 @pytest.mark.usefixtures("loaded")
