@@ -32,8 +32,8 @@ from records.manifest import (
     manifest_of,
     write_manifest,
 )
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The errors that stop a campaign; their texts are sentences.

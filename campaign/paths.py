@@ -9,7 +9,7 @@ from typing import Any
 
 from records import layout
 from records.base import CampaignError
-from reframe_checks.mixins.guest import places_of, why_seen
+from reframe_checks.mixins.hidden_places import places_of, why_seen
 
 #: The schedulers into whose job scripts or options ReFrame writes the folder of a launch unquoted.
 UNQUOTED = ("pbs", "pbspro", "torque", "sge", "oar", "ssh")

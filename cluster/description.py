@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from records.yaml_text import from_yaml
+
 DESCRIPTION = Path(__file__).resolve().parents[1] / "site_configs" / "virtual" / "cluster.yaml"
 # The addresses 10.77.0.1 .. are the nodes', and only this cluster's own namespaces see them.
 NETWORK = "10.77.0"
@@ -65,7 +67,7 @@ def describe(
     Raises ClusterError for an invalid description.
     """
     try:
-        data: dict[str, Any] = yaml.safe_load(path.read_text())
+        data: dict[str, Any] = from_yaml(path.read_text())
         links = {name: Link(name, **keys) for name, keys in data["links"].items()}
         sizes = {
             key: int(data[key])

@@ -9,7 +9,8 @@ from typing import Any
 from containers import images, table
 from records import layout
 from records.base import CampaignError
-from site_configs.site_file import NAME, SiteError, read_site
+from site_configs.entries import SiteError
+from site_configs.site_file import NAME, read_site
 
 
 def site_file(root: Path, site: str) -> Path:

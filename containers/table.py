@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from containers import labels as image_labels
 from containers.labels import Interface, Pmi
 from records import layout
+from records.yaml_text import from_yaml
 
 TABLE = "containers/implementations.yaml"
 #: Entries of this checkout alone: what `make image` has packed.
@@ -275,7 +276,6 @@ def _nearest(word: str, known: Any) -> str:
     return f"; did you mean `{close[0]}`?" if close else ""
 
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MODELS: dict[str, type[BaseModel]] = {
     "bases": Bases,
     "families": Family,
@@ -301,7 +301,7 @@ def parse_table(text: str, path: str = TABLE) -> ImplementationTable:
     Raises TableError that names file, entry and, for an unknown key, the nearest right one.
     """
     try:
-        data = yaml.load(text, Loader=_LOADER)
+        data = from_yaml(text)
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
@@ -334,7 +334,7 @@ def with_entry(table: ImplementationTable, name: str, text: str, path: str) -> I
     if name in table.implementations:
         raise TableError(f"{path}: {TABLE} also has {name}; remove one of the two")
     try:
-        entry = ImplementationEntry.model_validate(yaml.load(text, Loader=_LOADER))
+        entry = ImplementationEntry.model_validate(from_yaml(text))
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:

@@ -35,8 +35,8 @@ from records.environment import environment
 from records.program_output import read_program_output
 from reframe_checks.mixins.guest import isolation
 from reframe_checks.mixins.job_script import into_container
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What a launch is compared with.

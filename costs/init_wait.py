@@ -20,8 +20,8 @@ from costs.hiding import PROGRAMS, LaunchedRow, as_launched, rows, show
 from costs.inside_and_outside import SITE, alternate
 from costs.places import mpiexec_of
 from records import layout
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What a launch is compared with.

@@ -25,8 +25,8 @@ from costs.places import Place, inside, mpiexec_of, outside
 from inference.intervals import paired_ratio
 from records.communication import PingPong
 from records.program_output import read_program_output
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Whose images are measured, without a job.

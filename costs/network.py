@@ -24,8 +24,8 @@ from costs.inside_and_outside import alternate, round_trips, show
 from costs.places import Place, inside, outside
 from reframe_checks.mixins.job_script import into_container
 from reframe_checks.mixins.launching import Placement, start_ranks
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 SHORT = ["--sizes", "0", "--sizes", "1024", "--iterations", "1000", "--warmup", "100"]

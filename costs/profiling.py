@@ -25,8 +25,8 @@ from records.hpl import read_hpl_output
 from records.npb import read_npb_output
 from records.program_output import read_program_output
 from records.su3 import Su3Result
+from site_configs.entries import SiteError
 from site_configs.settings import load_site
-from site_configs.site_file import SiteError
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The path in the container, which is the launch's folder.

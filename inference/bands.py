@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from inference.intervals import CONFIDENCE
 
@@ -24,7 +24,7 @@ def band_factor(logarithms: np.ndarray, confidence: float = CONFIDENCE) -> float
     none by the share that as many rounds leave uncertain; never more than Bonferroni's.
     """
     rounds, sizes = logarithms.shape
-    bonferroni = float(stats.t.isf((1 - confidence) / 2 / sizes, rounds - 1))
+    bonferroni = -float(special.stdtrit(rounds - 1, (1 - confidence) / 2 / sizes))
     spread = logarithms.std(axis=0, ddof=1)
     if rounds < FEWEST_FOR_CORRELATION or sizes == 1 or not spread.all():
         return bonferroni

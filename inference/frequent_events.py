@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 #: What is taken out at most: with more, what is the rule and what the exception cannot be said.
 MOST_CULPRITS = 64
@@ -47,6 +46,9 @@ def culprits(
     counts, of = np.asarray(happened, dtype=float), np.asarray(looks, dtype=float)
     chance = level / (members + len(places))
     found: list[Culprit] = []
+    # Takes a second to be loaded, and few commands ask for it.
+    from scipy import stats
+
     left = np.ones(len(places), dtype=bool)
     while left.any() and len(found) < MOST_CULPRITS:
         first, second = places[left].T

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 CONFIDENCE = 0.95
 FEWEST_PAIRS = 2
@@ -116,7 +116,7 @@ def trim_of(count: int, confidence: float) -> tuple[int, float]:
     """Return how many values median_interval leaves out on each side, and its coverage."""
     best = (0, max(0.0, 1 - 2 * 0.5**count))
     for trim in range(1, (count + 1) // 2):
-        coverage = 1 - 2 * float(stats.binom.cdf(trim, count, 0.5))
+        coverage = 1 - 2 * float(special.bdtr(trim, count, 0.5))
         if coverage < confidence:
             break
         best = (trim, coverage)
@@ -266,13 +266,19 @@ def ratio_of_mean(
     )  # fmt: skip
 
 
+def quantile_of_chi_squared(shares: np.ndarray | float, freedom: float) -> np.ndarray:
+    """Return the values below which such shares of the chi squared distribution lie."""
+    quantiles: np.ndarray = 2 * special.gammaincinv(freedom / 2, shares)
+    return quantiles
+
+
 def possible_deviations(deviation: float, freedom: float) -> np.ndarray:
     """Return true deviations that a seen one may stand for, each as likely as the others.
 
     They are quantiles of what the chi squared distribution says of normal noise.
     """
     shares = (np.arange(POSSIBLE_DEVIATIONS) + 0.5) / POSSIBLE_DEVIATIONS
-    possible: np.ndarray = deviation * np.sqrt(freedom / stats.chi2.ppf(shares, freedom))
+    possible: np.ndarray = deviation * np.sqrt(freedom / quantile_of_chi_squared(shares, freedom))
     return possible
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from inference.intervals import CONFIDENCE, Interval
 
@@ -53,7 +53,7 @@ def mean_of_launches(values: Sequence[float], confidence: float = CONFIDENCE) ->
     error = float(np.std(values, ddof=1)) / math.sqrt(count)
     if error <= ROUNDING * abs(mean):
         return Mean(mean, None, count, agree=True)
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    half = float(special.stdtrit(count - 1, (1 + confidence) / 2)) * error
     return Mean(mean, Interval(mean - half, mean + half, confidence), count)
 
 
@@ -78,7 +78,7 @@ def quotient_of_launches(
     if float(np.std(rests, ddof=1)) / math.sqrt(count) <= ROUNDING * abs(top):
         return Mean(value, None, count, agree=True)
     (var_top, cov), (_, var_bottom) = np.cov(numerators, denominators) / count
-    t = float(stats.t.ppf((1 + confidence) / 2, count - 1))
+    t = float(special.stdtrit(count - 1, (1 + confidence) / 2))
     # The roots of (top - q bottom)^2 = t^2 var(top - q bottom).
     a = bottom**2 - t**2 * float(var_bottom)
     b = top * bottom - t**2 * float(cov)

@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from records.base import RecordError
+from records.yaml_text import from_yaml
 
 FILE = Path(__file__).with_name("experiments.yaml")
 #: How values are read from a launch, and the units that each of them can have.
@@ -199,7 +200,7 @@ class Experiments(BaseModel):
 def read_experiments(file: Path) -> Experiments:
     """Return a file's content on the experiments; raises RecordError with what is wrong."""
     try:
-        return Experiments.model_validate(yaml.safe_load(file.read_text()))
+        return Experiments.model_validate(from_yaml(file.read_text()))
     except yaml.YAMLError as error:
         raise RecordError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:

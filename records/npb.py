@@ -14,9 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from records.base import RecordError, whole_number
+from records.yaml_text import from_yaml
 
 LITERATURE = Path(__file__).resolve().parent.parent / "literature" / "npb_verification.yaml"
 
@@ -66,7 +65,7 @@ class NpbRun:
 @cache
 def literature() -> dict[str, Any]:
     """Return NPB's problem sizes and constants."""
-    data: dict[str, Any] = yaml.safe_load(LITERATURE.read_text())
+    data: dict[str, Any] = from_yaml(LITERATURE.read_text())
     return data
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from records.acting_user import git
 from records.causes import CONTROLS
+from records.yaml_text import from_yaml
 
 CITATION = "CITATION.cff"
 #: Its key for the address of a repository, which whoever publishes a fork sets.
@@ -68,7 +69,7 @@ def repository_of(root: Path) -> str | None:
     What the setting in CITATION.cff says takes precedence over git's remote `origin`.
     """
     try:
-        said = yaml.safe_load((root / CITATION).read_text())
+        said = from_yaml((root / CITATION).read_text())
     except (OSError, ValueError, yaml.YAMLError):
         said = None
     if isinstance(said, dict) and isinstance(said.get(SETTING), str):

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from records import layout
 from records.files import write_whole
 from records.program_output import explain
+from records.yaml_text import from_yaml
 
 ACCEPTED, PROPOSED = "references.calibrated.yaml", "references.proposed.yaml"
 #: What a check reported on a launch and its references, kept next to its output.
@@ -138,7 +139,7 @@ def load(path: Path) -> list[CellReference]:
         raise ReferencesError(f"{path} cannot be read: {error}") from None
     try:
         # The parser in C, which has the same restrictions: a site has hundreds of references.
-        found = References.model_validate(yaml.load(text, Loader=yaml.CSafeLoader))
+        found = References.model_validate(from_yaml(text))
     except yaml.YAMLError as error:
         raise ReferencesError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from records import layout
+from site_configs.entries import SiteError
 from site_configs.processor import detected_memory, detected_processor, fabrics
-from site_configs.site_file import WHOLE_NODES, SiteError, check_references, read_site
+from site_configs.references_file import check_references
+from site_configs.site_file import WHOLE_NODES, read_site
 
 SITES = Path(__file__).resolve().parent
 PROJECT = SITES.parent

@@ -1,26 +1,26 @@
-"""What site.yaml and references.yaml may contain; anything else gets a sentence with file and line.
+"""What site.yaml may contain; anything else gets a sentence with file and line.
 
-Every start of ReFrame reads them, so this is plain Python over libyaml, without a schema library.
+Every start of ReFrame reads it, so this is plain Python over libyaml, without a schema library.
 """
 
-import difflib
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from records import layout
+from site_configs.entries import (
+    SiteEntry,
+    SiteError,
+    are_texts,
+    is_positive,
+    is_text,
+    nearest,
+    read_entries,
+)
 from site_configs.launchers import STARTED
 
-CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
-#: Top-level keys of references.yaml that are no check's; ReFrame does not look at them.
-BESIDE_CHECKS: frozenset[str] = frozenset()
-#: What reframe_checks/profiles.py puts before the name of an experiment that it profiles.
-PROFILE = "Profile"
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
 LOCAL = "local"
 #: ReFrame's resource by which a check requests nodes where the scheduler is told slots.
@@ -47,11 +47,6 @@ UNDER_SLURM = ("slurm", "squeue", "local")
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
 #: What stands in an example in the place of a value that only its site has.
 FILL_IN = re.compile(r"<fill in ([^<>]+)>")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class SiteError(Exception):
-    """A site's file is not valid; the text has one sentence per line, with file and line number."""
 
 
 @dataclass(frozen=True)
@@ -64,45 +59,29 @@ class KeyRule:
     choices: tuple[str, ...] = ()
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 #: The longest time that can be given for a campaign, in seconds: some thirty years.
 MOST_S = 1e9
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
 
 
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _positive(value: Any) -> bool:
-    return _number(value) and 0 < value < float("inf")
-
-
 def _patterns(value: Any) -> bool:
     try:
-        return _texts(value) and bool(value) and all(re.compile(text) for text in value)
+        return are_texts(value) and bool(value) and all(re.compile(text) for text in value)
     except re.error:
         return False
 
 
 def _variables(value: Any) -> bool:
-    return _texts(value) and all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in value)
+    return are_texts(value) and all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in value)
 
 
 def _launcher(value: Any) -> bool:
     # A program of PATH, or a whole path: another would be meant from elsewhere in a job.
     part = "[A-Za-z0-9_][A-Za-z0-9_.+-]*"
-    return _text(value) and bool(re.fullmatch(rf"{part}|(?:/[A-Za-z0-9_.+-]+)+", value))
+    return is_text(value) and bool(re.fullmatch(rf"{part}|(?:/[A-Za-z0-9_.+-]+)+", value))
 
 
 def _by_family(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -114,7 +93,7 @@ def _by_family(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _switches(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and all(map(_text, value)) and all(
+    return isinstance(value, dict) and bool(value) and all(map(is_text, value)) and all(
         map(_patterns, value.values())
     )  # fmt: skip
 
@@ -141,18 +120,18 @@ def seconds_of(words: str) -> float | None:
 
 #: Every key of site.yaml; docs/how-to/add-a-site.md says what each means.
 KEYS: dict[str, KeyRule] = {
-    "description": KeyRule("text", _text, True),
+    "description": KeyRule("text", is_text, True),
     "hostnames": KeyRule("a list of regular expressions", _patterns, True),
     "scheduler": _one_of(SCHEDULERS),
     "partition": KeyRule(
         "a name of letters, digits, - and _, that begins with a letter",
-        lambda value: _text(value) and bool(NAME.fullmatch(value)), True,
+        lambda value: is_text(value) and bool(NAME.fullmatch(value)), True,
     ),
-    "access": KeyRule("a list of options", _texts),
+    "access": KeyRule("a list of options", are_texts),
     "launch": _one_of(("mpiexec", "srun", "mpirun")),
     # Of `srun`, or of the machine's launcher, which is another one for each family of MPIs.
     "launch_options": KeyRule(
-        f"a list of options, or one for each of {', '.join(STARTED)}", _by_family(_texts)
+        f"a list of options, or one for each of {', '.join(STARTED)}", _by_family(are_texts)
     ),
     "launcher": KeyRule(
         "the name or the path of a launcher, with only letters, digits and _.+-, or one for each "
@@ -162,30 +141,32 @@ KEYS: dict[str, KeyRule] = {
     "hostfile": KeyRule("true or false", lambda value: isinstance(value, bool)),
     "variables": KeyRule("a list of names of variables", _variables),
     # What a job does before anything else, and what it loads then.
-    "prepare": KeyRule("a list of commands of a shell", _texts),
+    "prepare": KeyRule("a list of commands of a shell", are_texts),
     "modules_system": _one_of(MODULES_SYSTEMS, needed=False),
-    "modules": KeyRule("a list of modules", _texts),
-    "implementations": KeyRule("a list of implementations", lambda value: _texts(value) and value),
+    "modules": KeyRule("a list of modules", are_texts),
+    "implementations": KeyRule(
+        "a list of implementations", lambda value: are_texts(value) and value
+    ),
     # From where images are pulled before any is built (containers/sharing/obtain.py).
-    "images_from": KeyRule("the address of a registry, oras://host/path", _text),
+    "images_from": KeyRule("the address of a registry, oras://host/path", is_text),
     "budget": KeyRule(
         "a time in seconds, minutes or hours, such as 900s, 15m or 2h",
-        lambda value: _text(value) and seconds_of(value) is not None,
+        lambda value: is_text(value) and seconds_of(value) is not None,
     ),
     "nodes": KeyRule("a whole number of at least 1", _whole, True),
     "cores_per_node": _detected("a whole number of at least 1", _whole),
-    "memory_bytes_per_node": _detected("a number of bytes above 0", _positive),
-    "peak_flops_per_node": _detected("a number of FLOP/s above 0", _positive),
-    "memory_bytes_per_s_per_node": KeyRule("a number of B/s above 0", _positive),
+    "memory_bytes_per_node": _detected("a number of bytes above 0", is_positive),
+    "peak_flops_per_node": _detected("a number of FLOP/s above 0", is_positive),
+    "memory_bytes_per_s_per_node": KeyRule("a number of B/s above 0", is_positive),
     "hpl_memory_share": KeyRule(
-        "a fraction above 0 and at most 1", lambda value: _positive(value) and value <= 1
+        "a fraction above 0 and at most 1", lambda value: is_positive(value) and value <= 1
     ),
     "hpl_block_size": KeyRule("a whole number of at least 1", _whole),
-    "link_bytes_per_s": KeyRule("a number of B/s above 0, or null", _or(None, _positive), True),
+    "link_bytes_per_s": KeyRule("a number of B/s above 0, or null", _or(None, is_positive), True),
     # What `make cluster-up` found on each of its links, for the record.
     "measured_links_bit_per_s": KeyRule(
         "a list of bit/s above 0",
-        lambda value: isinstance(value, list) and all(_positive(rate) for rate in value),
+        lambda value: isinstance(value, list) and all(is_positive(rate) for rate in value),
     ),
     # By which heat maps of pairs of nodes are ordered, and pairs under one switch told from others.
     "topology": KeyRule(
@@ -196,90 +177,21 @@ KEYS: dict[str, KeyRule] = {
     "spare_init_wait": _detected(
         "true or false", lambda value: isinstance(value, bool), needed=False
     ),
-    "longest_wait_s": KeyRule("a number of seconds above 0", _positive),
+    "longest_wait_s": KeyRule("a number of seconds above 0", is_positive),
     "image_policy": _one_of(("known", "signed"), needed=False),
-    "image_group": KeyRule("a group's name", _text),
+    "image_group": KeyRule("a group's name", is_text),
     # How the job of a campaign's driver is submitted (campaign/driver.py).
-    "driver_time_s": KeyRule("a number of seconds above 0", _positive),
-    "driver_options": KeyRule("a list of options", _texts),
-    "overrides": KeyRule("a path relative to the checkout", _text),
+    "driver_time_s": KeyRule("a number of seconds above 0", is_positive),
+    "driver_options": KeyRule("a list of options", are_texts),
+    "overrides": KeyRule("a path relative to the checkout", is_text),
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class LineOfFile:
-    """A line of a file."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-@dataclass(frozen=True)
-class SiteEntry:
-    """A value and the place of its key; `node` is what YAML read there."""
-
-    value: Any
-    place: LineOfFile
-    node: Any
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence that names the nearest known word, or nothing."""
-    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else ""
-
-
-def _compose(path: Path, shown: str) -> tuple[Any, Any]:
-    """Return YAML's loader and the root node of a file; raise SiteError for what is not YAML."""
-    try:
-        loader = _LOADER(path.read_text())
-        return loader, loader.get_single_node()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SiteError(f"{shown} cannot be read: {reason}") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{shown}:{mark.line + 1}" if mark else shown
-        raise SiteError(f"{where}: not YAML: {getattr(error, 'problem', error)}") from None
-
-
-def _entries(loader: Any, node: Any, place: LineOfFile) -> dict[str, SiteEntry]:
-    """Return a mapping's entries by key; raise SiteError for anything else, or a repeated key."""
-    if not isinstance(node, yaml.MappingNode):
-        raise SiteError(f"{place}: expected `key: value` lines")
-    found: dict[str, SiteEntry] = {}
-    for key_node, value_node in node.value:
-        here = LineOfFile(place.file, key_node.start_mark.line + 1)
-        try:
-            key, value = (
-                loader.construct_object(part, deep=True) for part in (key_node, value_node)
-            )
-        except (yaml.YAMLError, ValueError) as error:
-            reason = getattr(error, "problem", None) or error
-            raise SiteError(f"{here}: {reason}") from None
-        if str(key) in found:
-            raise SiteError(
-                f"{here}: the key `{key}` is already in line {found[str(key)].place.line}"
-            )
-        found[str(key)] = SiteEntry(value, here, value_node)
-    return found
-
-
-def read_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
-    """Return the keys of a YAML file with their lines; raises SiteError."""
-    shown = layout.name_of(root, path)
-    loader, node = _compose(path, shown)
-    return _entries(loader, node, LineOfFile(shown, 1))
 
 
 def read_site_entries(path: Path, root: Path) -> dict[str, SiteEntry]:
     """Return the keys of a site's file, or of its overrides, with their lines; raises SiteError."""
     entries = read_entries(path, root)
     overrides = entries.get("overrides")
-    if overrides and _text(overrides.value):
+    if overrides and is_text(overrides.value):
         other = layout.find(root, overrides.value)
         if other.is_file():
             entries |= read_entries(other, root)
@@ -378,75 +290,3 @@ def read_site(path: Path, root: Path) -> dict[str, Any]:
     if problems:
         raise SiteError("\n".join(problems))
     return {name: entry.value for name, entry in entries.items()}
-
-
-@functools.cache
-def check_names(folder: Path = CHECKS) -> tuple[str, ...]:
-    """Return the names of ReFrame's checks, as their files declare them."""
-    declared = re.compile(r"^@rfm\.simple_test\s+class (\w+)", re.M)
-    files = sorted(folder.glob("*.py"))
-    return tuple(name for path in files for name in declared.findall(path.read_text()))
-
-
-def _metric_problems(metric: str, entry: SiteEntry) -> Iterator[str]:
-    """Yield what is wrong with one reference: `metric: [value, lower, upper, unit]`."""
-    shape, begin = "[value, lower threshold, upper threshold, unit]", f"{entry.place}: `{metric}`"
-    if not isinstance(entry.value, list) or len(entry.value) != 4:
-        yield f"{begin} must be {shape}, not {entry.value}"
-        return
-    value, lower, upper, unit = entry.value
-    if not _positive(value):
-        yield f"{begin}: the value must be a number above 0, not {value}; the shape is {shape}"
-    if lower is not None and not (_number(lower) and -1 <= lower <= 0):
-        yield (
-            f"{begin}: the lower threshold must be a fraction from -1 to 0, such as -0.1 for 10% "
-            f"less, or null, not {lower}"
-        )
-    if upper is not None and not (_number(upper) and upper >= 0):
-        yield (
-            f"{begin}: the upper threshold must be a fraction of 0 or more, such as 0.1 for 10% "
-            f"more, or null, not {upper}"
-        )
-    if not _text(unit):
-        yield f'{begin}: the unit must be text, such as "s" or "B/s", not {unit}'
-
-
-def _reference_problems(path: Path, root: Path, site: str, partition: str) -> Iterator[str]:
-    """Yield a sentence for all that is wrong with a references.yaml: its whole schema is here."""
-    shown = layout.name_of(root, path)
-    loader, node = _compose(path, shown)
-    if node is None:
-        return
-    of_site = ("*", site, f"{site}:{partition}")
-
-    def below(entry: SiteEntry, levels: int) -> Iterator[str]:
-        for key, inner in _entries(loader, entry.node, entry.place).items():
-            if key == "$index":
-                continue
-            yield from below(inner, levels - 1) if levels else _metric_problems(key, inner)
-
-    for name, entry in _entries(loader, node, LineOfFile(shown, 1)).items():
-        if name in BESIDE_CHECKS:
-            continue
-        if name.removeprefix(PROFILE) not in check_names():
-            yield f"{entry.place}: no check is called `{name}`{nearest(name, check_names())}"
-            continue
-        keys = _entries(loader, entry.node, entry.place)
-        index = keys.get("$index")
-        if index and not (_texts(index.value) and index.value):
-            yield f"{index.place}: `$index` must be a list of a check's parameters"
-            continue
-        for key in () if index else keys:
-            if key not in of_site:
-                yield (
-                    f"{keys[key].place}: without `$index` the references of {name} are by system, "
-                    f"and `{key}` is not this one; use `{site}`"
-                )
-        yield from below(entry, len(index.value) if index else 1)
-
-
-def check_references(path: Path, root: Path, site: str, partition: str) -> None:
-    """Raise SiteError with a sentence for each mistake of a site's references.yaml."""
-    problems = list(_reference_problems(path, root, site, partition))
-    if problems:
-        raise SiteError("\n".join(problems))

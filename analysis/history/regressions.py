@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from analysis.comparison.verdict import ALPHA, Verdict
 from analysis.history.lost_cells import UntoldCell
@@ -140,6 +140,9 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
     if ratio.error is None or ratio.freedom is None:
         sure = ratio.equivalence_p is not None and ratio.equivalence_p < level
         return math.expm1(max(math.log1p(margin), ratio.step) + ratio.step) if sure else None
+    # Takes a second to be loaded, and few commands ask for it.
+    from scipy import stats
+
     freedom = ratio.freedom
     errors = possible_deviations(ratio.error, freedom)
     critical = np.maximum(special.stdtrit(freedom, 1 - level), math.log1p(margin) / errors)

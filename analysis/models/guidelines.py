@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from analysis.tables.table import (
@@ -39,6 +38,7 @@ from records.communication import Communication
 from records.launch import Launch
 from records.limits.plausibility import clock_resolution, limited_by_clock
 from records.program_output import ProgramOutput
+from records.yaml_text import from_yaml
 
 ALPHA = 0.05
 #: The table of all tests.
@@ -98,7 +98,7 @@ class Guidelines(BaseModel):
 def declared() -> Guidelines:
     """Return the guidelines of guidelines.yaml."""
     text = Path(__file__).with_name("guidelines.yaml").read_text()
-    return Guidelines.model_validate(yaml.safe_load(text))
+    return Guidelines.model_validate(from_yaml(text))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analysis.models.linpack import ProblemRates, Rounds, ratio_by_rounds
 from inference.intervals import CONFIDENCE, Interval, Ratio, median
@@ -219,6 +219,9 @@ def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mea
     """
     if len(values) < 2 or not all(v > 0 and p > 0 for p, v in values.items()):
         raise ValueError("an exponent needs positive values at two numbers of ranks at least")
+    # Takes a second to be loaded, and few commands ask for it.
+    from scipy import stats
+
     x = np.log(np.array(list(values), float))
     y = np.log(np.array(list(values.values()), float))
     line = stats.linregress(x, y)
@@ -228,7 +231,7 @@ def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mea
     slope = float(line.slope)
     if float(line.stderr) <= ROUNDING:
         return Mean(slope, None, count, agree=True)
-    half = float(stats.t.ppf((1 + confidence) / 2, count - 2)) * float(line.stderr)
+    half = float(special.stdtrit(count - 2, (1 + confidence) / 2)) * float(line.stderr)
     return Mean(slope, Interval(slope - half, slope + half, confidence), count)
 
 

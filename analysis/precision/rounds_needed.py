@@ -14,12 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analysis.comparison.families import family_of, ratio_over
 from analysis.comparison.result import Comparison, judged_cells
 from inference.families import DIFFERENCE_ERROR
-from inference.intervals import CONFIDENCE, FEWEST_PAIRS, ROUNDING, median, possible_deviations
+from inference.intervals import (
+    CONFIDENCE,
+    FEWEST_PAIRS,
+    ROUNDING,
+    median,
+    possible_deviations,
+    quantile_of_chi_squared,
+)
 
 MOST_ROUNDS = 1_000_000
 
@@ -69,7 +76,7 @@ def rounds_for_width(deviation: float, precision: float) -> int | None:
     """Return the rounds whose 95% interval stays within the precision around the ratio."""
     width = math.log1p(precision)
     return least(
-        lambda n: stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n) <= width
+        lambda n: special.stdtrit(n - 1, (1 + CONFIDENCE) / 2) * deviation / math.sqrt(n) <= width
     )
 
 
@@ -90,6 +97,9 @@ def rounds_to_show(
         # Rounds that agree are judged by signs.
         return least(lambda n: 2 * 0.5**n <= level)
 
+    # Takes a second to be loaded, and few commands ask for it.
+    from scipy import stats
+
     if math.isinf(freedom):
         deviations = np.array([deviation])
     else:
@@ -99,7 +109,7 @@ def rounds_to_show(
 
     def shown(n: int) -> bool:
         of_test = share * (n - 1)
-        critical = stats.t.isf(level / 2, of_test)
+        critical = -special.stdtrit(of_test, level / 2)
         # Far beyond the critical value the noncentral distribution is lost in rounding.
         away = np.minimum(shift / deviations * math.sqrt(n), critical + 30)
         return bool(stats.nct.sf(critical, of_test, away).mean() >= power)
@@ -109,7 +119,7 @@ def rounds_to_show(
 
 def deviation_limit(deviation: float, freedom: float, confidence: float = CONFIDENCE) -> float:
     """Return the upper one-sided confidence limit of a standard deviation, of normal noise."""
-    return deviation * math.sqrt(freedom / float(stats.chi2.ppf(1 - confidence, freedom)))
+    return deviation * math.sqrt(freedom / float(quantile_of_chi_squared(1 - confidence, freedom)))
 
 
 def plans(

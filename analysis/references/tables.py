@@ -23,6 +23,7 @@ from inference.prediction import CHANCE
 from records import layout
 from records.base import CampaignError
 from records.references import CellReference, MetricReference
+from records.yaml_text import from_yaml
 
 #: A threshold beyond this share is said to be wide.
 WIDE = 1.0
@@ -32,7 +33,7 @@ def handwritten(folder: Path) -> dict[str, Any]:
     """Return a site's hand-written references by check; raises CampaignError."""
     path = layout.seen(folder / "references.yaml")
     try:
-        found = yaml.safe_load(path.read_text()) or {}
+        found = from_yaml(path.read_text()) or {}
     except FileNotFoundError:
         return {}
     except (OSError, yaml.YAMLError) as error:

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from scipy import special, stats
+from scipy import special
 
 from analysis.precision.spread import quantile_of
 from inference.bands import simultaneous_band
@@ -118,7 +118,7 @@ def interpolated(values: list[float], confidence: float = CONFIDENCE) -> Interva
     """
     ordered, count = sorted(values), len(values)
     trim, coverage = trim_of(count, confidence)
-    inner = 1 - 2 * float(stats.binom.cdf(trim + 1, count, 0.5))
+    inner = 1 - 2 * float(special.bdtr(trim + 1, count, 0.5))
     share = (coverage - confidence) / (coverage - inner)
     inward = (count - trim - 1) * share / (trim + 1 + (count - 2 * trim - 2) * share)
     low = ordered[trim] + inward * (ordered[trim + 1] - ordered[trim])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analysis.studies.declaration import Claim, Statement
 from analysis.studies.relations import Value
@@ -144,7 +144,7 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
     else:
         mean = fmean(values)
         error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-        half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error if count > 1 else 0.0
+        half = float(special.stdtrit(count - 1, (1 + confidence) / 2)) * error if count > 1 else 0.0
         interval = Interval(mean - half, mean + half, confidence) if count > 1 else None
         number = Number(mean, interval, count)
     if count > 1 and (number.interval is None or max(values) == min(values)):

@@ -9,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from analysis.studies.declaration import Claim, Claims, Data, Study, StudyError
+from records.yaml_text import from_yaml
 
 
 class Paper(Data):
@@ -28,7 +29,7 @@ def papers(root: Path) -> list[str]:
 def read_yaml(path: Path) -> Any:
     """Return a YAML file's content; raise StudyError with the line of a mistake."""
     try:
-        return yaml.safe_load(path.read_text())
+        return from_yaml(path.read_text())
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:

@@ -38,10 +38,11 @@ from records.files import only_owner_writes
 from records.kept import read_records
 from records.reframe_reports import cases_in
 from site_configs import machine as look
+from site_configs.entries import nearest
 from site_configs.launchers import HostLauncher, LauncherError, launcher_for
 from site_configs.machine import Machine
 from site_configs.settings import load_site
-from site_configs.site_file import LOCAL, nearest, read_site_entries
+from site_configs.site_file import LOCAL, read_site_entries
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: PVM is no MPI, so its images have no preflight; a launch of its own check looks at the same.

@@ -24,10 +24,12 @@ from containers.table import load_table
 from records import layout
 from site_configs import machine as look
 from site_configs import processor
+from site_configs.entries import SiteError, nearest
 from site_configs.launchers import FAMILIES as FAMILIES_OF_LAUNCHERS
 from site_configs.launchers import HostLauncher
 from site_configs.machine import Machine, Nodes
-from site_configs.site_file import FILL_IN, NAME, SiteError, check_references, nearest, read_site
+from site_configs.references_file import check_references
+from site_configs.site_file import FILL_IN, NAME, read_site
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = layout.sites(ROOT)

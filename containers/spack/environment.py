@@ -25,6 +25,7 @@ from containers.spack import tool as spack
 from containers.spack.tool import Spack
 from containers.table import ImplementationTable, load_table
 from records import layout
+from records.yaml_text import from_yaml
 
 ENVIRONMENT = "spack.yaml"
 RECIPES = "spack_repo"
@@ -86,7 +87,7 @@ def environment_names(root: Path) -> dict[str, str]:
     Raises SpackError for a file that is not as it must be.
     """
     try:
-        data = yaml.safe_load((root / ENVIRONMENT).read_text())["spack"]
+        data = from_yaml((root / ENVIRONMENT).read_text())["spack"]
         found = {}
         for definition in data["definitions"]:
             if "mpi" in definition:

@@ -12,6 +12,7 @@ import yaml
 
 from containers.programs import ProvisionError
 from records import layout
+from records.yaml_text import from_yaml
 
 VARIABLE = "WYEAST_SITE"
 #: The site whose externals the base has.
@@ -41,7 +42,7 @@ def mirrors_of_site(root: Path) -> dict[str, dict[str, Any]]:
         )
     path = folder / "mirrors.yaml"
     try:
-        data = yaml.safe_load(path.read_text()) if path.exists() else None
+        data = from_yaml(path.read_text()) if path.exists() else None
         listed = (data or {}).get("mirrors") or {}
         return {name: _fetched(value, folder) for name, value in listed.items()}
     except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:

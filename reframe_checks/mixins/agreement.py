@@ -20,6 +20,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from records.program_output import explain
+from records.yaml_text import from_yaml
 
 #: The times of one message size in bytes, in seconds.
 Times = Mapping[int, Sequence[float]]
@@ -74,7 +75,7 @@ class Reasons(_StrictModel):
 def read_reasons(path: Path) -> Reasons:
     """Return the documented reasons; raises ReasonsError."""
     try:
-        return Reasons.model_validate(yaml.safe_load(path.read_text()))
+        return Reasons.model_validate(from_yaml(path.read_text()))
     except OSError as error:
         raise ReasonsError(f"{path} cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:

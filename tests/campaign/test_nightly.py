@@ -17,7 +17,7 @@ from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import images, trust
 from records.base import CampaignError
 from records.manifest import Manifest, RoundDone
-from site_configs.site_file import SiteError
+from site_configs.entries import SiteError
 from tests.whole_records import put_manifest
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from containers import images, selection, store, trusted_keys
 from records import acting_user, layout
 from records.base import CampaignError
 from records.campaign import find_campaign
-from reframe_checks.mixins.guest import places_of
+from reframe_checks.mixins.hidden_places import places_of
 from tests.other_user import OTHER, in_child, needs_root, open_folder
 
 __all__ = ["open_folder"]

@@ -14,7 +14,8 @@ from records.base import RecordError
 from records.left_behind import read_left
 from records.packs import segment_of, what_is_left
 from reframe_checks.bin.noting import is_of_the_disk
-from reframe_checks.mixins.guest import collect_outputs, isolation, places_of
+from reframe_checks.mixins.guest import collect_outputs, isolation
+from reframe_checks.mixins.hidden_places import places_of
 from tests.whole_records import launch
 
 

@@ -8,7 +8,8 @@ import yaml
 
 from campaign.site import new
 from site_configs import settings
-from site_configs.site_file import FILL_IN, KEYS, SiteError, read_site
+from site_configs.entries import SiteError
+from site_configs.site_file import FILL_IN, KEYS, read_site
 from tests.site_configs.fake_machine import SLURM, machine, port
 
 PROJECT = Path(__file__).resolve().parents[2]

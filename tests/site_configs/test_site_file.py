@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from site_configs import settings
-from site_configs.site_file import SiteError, check_names, check_references, read_site
+from site_configs.entries import SiteError
+from site_configs.references_file import check_names, check_references
+from site_configs.site_file import read_site
 
 PROJECT = Path(__file__).resolve().parents[2]
 GOOD = (PROJECT / "site_configs/virtual/site.yaml").read_text()

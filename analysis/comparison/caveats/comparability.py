@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from inference.intervals import median
@@ -17,6 +16,7 @@ from records.experiments import concerned_by
 from records.launch import Launch
 from records.nodes import fact_text
 from records.program_output import ProgramOutput
+from records.yaml_text import from_yaml
 
 FILE = Path(__file__).parent / "comparability.yaml"
 
@@ -104,7 +104,7 @@ def in_words(before: Any, after: Any) -> str:
 @cache
 def rules() -> list[Rule]:
     """Return the rules, each with the experiments whose entries name it."""
-    found = TypeAdapter(list[Rule]).validate_python(yaml.safe_load(FILE.read_text()))
+    found = TypeAdapter(list[Rule]).validate_python(from_yaml(FILE.read_text()))
     return [one.model_copy(update={"experiments": list(concerned_by(one.name))}) for one in found]
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from campaign.site import new
-from site_configs.site_file import SiteError
+from site_configs.entries import SiteError
 from tests.site_configs.fake_machine import (
     CLUSTERS,
     LAUNCHERS,
