@@ -232,7 +232,7 @@ def history(
     series = series_of(chosen)
     if html or otava or grafana:
         try:
-            for path in written(runs, series, chosen, html, otava, grafana, site):
+            for path in written(runs, series, rows, chosen, html, otava, grafana, site):
                 print(f"history: {path}")
         except OSError as error:
             fail(f"{error.filename or runs} cannot be written: {error.strerror or error}")
@@ -242,17 +242,20 @@ def history(
 
 
 def written(
-    runs: Path, series: Sequence[Series], frame: polars.DataFrame, html: Path | None,
-    otava: Path | None, grafana: Path | None, site: str | None = None,
+    runs: Path, series: Sequence[Series], every: polars.DataFrame, frame: polars.DataFrame,
+    html: Path | None, otava: Path | None, grafana: Path | None, site: str | None = None,
 ) -> Iterator[Path]:  # fmt: skip
-    """Write a history for a browser and for other watchers; yield each path; raises OSError."""
+    """Write a history for a browser and for other watchers; yield each path; raises OSError.
+
+    The series are of the rows of `frame`, which may be some of `every`.
+    """
     from analysis.history import exports
-    from analysis.nights.page import write_page
+    from analysis.nights.page import sites_of, write_page
     from records.files import write_whole
 
     if html:
         html = layout.meant(str(html))
-        write_page(runs, series, html, site)
+        write_page(runs, series, sites_of(every), html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}
     if otava:
