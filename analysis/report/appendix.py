@@ -227,7 +227,7 @@ def in_latex(appendix: Appendix) -> str:
         for part in parts:
             lines.append(f"\\{part.macro}")
             if len(part.sentences) > 1:
-                lines += [r"\begin{itemize}",
+                lines += [r"\begin{itemize}\raggedright",
                           *(rf"\item {latex_cell(one)}" for one in part.sentences),
                           r"\end{itemize}"]  # fmt: skip
             else:
