@@ -89,7 +89,7 @@ def export(
         for name, text in files.items():
             write_whole(folder / name, text)
     except OSError as error:
-        fail(f"{folder} cannot be written: {error}; choose another with --output")
+        fail(f"{folder} cannot be written: {error.strerror}; choose another with --output")
     for name in files:
         print(folder / name)
 

@@ -214,6 +214,8 @@ def history(
     from analysis.history.tables import change_sentences, history_table
     from analysis.tables.terminal import show
 
+    if most < 1:
+        fail("--most must be 1 or more")
     rows = rows_of_history(runs, rebuild)
     if rows.is_empty():
         fail(f"{runs} holds no campaign with a sound launch yet; measure one with: make run")

@@ -37,6 +37,8 @@ WRONG: list[list[str]] = [
     ["report", "N"], ["report", "C", "--base", "no-such"], ["report", "C", "-o", "N/x.html"],
     ["export", "C", "-o", "F"], ["export", "N"], ["ingest", "N"], ["conclude", "N"],
     ["audit", "--runs", "N"], ["judge", "N"], ["judge", "T"], ["judge", "F"], ["judge", "C"],
+    ["judge", ""], ["judge", "F", ""], ["report", ""], ["table", " "], ["history", "--most", "0"],
+    ["export", "C", "-f", "appendix", "--repository", "/home/me/x"],
 ]  # fmt: skip
 
 
