@@ -10,9 +10,31 @@ import pytest
 
 from analysis.commands.nights import EXIT_CODES
 from campaign.site import new
-from site_configs.site_file import read_site
+from site_configs.site_file import FILL_IN, SiteError, read_site
 from tests.analysis.history.test_history import nightly  # noqa: F401
 from tests.analysis.support.in_process import analysis
+
+#: What somebody at the machine would write, for keys that are not words.
+NUMBERS = {"nodes": "4", "cores_per_node": "64", "memory_bytes_per_node": "256000000000",
+           "link_bytes_per_s": "12500000000.0"}  # fmt: skip
+
+
+def fill_in(file: Path) -> None:
+    """Write what the file asks for where it asks for it; whatever is refused names its line."""
+    asked = [line for line in file.read_text().splitlines() if FILL_IN.search(line)]
+    if asked:
+        with pytest.raises(SiteError) as refused:
+            read_site(file, file.parent)
+        said = str(refused.value).splitlines()
+        assert len(said) == len(asked) and all(
+            f"`{line.partition(':')[0]}` is not filled in yet" in one
+            for line, one in zip(asked, said, strict=True)
+        )
+    lines = [
+        FILL_IN.sub(NUMBERS.get(line.partition(":")[0], "mine"), line)
+        for line in file.read_text().splitlines()
+    ]
+    file.write_text("\n".join([*lines, ""]))
 
 
 @pytest.mark.parametrize("example", new.examples())
@@ -34,6 +56,7 @@ def test_from_a_sample_report_to_the_page_of_nights(
     (tmp_path / "sites").mkdir()
     assert new.main() == 0
     mine = tmp_path / "sites" / "mine"
+    fill_in(mine / "site.yaml")
     assert read_site(mine / "site.yaml", mine)["partition"]
     assert "make check-site SITE=mine" in capsys.readouterr().out
 
