@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from records.foreign.run import NoRun, Run
 from records.foreign.times import instant_of, natural
@@ -22,6 +23,8 @@ IN_JSON = re.compile(
 ISO = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?(?![\w:])")
 #: So many files in whose names the times have the same order have it by no chance.
 LEAST_IN_ORDER = 4
+#: Of so many files one may have been measured again later.
+ONE_AGAINST = 10
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def dated(files: Iterable[Unreadable], runs: Iterable[Run]) -> list[NoRun]:
     for kind, of in times.items():
         order = sorted((natural(source), time) for source, time in of.items())
         told = [time for _, time in order]
-        if len(order) >= LEAST_IN_ORDER and told == sorted(told):
+        against = sum(later < one for one, later in pairwise(told))
+        if len(order) >= LEAST_IN_ORDER and against <= len(order) // ONE_AGAINST:
             orders[kind] = order
     found = []
     for one in files:
@@ -73,7 +77,7 @@ def dated(files: Iterable[Unreadable], runs: Iterable[Run]) -> list[NoRun]:
         if one.told is not None:
             found.append(replace(one.lost, began_utc=one.told))
         elif after:
-            found.append(replace(one.lost, began_utc=before[-1] if before else after[0] - 1))
+            found.append(replace(one.lost, began_utc=min([*before[-1:], after[0] - 1])))
         elif before:
             found.append(replace(one.lost, began_utc=max(before[-1], one.changed)))
         else:

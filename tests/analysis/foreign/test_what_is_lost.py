@@ -125,6 +125,12 @@ def test_an_old_damaged_file_of_a_history_that_was_copied(tmp_path: Path, text: 
     (folder / "5.json").write_text(text)
     done = analysis("judge", str(folder))
     assert done.returncode == 0 and "5.json" in done.stderr, done.stdout + done.stderr
+    # One that was measured again later does not undo the order of the others.
+    again = (folder / "3.json").read_text()
+    (folder / "3.json").write_text(again.replace("2026-01-04T00", "2026-01-11T12"))
+    done = analysis("judge", str(folder))
+    assert done.returncode == 0 and "5.json" in done.stderr, done.stdout + done.stderr
+    (folder / "3.json").write_text(again)
     (folder / "5.json").rename(folder / "12.json")
     os.utime(folder / "12.json", (1e9, 1e9))
     assert analysis("judge", str(folder)).returncode == 4
