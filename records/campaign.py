@@ -128,7 +128,7 @@ def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed
     """
     runs = layout.runs(root)
     if not name.strip():
-        raise CampaignError("the name of a campaign is empty; see: ls runs")
+        raise CampaignError("an empty name is not a campaign; see: ls runs")
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
         try:
             return sample.sample_folder(root)

@@ -62,7 +62,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_wrong_input_is_a_sentence(places: dict[str, str], words: list[str]) -> None:
     head, *rest = words
     given = [
-        places[word[0]] + word[1:] if word[0] in places and not word[1:2].isalpha() else word
+        places[word[0]] + word[1:] if word[:1] in places and not word[1:2].isalpha() else word
         for word in rest
     ]
     done = analysis(head, *given)

@@ -114,13 +114,17 @@ def test_a_check_is_judged_by_its_history(suite: Suite) -> None:
     suite.write_nights(noisy(14, 1))
     lines = suite.log.read_text()
     said = suite.run(1.005)
-    assert "[ PASSED ] Ran 1/1 test case" in said, said
+    assert "[ PASSED ] Ran 1/1 test case" in said and "1 compared" in said, said
     suite.log.write_text(lines)
     said = suite.run(1.3)
     assert "[ FAILED ] Ran 1/1 test case" in said and "judged by its history" in said, said
     assert re.search(r"Latency latency.*worse by", said)
     # What it failed for is in its log all the same.
     assert suite.log.read_text().splitlines()[-1].startswith("fail|")
+    suite.log.write_text(lines)
+    # A folder as it is written where ReFrame is called; what cannot be judged is no failure.
+    said = suite.run(1.3, history=Path("perflogs"))
+    assert "[ FAILED ]" in said and "worse by" in said, said
     suite.log.write_text(lines)
     assert "[ PASSED ]" in suite.run(1.3, "judged_lower_is_better=", "judged_higher_is_better=*")
 
