@@ -213,12 +213,18 @@ def history(
     from analysis.history.series import history as series_of
     from analysis.history.tables import change_sentences, history_table
     from analysis.tables.terminal import show
+    from records.campaign import is_imported
 
     if most < 1:
         fail("--most must be 1 or more")
     rows = rows_of_history(runs, rebuild)
     if rows.is_empty():
-        fail(f"{runs} holds no campaign with a sound launch yet; measure one with: make run")
+        other = sum(is_imported(one.parent) for one in runs.glob("*/manifest.json"))
+        of_others = f" of this machine: {other} came from others" if other else ""
+        fail(
+            f"{runs} holds no campaign with a sound launch yet{of_others}; measure one with: make "
+            "run"
+        )
     chosen = rows
     for column, value in (("site", site), ("experiment", experiment)):
         if value is not None:

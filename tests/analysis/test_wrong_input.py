@@ -38,6 +38,7 @@ WRONG: list[list[str]] = [
     ["export", "C", "-o", "F"], ["export", "N"], ["ingest", "N"], ["conclude", "N"],
     ["audit", "--runs", "N"], ["judge", "N"], ["judge", "T"], ["judge", "F"], ["judge", "C"],
     ["judge", ""], ["judge", "F", ""], ["report", ""], ["table", " "], ["history", "--most", "0"],
+    ["report", "C", "-o", ""], ["study", "iit", "--html", ""],
     ["export", "C", "-f", "appendix", "--repository", "/home/me/x"],
 ]  # fmt: skip
 
