@@ -272,8 +272,8 @@ lint: .wyeast/venv/.for-test ## check style, types and import order of the Pytho
 # another architecture and an emulator of its processors.
 TEST_PACKAGES := gcc libc6-dev make libopenblas-dev chromium valgrind docker-registry gnupg openssl \
     iproute2 zsh fish tcsh lmod gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-# SimGrid plays more ranks than any machine at hand has.
-test-long: TEST_PACKAGES += libsimgrid-dev
+# SimGrid plays more ranks than any machine at hand has, and LaTeX makes pages of a paper's appendix.
+test-long: TEST_PACKAGES += libsimgrid-dev texlive-latex-recommended
 test-packages:
 	@dpkg-query -W $(TEST_PACKAGES) >/dev/null 2>&1 || { \
 	    [ "$$(id -u)" = 0 ] || { \

@@ -21,6 +21,9 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: Where the Makefile installs mkdocs: its packages are none of ours.
 MKDOCS = Path(".wyeast") / "tools" / "bin" / "mkdocs"
 
+#: What a site that was built here has, so that no other folder is replaced.
+MARK = ".wyeast-docs"
+DEFAULT = Path(".wyeast") / "docs"
 #: It takes seconds.
 PATIENCE_S = 600
 
@@ -30,6 +33,8 @@ def build(root: Path, site: Path) -> str | None:
     program = root / MKDOCS
     if not program.is_file():
         return f"{MKDOCS} is not installed: make docs installs it"
+    if refused := why_kept(site, site == root / DEFAULT):
+        return refused
     with tempfile.TemporaryDirectory(prefix="wyeast-docs-") as scratch:
         pages, made, settings = (Path(scratch) / name for name in ("pages", "site", "mkdocs.yml"))
         gather(root, pages)
@@ -41,10 +46,27 @@ def build(root: Path, site: Path) -> str | None:
         )  # fmt: skip
         if done.returncode:
             return (done.stderr + done.stdout).replace(f"{pages}/", "").strip()
-        site.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(site, ignore_errors=True)
-        shutil.copytree(made, site)
+        (made / MARK).touch()
+        try:
+            site.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(site, ignore_errors=True)
+            shutil.copytree(made, site)
+        except (OSError, shutil.Error) as error:
+            return f"{site} cannot be written: {getattr(error, 'strerror', None) or error}"
     return None
+
+
+def why_kept(site: Path, is_ours: bool) -> str | None:
+    """Return why a place is not replaced by a site: it has what is no site; None if it may be."""
+    if not site.is_dir():
+        return f"{site} is a file; name a folder with OUT=" if site.exists() else None
+    try:
+        is_empty = not any(site.iterdir())
+    except OSError as error:
+        return f"{site} cannot be read: {error.strerror}"
+    if is_empty or is_ours or (site / MARK).is_file():
+        return None
+    return f"{site} has other files, which a site would replace; name a new or empty folder"
 
 
 def main() -> int:
@@ -53,7 +75,7 @@ def main() -> int:
         prog="python -m documentation", description="Build the site of the documentation."
     )
     parser.add_argument(
-        "--out", type=Path, default=ROOT / ".wyeast" / "docs", help="the folder (.wyeast/docs)"
+        "--out", type=Path, default=ROOT / DEFAULT, help="the folder (.wyeast/docs)"
     )
     options = parser.parse_args()
     wrong = build(ROOT, options.out)

@@ -127,6 +127,8 @@ def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed
     gets the sentence. `sample` is unpacked from its archive. Raises CampaignError if there is none.
     """
     runs = layout.runs(root)
+    if not name.strip():
+        raise CampaignError("an empty name is not a campaign; see: ls runs")
     if name == sample.NAME and (root / sample.ARCHIVE).is_file():
         try:
             return sample.sample_folder(root)

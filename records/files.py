@@ -59,7 +59,12 @@ def flush_to_disk(path: Path) -> None:
 
 
 def aside_of(path: Path) -> Path:
-    """Return where this process writes the replacement of `path`: beside it, hidden."""
+    """Return where this process writes the replacement of `path`: beside it, hidden.
+
+    Raises IsADirectoryError for a path without a name, as of an empty word.
+    """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 

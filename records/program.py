@@ -19,6 +19,10 @@ CITATION = "CITATION.cff"
 SETTING = "repository-code"
 #: How git writes an address for ssh: user@host:path.
 OF_SSH = re.compile(r"(?:[^@/\s]+@)?([\w.-]+\.[\w-]+):(?!//)([^\s]+)")
+#: A host as the internet has them, which is neither a number nor known at one place alone.
+PUBLIC_HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
+INTERNAL = frozenset(("corp", "home", "intern", "internal", "intra", "intranet", "invalid", "lan",
+                      "local", "localdomain", "localhost", "priv", "private"))  # fmt: skip
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
 LONGEST = 500
 
@@ -63,19 +67,52 @@ def public_address(address: str) -> str | None:
     return urlunsplit((scheme, place, parts.path, "", ""))
 
 
-def repository_of(root: Path) -> str | None:
-    """Return where the program of a checkout is to be had, None if nothing says so.
+def looks_public(address: str) -> bool:
+    """Return whether an address of git's may be published without asking anybody.
 
-    What the setting in CITATION.cff says takes precedence over git's remote `origin`.
+    It is one of the web without a user, a port or a query, at a name as the internet has them. Of
+    others whoever publishes them says so.
     """
+    try:
+        parts = urlsplit(address.strip())
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return False
+    labels = host.split(".")
+    return bool(
+        parts.scheme == "https" and "@" not in parts.netloc and port is None
+        and not parts.query and not parts.fragment and PUBLIC_HOST.fullmatch(host)
+        and not INTERNAL.intersection(labels) and public_address(address)
+    )  # fmt: skip
+
+
+def remote_of(root: Path) -> str | None:
+    """Return git's remote `origin` as it is written, which may have a password in it."""
+    remote = git(root, "remote", "get-url", "origin")
+    return remote.decode(errors="replace").strip() or None if remote else None
+
+
+def setting_of(root: Path) -> str | None:
+    """Return the address that CITATION.cff names, None if it names none that others can use."""
     try:
         said = from_yaml((root / CITATION).read_text())
     except (OSError, ValueError, yaml.YAMLError):
         said = None
     if isinstance(said, dict) and isinstance(said.get(SETTING), str):
         return public_address(said[SETTING])
-    remote = git(root, "remote", "get-url", "origin")
-    return public_address(remote.decode(errors="replace")) if remote else None
+    return None
+
+
+def repository_of(root: Path) -> str | None:
+    """Return where the program of a checkout is to be had, None if nothing says so.
+
+    What the setting in CITATION.cff says takes precedence over git's remote `origin`, which is
+    taken only where it looks public: it was not written to be published.
+    """
+    if said := setting_of(root):
+        return said
+    remote = remote_of(root)
+    return public_address(remote) if remote and looks_public(remote) else None
 
 
 def version_at(root: Path, commit: str | None) -> str | None:

@@ -63,7 +63,11 @@ def export(
     ] = None,
     base: BaseOption = None,
     repository: Annotated[
-        str | None, typer.Option(help="for an appendix: where the program is available")
+        str | None,
+        typer.Option(
+            help="for an appendix: where the program is to be had (default: what "
+            "CITATION.cff or git's remote says, as in a bundle)"
+        ),
     ] = None,
 ) -> None:
     """Write the results as CSV, Markdown, LaTeX, JUnit's XML and more, for other programs."""
@@ -85,7 +89,7 @@ def export(
         for name, text in files.items():
             write_whole(folder / name, text)
     except OSError as error:
-        fail(f"{folder} cannot be written: {error}; choose another with --output")
+        fail(f"{folder} cannot be written: {error.strerror}; choose another with --output")
     for name in files:
         print(folder / name)
 
@@ -104,6 +108,9 @@ def exported(
     from analysis.tables.csv import csv_text
     from analysis.tables.latex import latex
     from analysis.tables.table import for_people
+    from records.campaign import manifest_of_nodes
+    from records.causes import harmless
+    from records.program import program_of, public_address
 
     if format_ is Format.JUNIT:
         if not (found.launches or found.problems):
@@ -117,7 +124,13 @@ def exported(
             return {"wyeast.prom": openmetrics(comparison)}
         if format_ is Format.BENCHER:
             return {"bencher.json": bencher(comparison)}
-        appendix = appendix_of(comparison, repository)
+        if repository and not public_address(repository):
+            raise ValueError(
+                f"{harmless(repository)} is no address that others can use; give one such as "
+                "https://host/path"
+            )
+        commit = manifest_of_nodes(found).commit
+        appendix = appendix_of(comparison, program_of(ROOT, commit, repository).repository)
         return {"appendix.tex": in_latex(appendix), "appendix.md": in_markdown(appendix)}
     if format_ is Format.MARKDOWN:
         return {"summary.md": markdown(comparison)}

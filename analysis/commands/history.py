@@ -213,10 +213,18 @@ def history(
     from analysis.history.series import history as series_of
     from analysis.history.tables import change_sentences, history_table
     from analysis.tables.terminal import show
+    from records.campaign import is_imported
 
+    if most < 1:
+        fail("--most must be 1 or more")
     rows = rows_of_history(runs, rebuild)
     if rows.is_empty():
-        fail(f"{runs} holds no campaign with a sound launch yet; measure one with: make run")
+        other = sum(is_imported(one.parent) for one in runs.glob("*/manifest.json"))
+        of_others = f" of this machine: {other} came from others" if other else ""
+        fail(
+            f"{runs} holds no campaign with a sound launch yet{of_others}; measure one with: make "
+            "run"
+        )
     chosen = rows
     for column, value in (("site", site), ("experiment", experiment)):
         if value is not None:
@@ -232,7 +240,7 @@ def history(
     series = series_of(chosen)
     if html or otava or grafana:
         try:
-            for path in written(runs, series, chosen, html, otava, grafana, site):
+            for path in written(runs, series, rows, chosen, html, otava, grafana, site):
                 print(f"history: {path}")
         except OSError as error:
             fail(f"{error.filename or runs} cannot be written: {error.strerror or error}")
@@ -242,17 +250,20 @@ def history(
 
 
 def written(
-    runs: Path, series: Sequence[Series], frame: polars.DataFrame, html: Path | None,
-    otava: Path | None, grafana: Path | None, site: str | None = None,
+    runs: Path, series: Sequence[Series], every: polars.DataFrame, frame: polars.DataFrame,
+    html: Path | None, otava: Path | None, grafana: Path | None, site: str | None = None,
 ) -> Iterator[Path]:  # fmt: skip
-    """Write a history for a browser and for other watchers; yield each path; raises OSError."""
+    """Write a history for a browser and for other watchers; yield each path; raises OSError.
+
+    The series are of the rows of `frame`, which may be some of `every`.
+    """
     from analysis.history import exports
-    from analysis.nights.page import write_page
+    from analysis.nights.page import sites_of, write_page
     from records.files import write_whole
 
     if html:
         html = layout.meant(str(html))
-        write_page(runs, series, html, site)
+        write_page(runs, series, sites_of(every), html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}
     if otava:

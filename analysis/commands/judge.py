@@ -32,9 +32,9 @@ ONE_RUN = (
 
 @app.command()
 def judge(
-    base: Annotated[Path, typer.Argument(help="the runs to compare with: a file or a folder")],
+    base: Annotated[str, typer.Argument(help="the runs to compare with: a file or a folder")],
     new: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(help="the new runs; without them, the newest of BASE is compared with those "
                             "before it"),
     ] = None,
@@ -85,10 +85,13 @@ def judge(
     for name, value, most in (("--margin", margin, 10.0), ("--slowdown", slowdown, 1000.0)):
         if not (math.isfinite(value) and 0 < value < most):
             fail(f"{name} must be a fraction above 0, such as 0.05 for 5%")
+    # An empty word would name the folder that one is in.
+    if not base.strip() or (new is not None and not new.strip()):
+        fail("the name of a file or folder is empty")
     directions = Directions(lower_is_better or [], higher_is_better or [])
     chosen = (labels_of(base_where), labels_of(new_where))
     try:
-        sets = read_sets(base, new, chosen)
+        sets = read_sets(Path(base), None if new is None else Path(new), chosen)
         judgement, told = (
             told_of_two(sets, chosen, directions, margin, slowdown, each_size)
             if len(sets) > 1

@@ -109,12 +109,12 @@ def night(
 def say_page(runs: Path, frame: polars.DataFrame) -> None:
     """Renew the page of all nights; where that cannot be done, a night is none the worse."""
     from analysis.history.series import history
-    from analysis.nights.page import NAME, write_page
+    from analysis.nights.page import NAME, sites_of, write_page
 
     if frame.is_empty():
         return
     try:
-        write_page(runs, history(frame), runs / NAME)
+        write_page(runs, history(frame), sites_of(frame), runs / NAME)
     except OSError as error:
         print(f"{runs / NAME} cannot be written: {error.strerror or error}", file=sys.stderr)
         return

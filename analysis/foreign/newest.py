@@ -20,10 +20,11 @@ from analysis.foreign.judging import (
     with_claims,
 )
 from analysis.foreign.samples import Directions, Key, Levels, Sample, Samples, levels_of, step_of
-from analysis.foreign.sessions import TOGETHER_S, in_order, medians, natural, nights_of
+from analysis.foreign.sessions import TOGETHER_S, in_order, medians, nights_of
 from analysis.history.series import Change, against_earlier
 from inference.change_points import change_points, level_of_each
 from records.foreign.run import NoRun, Run
+from records.foreign.times import natural
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def newest_against_earlier(
         else:
             judged.append(course)
     found.failed = list(failed)
-    found.rows = with_claims([_row(course, margin, len(judged)) for course in judged])
+    found.rows = with_claims([newest_row(course, margin, len(judged)) for course in judged])
     found.caveats = differing(
         ((row.key, *_runs_of(course, row.verdict.ratio.pairs))
          for row, course in zip(found.rows, judged, strict=True)), chosen_by,
@@ -199,7 +200,8 @@ def why_lost(
     return ""
 
 
-def _row(course: Course, margin: float, count: int) -> JudgedSeries:
+def newest_row(course: Course, margin: float, count: int) -> JudgedSeries:
+    """Return the last point of a course against those before it; `count` are judged together."""
     values = np.array([point.level for point in course.points])
     ratio = against_earlier(float(values[-1]), values[:-1], margin, count, course.step)
     are_sessions = course.points[-1].runs[0].session is not None

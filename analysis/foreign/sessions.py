@@ -7,22 +7,15 @@ Where no session is known, runs that begin close together are taken for one.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from inference.intervals import median
 from records.foreign.run import Run
+from records.foreign.times import natural
 
-DIGITS = re.compile(r"(\d+)")
 #: Runs that begin within so many seconds are no independent draws from what differs between days:
 #: where no session is known, they are taken for one.
 TOGETHER_S = 3600.0
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return what orders names, the numbers in them by their values."""
-    parts = DIGITS.split(name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def in_order(runs: Sequence[Run]) -> tuple[list[int], str]:

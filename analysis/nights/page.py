@@ -7,7 +7,7 @@ first, and the page says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,14 +90,28 @@ class NightRow:
 
 
 def write_page(
-    runs: Path, series: Sequence[Series], out: Path, site: str | None = None
+    runs: Path, series: Sequence[Series], measured: Mapping[str, str], out: Path,
+    site: str | None = None,
 ) -> None:  # fmt: skip
     """Write the page of some series of the campaigns of runs/; raises OSError."""
-    write_whole(out, page(runs, series, out.parent, site))
+    write_whole(out, page(runs, series, measured, out.parent, site))
 
 
-def page(runs: Path, series: Sequence[Series], beside: Path, site: str | None = None) -> str:
-    """Return the page, with addresses from a file in the folder `beside`; nights of a `site`."""
+def sites_of(frame: pl.DataFrame) -> dict[str, str]:
+    """Return the site of each campaign that rows of a history are of."""
+    every = frame.select(pl.col("folder", "site").cast(pl.String)).unique()
+    return dict(every.iter_rows())
+
+
+def page(
+    runs: Path, series: Sequence[Series], measured: Mapping[str, str], beside: Path,
+    site: str | None = None,
+) -> str:  # fmt: skip
+    """Return the page, with addresses from a file in the folder `beside`; nights of a `site`.
+
+    `measured` has the site of each campaign of which launches count, whether one of these series
+    is of it or not.
+    """
     lead = "" if beside.resolve() == runs.resolve() else f"{runs.resolve().as_uri()}/"
     place = cache(lambda name: place_of(runs, name, lead))
     changed = sorted(
@@ -129,15 +143,10 @@ def page(runs: Path, series: Sequence[Series], beside: Path, site: str | None = 
         "implementation": sorted({one.implementation for one in series}),
     }
     numbers = {by: {name: at for at, name in enumerate(names)} for by, names in choices.items()}
-    by_site = {
-        site: pl.concat([one.campaigns for one in series if one.site == site]).unique().to_list()
-        for site in choices["site"]
-    }
-    site_of = {name: site for site, names in by_site.items() for name in names}
-    every = sorted(site_of)
+    every = sorted(set(pl.concat([one.campaigns.cast(pl.String) for one in series])))
     return page_environment(__file__).get_template("history.html").render(
         rows=rows, changes=changes, left_changes=len(changed) - len(changes),
-        left_series=len(series) - len(rows), nights=nights_in(runs, every, site_of, site, place),
+        left_series=len(series) - len(rows), nights=nights_in(runs, measured, site, place),
         choices=choices, number=lambda by, name: numbers[by].get(name, -1),
         campaigns=len(every), first=every[0][:8], last=every[-1][:8], series=len(series),
         short=sum(not one.can_show for one in series),
@@ -174,31 +183,37 @@ def series_row(one: Series, last: CampaignPages) -> SeriesRow:
 
 
 def nights_in(
-    runs: Path, names: Collection[str], site_of: Mapping[str, str], site: str | None,
+    runs: Path, measured: Mapping[str, str], site: str | None,
     place: Callable[[str], CampaignPages],
 ) -> list[NightRow]:  # fmt: skip
     """Return the newest nights with their verdicts; one whose file is damaged has none.
 
-    `names` are those with launches, of a `site` if it is given. A night of which no launch counts
-    has no series, and is shown for that.
+    A night of which no launch counts has no series, and is shown for that. One that is not
+    finished has no verdict yet; with a later one at its site it was interrupted.
     """
     found: list[NightRow] = []
     folders = {path.parent.name for path in runs.glob("*/manifest.json")}
+    later: set[str] = set()
     # The names begin with the time.
-    for name in sorted(folders | set(names), reverse=True)[:MOST_LOOKED]:
+    for name in sorted(folders | set(measured), reverse=True)[:MOST_LOOKED]:
         if len(found) == MOST_NIGHTS:
             break
-        of_site = site_of.get(name)
+        told = night_of(runs / name)
+        of_site = measured.get(name) or (told.site if told else "")
+        is_unfinished = False
         if (runs / name / "night.json").is_file():
             verdict, words = verdict_in(runs / name / "night.json")
-            of_site = of_site or night_of(runs / name)[0]
+        elif told is None or not told.is_night:
+            continue
+        elif is_unfinished := not told.is_finished:
+            verdict = "broken" if told.site in later else "unfinished"
+            words = ("It was interrupted before it was finished." if told.site in later
+                     else "It is not finished yet.")  # fmt: skip
         else:
-            of_site, is_night = night_of(runs / name)
-            if not is_night:
-                continue
             verdict, words = "broken", "It was not judged."
-        if name not in site_of:
+        if name not in measured and not is_unfinished:
             verdict, words = "broken", f"No launch of it counts. {words}"
+        later.add(of_site)
         if site is not None and of_site != site:
             continue
         bad = verdict in ("regression", "incomplete", "damaged", "broken")
@@ -215,11 +230,21 @@ def verdict_in(path: Path) -> tuple[str, str]:
         return "damaged", "Its night.json cannot be read."
 
 
-def night_of(folder: Path) -> tuple[str, bool]:
-    """Return a campaign's site, and whether it is a night of this machine, no repetition of one."""
+@dataclass(frozen=True)
+class ToldNight:
+    """What a manifest says: whether it is a night of this machine, and no repetition of one."""
+
+    site: str
+    is_night: bool
+    is_finished: bool
+
+
+def night_of(folder: Path) -> ToldNight | None:
+    """Return what a campaign's manifest says of a night, None if it cannot be read."""
     try:
         manifest = read_manifest(folder)
     except CampaignError:
-        return "", False
+        return None
     is_night = manifest.night is not None and manifest.night.again_of is None
-    return manifest.site, is_night and not is_imported(folder)
+    finished = manifest.finished_utc is not None
+    return ToldNight(manifest.site, is_night and not is_imported(folder), finished)

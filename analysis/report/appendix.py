@@ -134,7 +134,8 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
         "to install the program, and to build or fetch the images.",
         f"The campaign's folder takes {bytes_of(campaign.path) / 1e6:.0f} MB without the images.",
     ]
-    rerun = f"make rerun BUNDLE={bundle} SITE=<your site>"
+    # The archive lies beside the checkout in which all commands are typed.
+    rerun = f"make rerun BUNDLE=../{bundle} SITE=<your site>"
     kept = (
         f"the raw output of its launches was removed {manifest.raw_removed_utc}, so its numbers "
         "cannot be computed again"
@@ -173,9 +174,10 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     found.evaluation = [
         AppendixPart("arteval{1}", "Evaluation of artifact A1"),
         AppendixPart("artin", "Artifact setup",
-             ["In a checkout as installed above; the digests show that the bundle is as it was "
-              "packed, and the last command says what would run, and runs nothing."],
-             [*install, f"tar -xzf {bundle} -C <an empty folder>",
+             ["In a checkout as installed above, with the archive beside it; the digests show that "
+              "the bundle is as it was packed, and the last command says what would run, and runs "
+              "nothing."],
+             [*install, f"tar -xzf ../{bundle} -C <an empty folder>",
               "(cd <that folder>/* && sha256sum --check SHA256SUMS)", f"{rerun} DRY_RUN=1"]),
         AppendixPart("artcomp", "Artifact execution", took, [rerun]),
         AppendixPart("artout", "Artifact analysis", TOLERANCE, [], expected_table(comparison)),
@@ -227,7 +229,7 @@ def in_latex(appendix: Appendix) -> str:
         for part in parts:
             lines.append(f"\\{part.macro}")
             if len(part.sentences) > 1:
-                lines += [r"\begin{itemize}",
+                lines += [r"\begin{itemize}\raggedright",
                           *(rf"\item {latex_cell(one)}" for one in part.sentences),
                           r"\end{itemize}"]  # fmt: skip
             else:

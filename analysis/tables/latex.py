@@ -24,7 +24,7 @@ LATEX = {
 
 #: Letters below, of Europe's languages, are in fonts of the encoding T1.
 END_OF_T1 = 0x180
-DIGEST_BREAKS = re.compile(r"[0-9a-f]{16}(?=[0-9a-f]{8})")
+DIGEST_BREAKS = re.compile(r"[0-9a-f]{8}(?=[0-9a-f]{8})")
 BREAKS = re.compile(r"(?<=\w)(?:[=/]|\\_)(?=\w)")
 
 
@@ -50,8 +50,14 @@ def _latex_sign(sign: str) -> str:
 
 
 #: How many characters at \\footnotesize go into a line of an article's page, upright and turned.
-UPRIGHT_SIGNS = 76
-TURNED_SIGNS = 124
+UPRIGHT_SIGNS = 66
+TURNED_SIGNS = 104
+#: A table that breaks over pages is in no document of two columns: these lines leave them for it.
+ONE_COLUMN = (
+    r"\makeatletter\if@twocolumn\onecolumn\let\wyeastcolumns\twocolumn"
+    r"\else\let\wyeastcolumns\relax\fi\makeatother"
+)
+COLUMNS_AS_BEFORE = r"\wyeastcolumns"
 #: A column of words is not made narrower than that.
 NARROWEST_SIGNS = 12
 
@@ -64,7 +70,16 @@ def without_constants(
     So does the word that every text of the first column begins with.
     """
     if len(rows) < 2:
-        return title, columns, rows
+        # What is empty, or a word that the title has, is as much as nothing.
+        filled = [
+            place for row in rows for place, value in enumerate(row)
+            if not place or not (
+                value is None or value is False or (isinstance(value, str) and value in title)
+            )
+        ]  # fmt: skip
+        kept = filled if rows else list(range(len(columns)))
+        few = [tuple(row[place] for place in kept) for row in rows]
+        return title, tuple(columns[place] for place in kept), few
     constant = [len({row[place] for row in rows}) == 1 for place in range(len(columns))]
     said = [
         f"{name.removesuffix(' (1)')} {latex_value(value)}"
@@ -134,13 +149,13 @@ def latex_table(title: str, columns: tuple[str, ...], rows: list[tuple[object, .
     body = [" & ".join(row) + r" \\" for row in cells]
     around = ("landscape",) if turned else ()
     return "\n".join([
-        *(f"\\begin{{{name}}}" for name in around), 
+        ONE_COLUMN, *(f"\\begin{{{name}}}" for name in around),
         r"{\footnotesize\setlength{\tabcolsep}{3pt}\setlength{\LTcapwidth}{\linewidth}",
         f"\\begin{{longtable}}{{{''.join(kinds)}}}",
         f"\\caption{{{latex_cell(title)}}}\\\\", r"\toprule", head, r"\midrule", r"\endfirsthead",
         r"\toprule", head, r"\midrule", r"\endhead",
         *body, r"\bottomrule", r"\end{longtable}", "}",
-        *(f"\\end{{{name}}}" for name in around), "",
+        *(f"\\end{{{name}}}" for name in around), COLUMNS_AS_BEFORE, "",
     ])  # fmt: skip
 
 

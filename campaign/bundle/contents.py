@@ -23,7 +23,7 @@ from records.archive import BundleError, Member
 from records.base import CampaignError
 from records.campaign import IMPORTED
 from records.manifest import Manifest
-from records.program import CITATION, SETTING, Program
+from records.program import Program
 
 SCHEMA = "wyeast-bundle-1"
 ABOUT = "bundle.json"
@@ -229,10 +229,5 @@ def gather(
         add_images(root, bundle)
     bundle.definitions, bundle.with_images = definitions, with_images
     bundle.expected = expected_of(folder)
-    if not program.repository:
-        bundle.notes.append(
-            "it does not say where the program is to be had: name it with REPOSITORY=<address>, or "
-            f"as `{SETTING}` in {CITATION}"
-        )
     bundle.describe(creators, program)
     return bundle

@@ -30,7 +30,15 @@ from records.base import CampaignError
 from records.campaign import find_campaign
 from records.causes import one_line
 from records.manifest import read_manifest
-from records.program import CITATION, SETTING, program_of, public_address
+from records.program import (
+    CITATION,
+    SETTING,
+    Program,
+    program_of,
+    public_address,
+    remote_of,
+    setting_of,
+)
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: So many of the texts that were found are shown, each once.
@@ -53,7 +61,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--repository",
-        help=f"where the program is to be had ({SETTING} of {CITATION}, or git's remote origin)",
+        help=f"where the program is to be had ({SETTING} of {CITATION}, or git's remote origin if "
+        "that is a public address of https)",
     )
     parser.add_argument(
         "--most-bytes",
@@ -81,6 +90,25 @@ def pattern_of(keep: str | None) -> re.Pattern[str] | None:
         raise BundleError(f"KEEP={shlex.quote(keep or '')} is no pattern: {error}") from None
 
 
+def note_on_address(root: Path, program: Program) -> str:
+    """Return what whoever makes a bundle is to know of the program's address; empty if nothing.
+
+    It names what may be nobody else's business, and is in no bundle.
+    """
+    naming = f"REPOSITORY=<address>, or `{SETTING}` in {CITATION}"
+    remote = remote_of(root)
+    own = public_address(remote) if remote else None
+    if program.repository is None:
+        kept = f": git's remote, {own}, does not look public, and is not in it" if own else ""
+        return f"it does not say where the program is to be had{kept}; name it with {naming}"
+    if program.repository == own and setting_of(root) is None:
+        return (
+            f"it says that the program is to be had at {own}, as git's remote does; name another "
+            f"with {naming}"
+        )
+    return ""
+
+
 def make(options: argparse.Namespace) -> int:
     """Make a bundle, unless it is there; return the exit code.
 
@@ -102,7 +130,7 @@ def make(options: argparse.Namespace) -> int:
     out = layout.meant(options.out) if options.out else layout.state(ROOT) / "bundles" / name
     if out.is_dir():
         out = out / name
-    for sentence in bundle.notes:
+    for sentence in filter(None, [*bundle.notes, note_on_address(ROOT, program)]):
         print(f"note: {sentence}", file=sys.stderr)
     found = leaks.scan(bundle.members, folder, pattern_of(options.keep))
     for one in found:

@@ -2,13 +2,15 @@
 
 Times are printed in microseconds and given in seconds, rates in 10^6 B/s and given in B/s. Of the
 columns that a test prints the first after the size is its result; statistics over ranks and
-iterations that may follow it are of the same run.
+iterations that may follow it are of the same run. A test that is asked for several datatypes prints
+a table for each below one heading: each is a thing of its own.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass, field
 from statistics import median
 
 from records.foreign.run import (
@@ -72,49 +74,84 @@ def read_osu(text: str, where: str) -> tuple[list[Run], list[NoRun]]:
     return found, left_out
 
 
-def _run(lines: list[str], start: int, name: str, where: str, is_cut: bool) -> Run:
-    begins = BEGINS.match(lines[0])
+@dataclass
+class _Table:
+    """What stands below one heading: with which settings, and the values by message size."""
+
     told: tuple[str, float, bool] | None = None
-    sized = False
-    settings: list[str] = []
-    values: dict[int | None, list[Value]] = defaultdict(list)
+    sized: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    values: dict[int | None, list[Value]] = field(default_factory=lambda: defaultdict(list))
+
+    def next(self) -> _Table:
+        """Return the table behind it: with its heading and settings, unless others follow."""
+        return _Table(self.told, self.sized, dict(self.settings)) if self.values else self
+
+
+def _tables(lines: list[str], start: int, where: str, is_cut: bool) -> list[_Table]:
+    """Return the tables of a run, such as one for each datatype; raises ForeignError."""
+    table = _Table()
+    found: list[_Table] = []
     for number, line in enumerate(lines[1:], start + 2):
         text = line.strip()
         if head := HEAD.match(text):
-            told, sized = RESULTS[head["result"].replace(" (", "(")], bool(head["size"])
+            table = table.next()
+            table.told = RESULTS[head["result"].replace(" (", "(")]
+            table.sized = bool(head["size"])
+            found.append(table)
         elif setting := SETTING.match(text):
-            settings.append(setting[1])
+            table = table.next()
+            # One of the same kind is another one in its place.
+            table.settings[re.split(r"[:\d]| on ", setting[1])[0]] = setting[1]
         elif RESULT_BEGINS.match(text):
-            if not told:
+            if not table.told:
                 raise ForeignError(
                     f"{where}:{number}: a result without a heading that says that it is a latency "
                     "or a rate"
                 )
             try:
                 columns = text.split()
-                size = _size(columns[0]) if sized else None
-                result = columns[1 if sized else 0]
+                size = _size(columns[0]) if table.sized else None
+                result = columns[1 if table.sized else 0]
                 if is_cut and number == start + len(lines) and not WHOLE_RESULT.fullmatch(result):
                     raise ValueError(
                         f"the file ends in the middle of a line, behind {name_of(result[:40])}: it "
                         "was cut off"
                     )
-                values[size].append(printed(result, told[1]))
+                table.values[size].append(printed(result, table.told[1]))
             except IndexError:
                 raise ForeignError(f"{where}:{number}: a message size without a result") from None
             except ValueError as error:
                 raise ForeignError(f"{where}:{number}: {error}") from None
-    if begins is None or told is None or not values:
+            if not found or found[-1] is not table:
+                found.append(table)
+    return found
+
+
+def _run(lines: list[str], start: int, name: str, where: str, is_cut: bool) -> Run:
+    begins = BEGINS.match(lines[0])
+    tables = _tables(lines, start, where, is_cut)
+    if begins is None or not tables or not all(table.values for table in tables):
         raise ForeignError(f"{name}: a run without a result: it was cut off, or prints no table")
-    points = {
-        size: Value(median(one.value for one in of), max(one.step for one in of))
-        for size, of in sorted(values.items(), key=lambda item: item[0] or 0)
-    }
+    # Two tables of the same are repetitions within the run.
+    values: dict[tuple[str, tuple[str, float, bool]], dict[int | None, list[Value]]] = {}
+    for table in tables:
+        assert table.told is not None
+        title = name_of(" ".join([f"OSU {begins['name']}", *table.settings.values()]))
+        own = values.setdefault((title, table.told), defaultdict(list))
+        for size, found in table.values.items():
+            own[size] += found
+    measured = tuple(
+        Measured(title, told[0], told[2], {
+            size: Value(median(one.value for one in of), max(one.step for one in of))
+            for size, of in sorted(by_size.items(), key=lambda item: item[0] or 0)
+        })
+        for (title, told), by_size in values.items()
+    )  # fmt: skip
+    points = sum(len(one.values) for one in measured)
     return Run(
-        name,
-        (Measured(name_of(" ".join([f"OSU {begins['name']}", *settings])), told[0], told[2],
-                  points),),
-        identity=digest_of("\n".join(lines).strip()) if len(points) >= VALUES_OF_A_COPY else None,
+        name, measured,
+        identity=digest_of("\n".join(lines).strip()) if points >= VALUES_OF_A_COPY else None,
         labels={"version": name_of(begins["version"])} if begins["version"] else {}, source=where,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from records.acting_user import opened
+from records.foreign.dating import Unreadable, dated, time_told
 from records.foreign.google_benchmark import is_google_benchmark, read_google_benchmark
 from records.foreign.intel import is_imb, read_imb
 from records.foreign.osu import is_osu, read_osu
@@ -80,17 +81,17 @@ def read_set(path: Path) -> RunSet:
     """
     found = RunSet(path)
     sources: Counter[str] = Counter()
-    others: list[NoRun] = []
+    damaged: list[Unreadable] = []
+    others: list[Unreadable] = []
     if path.is_dir():
         for file in _files(path):
             where = name_of(file.relative_to(path))
             try:
                 kind, runs, left_out = _read(file, where)
             except ForeignError as error:
-                # It was written when its run ended, as far as anybody knows.
-                written = file.stat().st_mtime
-                lost = NoRun(str(error), True, "", where, written, source=where)
-                (others if isinstance(error, OtherFormat) else found.left_out).append(lost)
+                lost = NoRun(str(error), True, "", where, source=where)
+                one = Unreadable(lost, time_told(_text_of(file)), file.stat().st_mtime)
+                (others if isinstance(error, OtherFormat) else damaged).append(one)
                 continue
             sources[kind] += len(runs)
             found.left_out += left_out
@@ -101,6 +102,7 @@ def read_set(path: Path) -> RunSet:
         found.left_out += left_out
         for run in runs:
             found.add(run)
+    found.left_out += dated(damaged, found.runs)
     if others:
         found.left_out += _other_files(others, found.runs)
     if not found.runs:
@@ -114,15 +116,19 @@ def read_set(path: Path) -> RunSet:
     return found
 
 
-def _other_files(others: Sequence[NoRun], runs: Sequence[Run]) -> list[NoRun]:
+def _other_files(others: Sequence[Unreadable], runs: Sequence[Run]) -> list[NoRun]:
     """Return which files of another format are left out; those that are named as runs failed."""
     names = {_without_numbers(run.source) for run in runs}
-    failed = [
-        replace(one, sentence=f"{one.where} has no result: did its run fail?")
-        for one in others
-        if _without_numbers(one.source) in names
-    ]
-    rest = [one.where for one in others if _without_numbers(one.source) not in names]
+    failed = dated(
+        (
+            replace(one, lost=replace(
+                one.lost, sentence=f"{one.lost.where} has no result: did its run fail?"
+            ))
+            for one in others if _without_numbers(one.lost.source) in names
+        ),
+        runs,
+    )  # fmt: skip
+    rest = [one.lost.where for one in others if _without_numbers(one.lost.source) not in names]
     if not rest:
         return failed
     return [*failed, NoRun(
@@ -199,6 +205,16 @@ def _read(path: Path, where: str) -> tuple[str, list[Run], list[NoRun]]:
     if is_imb(text):
         return ("imb", *read_imb(text, where))
     raise OtherFormat(f"{where} is none of {FORMATS}")
+
+
+def _text_of(path: Path) -> str:
+    """Return what a file says as far as it can be read, for the time that may be in it."""
+    try:
+        with opened(path) as file:
+            content = file.read(MOST_BYTES)
+    except OSError:
+        return ""
+    return "" if content.startswith(BEGINS) else content.decode(errors="replace")
 
 
 def _read_json(text: str, where: str) -> tuple[str, list[Run], list[NoRun]]:

@@ -6,7 +6,7 @@ stands for a start: the exponent is with which power of the work beyond that the
 beyond that grows, between the two largest sizes, as the mean over repetitions with its 95%
 interval. One above 1.2 fails, and so does a command that takes more than 2 GB; of memory less than
 this process itself takes is not seen. From the same two sizes follows the largest that a command
-would finish within 60 s and 8 GB. docs/performance.md has the curves of a run.
+would finish within 60 s and 8 GB. `--curves` draws what was found.
 
 With `--of FIRST SECOND` it is two campaigns that were measured, in one folder, that the commands
 read; what they leave in the folder of a campaign is what people leave there.

@@ -37,6 +37,9 @@ WRONG: list[list[str]] = [
     ["report", "N"], ["report", "C", "--base", "no-such"], ["report", "C", "-o", "N/x.html"],
     ["export", "C", "-o", "F"], ["export", "N"], ["ingest", "N"], ["conclude", "N"],
     ["audit", "--runs", "N"], ["judge", "N"], ["judge", "T"], ["judge", "F"], ["judge", "C"],
+    ["judge", ""], ["judge", "F", ""], ["report", ""], ["table", " "], ["history", "--most", "0"],
+    ["report", "C", "-o", ""], ["study", "iit", "--html", ""],
+    ["export", "C", "-f", "appendix", "--repository", "/home/me/x"],
 ]  # fmt: skip
 
 
@@ -60,7 +63,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_wrong_input_is_a_sentence(places: dict[str, str], words: list[str]) -> None:
     head, *rest = words
     given = [
-        places[word[0]] + word[1:] if word[0] in places and not word[1:2].isalpha() else word
+        places[word[0]] + word[1:] if word[:1] in places and not word[1:2].isalpha() else word
         for word in rest
     ]
     done = analysis(head, *given)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,9 @@ def untested(command: str, marked: bool) -> str | None:
         words.pop(0)
     if words[0] == "make":
         targets = [one for word in words[1:] if "=" not in word for one in word.split("|")]
-        unknown = set(targets) - set(RUN_BY) - TESTS
-        return f"no test runs make {', '.join(sorted(unknown))}" if unknown else None
+        if unknown := set(targets) - set(RUN_BY) - TESTS:
+            return f"no test runs make {', '.join(sorted(unknown))}"
+        return refused(targets, [word.partition("=")[0] for word in words[1:] if "=" in word])
     if words[:3] == ["python", "-m", "analysis"]:
         return unparsed(words[3:])
     if words[0] == "mpiexec" or (words[0] == "apptainer" and "mpiexec" in words):
@@ -99,6 +101,21 @@ def untested(command: str, marked: bool) -> str | None:
     if words[0] == "reframe" or words[1:3] in OURS:
         return None
     return None if command.startswith(tuple(OTHERS)) else "is not known to the tests"
+
+
+@cache
+def variables_of(target: str) -> set[str]:
+    """Return the variables that a target takes, as `make help` lists them."""
+    makefile = (PROJECT / "Makefile").read_text()
+    told = re.findall(rf"(?m)^{target}:(?=$|[^=]).*## .*\(([^()]*)\)$", makefile)
+    return set(re.findall(r"\b[A-Z][A-Z_]+\b", re.sub(r'"[^"]*"|<[^>]*>', "", " ".join(told))))
+
+
+def refused(targets: list[str], given: list[str]) -> str | None:
+    """Return which variable of a command of make no target of it takes."""
+    taken = set().union(*map(variables_of, targets))
+    unknown = sorted(set(given) - taken - {"PYTHON"})
+    return f"make {' '.join(targets)} takes no {', '.join(unknown)}" if unknown else None
 
 
 def unparsed(words: list[str]) -> str | None:
@@ -148,7 +165,8 @@ def test_the_tests_that_run_them_are_there() -> None:
 
 @pytest.mark.parametrize(
     ("command", "marked"),
-    [("make conclude", False), ("python -m analysis answre latest", False),
+    [("make conclude", False), ("make run BUDGTE=1h", False),
+     ("python -m analysis answre latest", False),
      ("python -m analysis answer latest --bsae x", False), ("mpiexec -n 2 profiled ls", False),
      ("apptainer exec a.sif mpiexec -n 2 ls", False), ("git push", False)],
 )  # fmt: skip

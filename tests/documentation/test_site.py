@@ -52,6 +52,30 @@ def lacking(folder: Path) -> list[str]:
     return found
 
 
+def test_a_folder_that_is_no_site_is_not_replaced(tmp_path: Path) -> None:
+    """Whoever names the folder of something else keeps it."""
+    kept, empty, old = (tmp_path / name for name in ("kept", "empty", "old"))
+    for folder in (kept, empty, old):
+        folder.mkdir()
+    (kept / "letter").write_text("dear")
+    (old / site.MARK).touch()
+    assert "has other files" in (site.why_kept(kept, False) or "")
+    assert "is a file" in (site.why_kept(kept / "letter", False) or "")
+    for folder in (empty, old, tmp_path / "new"):
+        assert site.why_kept(folder, False) is None
+    assert site.why_kept(kept, True) is None
+
+
+@pytest.mark.real
+def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "documentation", "--out", "/proc/docs"], cwd=PROJECT, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith("docs: /proc/docs cannot be written: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.real
 def test_all_links_of_the_site_lead_into_it(built: Path) -> None:
     assert lacking(built) == []

@@ -48,6 +48,34 @@ def test_osu_latency(tmp_path: Path) -> None:
     assert one.values[0].step == pytest.approx(1e-8)
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_osu_with_two_tables_in_one_run(tmp_path: Path, again: bool) -> None:
+    """As for two datatypes: none is a repetition of the other, with a heading again or without."""
+    chars = osu([1.0, 2.0]).replace("# Size", "# [ pairs: 4 ] [ window size: 64 ]\n# Size")
+    ints = "# Datatype: MPI_INT.\n# Size       Avg Latency(us)\n1   7.00\n2   8.00\n"
+    [run] = read(tmp_path, chars + (ints if again else ints.replace(ints.splitlines()[1], ""))).runs
+    window = "[ pairs: 4 ] [ window size: 64 ]"
+    assert values(run) == {
+        f"OSU MPI Latency Datatype: MPI_CHAR {window}": pytest.approx({0: 1e-6, 1: 2e-6}),
+        f"OSU MPI Latency Datatype: MPI_INT {window}": pytest.approx({1: 7e-6, 2: 8e-6}),
+    }
+
+
+def test_osu_with_tables_of_a_time_and_of_a_rate(tmp_path: Path) -> None:
+    [run] = read(tmp_path, osu([1.0]) + "# Size      Bandwidth (MB/s)\n0   5.00\n").runs
+    assert [(one.unit, one.lower_is_better, [of.value for of in one.values.values()])
+            for one in run.measured] == [("s", True, [1e-6]), ("B/s", False, [5e6])]  # fmt: skip
+
+
+def test_osu_with_the_same_table_twice(tmp_path: Path) -> None:
+    """A table that is printed again is repeated within the run; one without an end was cut off."""
+    head = "# Size       Avg Latency(us)\n"
+    [run] = read(tmp_path, osu([1.0]) + head + "0   3.00\n").runs
+    assert values(run) == {"OSU MPI Latency Datatype: MPI_CHAR": pytest.approx({0: 2e-6})}
+    with pytest.raises(ForeignError, match="it was cut off"):
+        read(tmp_path, osu([1.0]) + head)
+
+
 def test_osu_of_several_runs_and_kinds(tmp_path: Path) -> None:
     rate = "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n1  2.5\n2 5.0\n"
     barrier = "# OSU MPI Barrier Latency Test v5.9\n# Avg Latency(us)\n   3.11\n"

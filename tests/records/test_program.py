@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records.program import Program, program_of, public_address, repository_of, version_at
+from records.program import (
+    Program,
+    looks_public,
+    program_of,
+    public_address,
+    repository_of,
+    version_at,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +43,27 @@ def test_no_user_and_no_query_is_ever_in_it(user: str, query: str) -> None:
     assert found is None or (found.endswith("/a/b") and "@" not in found)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["https://host.org/a/b", "https://host.org/a/b.git\n", "https://git.cs.example.edu/~x/a"],
+)
+def test_what_may_be_published_without_asking(address: str) -> None:
+    assert looks_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://alice@host.org/a", "https://alice:pw@host.org/a", "https://host.org/a?private_token=x",
+     "https://@host.org/a", "https://host.org/a#x", "git@host.org:a/b.git", "ssh://git@host.org/a",
+     "http://host.org/a", "git://host.org/a", "https://host.org:8443/a", "https://gitserver/a",
+     "https://10.1.2.3/a", "https://[fe80::1]/a", "https://git.local/a", "https://git.corp.x.com/a",
+     "https://git.intranet/a", "https://host.org", "/home/alice/a", "file:///srv/a", "",
+     "https://host.org:x/a", "https://host..org/a"],
+)  # fmt: skip
+def test_what_is_published_only_by_who_says_so(address: str) -> None:
+    assert not looks_public(address)
+
+
 def repository(root: Path) -> str:
     """Make a repository with a version; return its commit."""
     (root / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
@@ -51,6 +79,9 @@ def test_the_setting_comes_before_gits_remote(tmp_path: Path) -> None:
     assert repository_of(tmp_path) is None
     origin = ["git", "-C", str(tmp_path), "remote", "add", "origin", "git@host.org:fork.git"]
     subprocess.run(origin, check=True)
+    assert repository_of(tmp_path) is None
+    subprocess.run(["git", "-C", str(tmp_path), "remote", "set-url", "origin",
+                    "https://host.org/fork.git"], check=True)  # fmt: skip
     assert repository_of(tmp_path) == "https://host.org/fork.git"
     (tmp_path / "CITATION.cff").write_text("repository-code: https://host.org/wyeast\n")
     assert program_of(tmp_path, commit) == Program("1.2.3", commit, "https://host.org/wyeast")

@@ -117,6 +117,12 @@ def value_at(data: Any, path: Iterable[str]) -> Any:
     return data
 
 
+def of_campaign(manifest: Mapping[str, Any], rule: Rule) -> Any:
+    """Return the value that a rule concerns in a campaign's manifest, or None if unknown."""
+    found = value_at(manifest, rule.at)
+    return rule.absent if found is None else found
+
+
 def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
     """Return the value that a rule concerns in an image of a campaign, or None if unknown."""
     found = value_at(manifest, ("images", image, *rule.at))
@@ -130,9 +136,9 @@ def differences(
     found = []
     for rule in rules():
         if rule.of == "campaign":
-            values = value_at(before, rule.at), value_at(after, rule.at)
+            values = tuple(of_campaign(one, rule) for one in (before, after))
             if values[0] != values[1]:
-                found.append(Difference(rule, *values))
+                found.append(Difference(rule, values[0], values[1]))
         elif rule.of == "image":
             for one, other in images:
                 values = value_of(before, one, rule), value_of(after, other, rule)

@@ -108,10 +108,44 @@ def test_the_newest_json_that_was_cut_off(tmp_path: Path) -> None:
     folder = google_set(tmp_path / "history", 100, 12, 1)
     whole = (folder / "11.json").read_text()
     (folder / "12.json").write_text(whole[:-40])
+    for changed in (2e9, 1e9):
+        os.utime(folder / "12.json", (changed, changed))
+        done = analysis("judge", str(folder))
+        assert done.returncode == 4 and "12.json: it is not JSON" in done.stdout
+    # It says that it ran on another day, whatever its name is and whenever it was copied.
+    (folder / "12.json").write_text(whole.replace("2026-01-12T", "2026-01-05T")[:-40])
     done = analysis("judge", str(folder))
-    assert done.returncode == 4 and "12.json: it is not JSON" in done.stdout
-    # One that was written before them all is none of the newest.
+    assert done.returncode == 0 and "12.json: it is not JSON" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{", "srun: error: node failed\n"])
+def test_an_old_damaged_file_of_a_history_that_was_copied(tmp_path: Path, text: str) -> None:
+    """All files of a copy have a new time of change: the name is between those of sound ones."""
+    folder = google_set(tmp_path / "history", 100, 12, 1)
+    (folder / "5.json").write_text(text)
+    done = analysis("judge", str(folder))
+    assert done.returncode == 0 and "5.json" in done.stderr, done.stdout + done.stderr
+    # One that was measured again later does not undo the order of the others.
+    again = (folder / "3.json").read_text()
+    (folder / "3.json").write_text(again.replace("2026-01-04T00", "2026-01-11T12"))
+    done = analysis("judge", str(folder))
+    assert done.returncode == 0 and "5.json" in done.stderr, done.stdout + done.stderr
+    (folder / "3.json").write_text(again)
+    (folder / "5.json").rename(folder / "12.json")
     os.utime(folder / "12.json", (1e9, 1e9))
+    assert analysis("judge", str(folder)).returncode == 4
+
+
+def test_a_damaged_file_that_nothing_dates(tmp_path: Path) -> None:
+    """It may be the newest, unless it was changed before that one ran; the sentence says why."""
+    folder = google_set(tmp_path / "history", 100, 12, 1)
+    for number, name in enumerate("gjbkfdlcahei"):
+        (folder / f"{number}.json").rename(folder / f"{name}.json")
+    (folder / "m.json").write_text("{")
+    done = analysis("judge", str(folder))
+    assert done.returncode == 4
+    assert "neither it nor its name says when it ran" in in_words(done.stdout)
+    os.utime(folder / "m.json", (1e9, 1e9))
     assert analysis("judge", str(folder)).returncode == 0
 
 

@@ -451,3 +451,11 @@ def test_history_since_the_last_change_counts(runs: Path) -> None:
         assert row.verdict.ratio.pairs == DAYS - STEP_AT
         assert 0.94 < row.verdict.ratio.value < 1.06
         assert not row.verdict.is_different
+
+
+def test_a_folder_with_campaigns_of_others_alone_says_so(nightly: Path, tmp_path: Path) -> None:
+    campaign = sorted(one for one in nightly.iterdir() if one.is_dir())[0]
+    shutil.copytree(campaign, tmp_path / campaign.name)
+    (tmp_path / campaign.name / "imported.json").write_text("{}")
+    done = analysis("history", "--runs", str(tmp_path))
+    assert done.returncode == 1 and "of this machine: 1 came from others" in done.stderr

@@ -79,10 +79,10 @@ def many(series: int, campaigns: int) -> Iterator[Series]:
 def test_a_large_history_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_BYTES == 5_000_000
     monkeypatch.setattr("analysis.nights.page.MOST_BYTES", 800_000)
-    text = page(tmp_path, list(many(400, 400)), tmp_path)
+    text = page(tmp_path, list(many(400, 400)), {}, tmp_path)
     assert 200_000 < len(text.encode()) < 800_000
     assert re.search(r"There is no room for [\d,]+ more series", text)
-    few = page(tmp_path, list(many(26, 400)), tmp_path)
+    few = page(tmp_path, list(many(26, 400)), {}, tmp_path)
     assert len(few.encode()) < 26 * 3000 + 30_000 and "There is no room" not in few
 
 
@@ -132,7 +132,7 @@ def test_a_night_without_any_launch_is_shown(nightly: Path, tmp_path: Path) -> N
         shutil.copytree(newest, runs / name)
         shutil.rmtree(runs / name / "launches")
         told = json.loads((runs / name / "manifest.json").read_text())
-        told |= {"campaign": name, **facts}
+        told |= {"campaign": name, "finished_utc": "2026-02-28T00:00:00Z", **facts}
         (runs / name / "manifest.json").write_text(json.dumps(told))
         for file in ("night.json", "night.md", "report.html"):
             (runs / name / file).unlink(missing_ok=True)
@@ -151,7 +151,7 @@ def test_a_night_without_any_launch_is_shown(nightly: Path, tmp_path: Path) -> N
         analysis("history", "--runs", str(runs), "--html", str(runs / "history.html"), *words)
         text = (runs / "history.html").read_text().partition('<section id="nights">')[2]
         rows = re.findall(r"<tr data-site.*?</tr>", text.partition("</section>")[0])
-        assert all('class="bad"' in row for row in rows if "202602" in row)
+        assert all('class="bad"' in row for row in rows if "202602" in row and "yet" not in row)
         return {words_of(row)[:8]: words_of(row) for row in rows}
 
     found = nights()
@@ -159,6 +159,41 @@ def test_a_night_without_any_launch_is_shown(nightly: Path, tmp_path: Path) -> N
     assert "No launch of it counts. It was not judged." in found["20260201"]
     assert "No launch of it counts. No regression is shown, but not" in found["20260202"]
     assert "elsewhere" in found["20260206"] and "20260206" not in nights("--site", "local")
+
+    # One that is not finished is none that broke, unless another one has begun since then.
+    night(7, night={"broken": {}}, finished_utc=None)
+    night(8, night={"broken": {}}, finished_utc=None)
+    found = nights()
+    assert "It was interrupted before it was finished." in found["20260207"]
+    assert "It is not finished yet." in found["20260208"]
+    assert "counts" not in found["20260207"] + found["20260208"]
+    text = (runs / "history.html").read_text()
+    assert 'class="bad">It was interrupted' in text and "<td>It is not finished yet." in text
+
+
+@pytest.mark.parametrize("words", [["--experiment", "Linpack"], ["--cell", "Linpack*"]])
+def test_a_sound_night_without_what_is_shown_is_not_broken(
+    nightly: Path,  # noqa: F811
+    tmp_path: Path,
+    words: list[str],
+) -> None:
+    runs = tmp_path / "runs"
+    shutil.copytree(nightly, runs, ignore=shutil.ignore_patterns("history.html"))
+    newest = sorted(one for one in runs.iterdir() if one.is_dir())[-1]
+    shutil.copytree(newest, runs / "20260201T000000Z-local-nightly")
+    newest = runs / "20260201T000000Z-local-nightly"
+    for launch in (newest / "launches").glob("*Linpack*"):
+        shutil.rmtree(launch)
+    told = json.loads((newest / "manifest.json").read_text())
+    told |= {"campaign": newest.name, "night": {"broken": {}}}
+    (newest / "manifest.json").write_text(json.dumps(told))
+    (newest / "night.json").write_text(json.dumps({"verdict": "nothing"}))
+    out = tmp_path / "history.html"
+    done = analysis("history", "--runs", str(runs), "--html", str(out), *words)
+    assert done.returncode == 0, done.stderr
+    row = next(one for one in re.findall(r"<tr data-site.*?</tr>", out.read_text())
+               if newest.name in one)  # fmt: skip
+    assert "No regression is shown." in row and "No launch" not in row and 'class="bad"' not in row
 
 
 def test_a_night_renews_the_page(nightly: Path) -> None:  # noqa: F811
@@ -188,5 +223,5 @@ def test_exports_of_a_history(nightly: Path, tmp_path: Path) -> None:  # noqa: F
 def test_history_is_what_the_page_shows(nightly: Path) -> None:  # noqa: F811
     series = history(history_rows(nightly, lambda sentence: None))
     changed = sum(bool(one.changes) for one in series)
-    text = page(nightly, series, nightly)
+    text = page(nightly, series, {}, nightly)
     assert text.count("data-same") == len(series) - changed

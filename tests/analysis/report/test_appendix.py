@@ -1,6 +1,7 @@
 """The appendix of a paper says what was measured, with what, how long it took, what to expect."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic
 
-ADDRESS = "https://example.org/wyeast_%{}#"
+ADDRESS = "https://example.org/wyeast_%{}~^"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,32 @@ def test_both_say_the_same(written: Path) -> None:
                      "20260101T000000Z-local-a.tar.gz", "C1"):  # fmt: skip
             assert told in text, (name, told)
         assert "apptainer" not in text and re.search(r"in \d+ launches", text)
+
+
+def test_the_programs_address_is_that_of_bundles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the setting says, without a password, and what git's remote says if that is public."""
+    monkeypatch.setattr("analysis.commands.export.ROOT", tmp_path)
+    made = Synthetic(tmp_path / "20260101T000000Z-local-a", TWICE, rounds=2).write()
+
+    def told(*words: str) -> str:
+        done = analysis("export", str(made), "-f", "appendix", "-o", str(tmp_path), *words)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "appendix.md").read_text()
+
+    (tmp_path / "CITATION.cff").write_text("repository-code: https://me:pw@host.org/wyeast\n")
+    assert "git clone https://host.org/wyeast wyeast" in told()
+    assert "git clone https://other.org/x wyeast" in told("--repository", "https://other.org/x")
+    (tmp_path / "CITATION.cff").unlink()
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "remote", "add", "origin", "git@inside.org:me/w"], check=True)
+    assert "git clone <address of the repository> wyeast" in told()
+    subprocess.run([*git, "remote", "set-url", "origin", "https://host.org/w"], check=True)
+    assert "git clone https://host.org/w wyeast" in told()
+    done = analysis("export", str(made), "-f", "appendix", "--repository", "/home/me/x")
+    assert done.returncode == 1 and "is no address that others can use" in done.stderr
 
 
 def test_nothing_in_it_is_a_command_of_latex_that_is_not_ours(written: Path) -> None:
@@ -88,3 +115,36 @@ def test_each_sign_that_latex_acts_on_is_escaped(written: Path) -> None:
         assert not ACTED_ON.search(plain), line
         # Letters that T1 has not would stop a run of LaTeX.
         assert all(sign.isascii() or (sign.isalpha() and ord(sign) < 0x180) for sign in line), line
+
+
+DOCUMENT = r"""\documentclass%s{article}
+\usepackage[T1]{fontenc}
+\usepackage{textcomp,array,booktabs,longtable,pdflscape}
+\begin{document}
+\input{appendix.tex}
+\input{tables.tex}
+\end{document}
+"""
+#: What a line may stick out of its page, in points: a letter.
+STICKS_OUT_PT = 8.0
+
+
+@pytest.mark.real
+@pytest.mark.long
+@pytest.mark.parametrize("option", ["", "[twocolumn]"])
+def test_latex_makes_pages_of_it(tmp_path: Path, option: str) -> None:
+    """In one column and in two, as papers have them; nothing is wider than the page."""
+    for name in ("appendix", "latex"):
+        done = analysis("export", "sample", "-f", name, "-o", str(tmp_path))
+        assert done.returncode == 0, done.stderr
+    (tmp_path / "paper.tex").write_text(DOCUMENT % option)
+    made = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=300,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout[-3000:]
+    assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+    log = (tmp_path / "paper.log").read_text(errors="replace")
+    assert "Missing character" not in log and "undefined" not in log
+    wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide", log)
+    assert [one for one in wide if float(one) > STICKS_OUT_PT] == []

@@ -3,18 +3,23 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from html import unescape
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 from playwright.sync_api import Browser
 
 from analysis.figures.axes import MARKERS
 from analysis.figures.lines import axis, shape, ticks
+from analysis.studies.exhibits import show
 from analysis.studies.one_number import HOLDS
 from analysis.studies.page import standing, write_pages
 from analysis.studies.reading import read_paper
@@ -49,6 +54,10 @@ def test_axes_have_ticks_inside(low: float, factor: float) -> None:
 def test_a_figure_with_many_lines_tells_them_apart() -> None:
     looks = {(style % 6, shape(style) % len(MARKERS)) for style in range(36)}
     assert len(looks) == 36
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def pages(found: TodaysTables, tmp_path: Path) -> tuple[Path, Path]:
@@ -96,12 +105,37 @@ def test_pages_without_a_campaign(name: str, tmp_path: Path) -> None:
     paper = read_paper(PROJECT, name)
     html, text = tmp_path / "study.html", tmp_path / "study.md"
     write_pages(paper, None, evaluated(name), {html: "study.html", text: "study.md"})
-    for claim in paper.claims:
-        assert f'id="{claim.id}"' in html.read_text() and claim.id in text.read_text()
-    for exhibit in paper.study.exhibits:
-        assert exhibit.absent or not table_of(Report(paper), str(exhibit.table)).is_empty() or (
-            paper.study.tables[str(exhibit.table)].today
-        )  # fmt: skip
+    every, page, plain = evaluated(name), html.read_text(), text.read_text()
+    # Each claim stands once, in its own words, with its verdict and what that rests on.
+    assert re.findall(r'<article id="([^"]+)">', page) == [claim.id for claim in paper.claims]
+    for one in every:
+        article = page.partition(f'<article id="{one.claim.id}">')[2].partition("</article>")[0]
+        [said] = re.findall(r"own tables\?</dt>\s*<dd><strong[^>]*>([^<]+)</strong>", article)
+        row = page.partition(f'<a href="#{one.claim.id}">')[2].partition("</tr>")[0]
+        assert said == one.report.verdict and f">{said}</td>" in row
+        shown = unescape(re.sub("<[^>]+>", " ", article))
+        for sentence in (one.claim.claim, *one.report.sentences, *one.needed.sentences):
+            assert in_one_line(sentence) in in_one_line(shown), (one.claim.id, sentence)
+        assert one.claim.id in plain
+    counted = Counter(one.report.verdict for one in every)
+    assert f"{len(every)} claims, of which {counted[HOLDS]} hold, " in page
+    # Each table and figure stands with all of the report's rows, or with why it does not.
+    of_exhibits = page.partition('<section id="exhibits">')[2].partition('<section id="standing">')
+    sections = of_exhibits[0].split("<section>")[1:]
+    assert len(sections) == len(paper.study.exhibits) > 3
+    for section, exhibit in zip(sections, paper.study.exhibits, strict=True):
+        shown_here = show(exhibit, Report(paper), None)
+        title = unescape(re.findall("<h3>(.*?)</h3>", section)[0])
+        assert title == f"{exhibit.number}: {exhibit.title}"
+        assert section.count("</tr>") == len(shown_here.rows) + bool(shown_here.rows)
+        if exhibit.absent:
+            assert "Not shown: " in section and "<table" not in section and "<svg" not in section
+        elif not paper.study.tables[str(exhibit.table)].today:
+            printed = table_of(Report(paper), str(exhibit.table))
+            assert not printed.is_empty() and ("<table" in section or "<svg" in section)
+        cells = [cell.text for _, of in shown_here.rows for cell in of if cell.text]
+        missing = [cell for cell in cells if f">{escape(cell)}</td>" not in section]
+        assert missing == [], exhibit.number
 
 
 @pytest.mark.browser

@@ -25,11 +25,11 @@ PEOPLE = (
 def test_people_have_their_orcids_and_the_program_its_address(
     here: Checkout, tmp_path: Path
 ) -> None:
-    """In all descriptions alike; nothing of the address is a secret."""
+    """In all descriptions alike."""
     (here.root / "pyproject.toml").write_text('[project]\nversion = "7.8"\n')
     git(here.root, "add", ".")
     git(here.root, "commit", "-q", "-m", "second")
-    git(here.root, "remote", "add", "origin", "https://me:hunter2@example.org/wyeast?token=s3cret")
+    git(here.root, "remote", "add", "origin", "https://example.org/wyeast")
     shutil.rmtree(here.root / "runs" / NAME)
     here.measure({"alpha-1.0": here.put_image(b"an image")})
     commit = git(here.root, "rev-parse", "HEAD")
@@ -59,8 +59,36 @@ def test_people_have_their_orcids_and_the_program_its_address(
     assert (
         f"git clone https://example.org/wyeast wyeast\ncd wyeast\ngit checkout {commit}" in readme
     )
-    everything = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    assert not [one for one in everything if b"hunter2" in one or b"s3cret" in one]
+
+
+@pytest.mark.parametrize("words", [[], ["--redact"]])
+@pytest.mark.parametrize(
+    "remote", ["https://me:hunter2@git.example.org/wyeast?token=s3cret",
+               "me@git.example.org:wyeast", "https://git.example.org:8443/wyeast",
+               "http://git.example.org/me"],
+)  # fmt: skip
+def test_an_address_that_nobody_meant_to_publish_is_in_no_bundle(
+    here: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str], remote: str,
+    words: list[str],
+) -> None:  # fmt: skip
+    """Also where the rest is redacted; who makes the bundle is told, without the password."""
+    git(here.root, "remote", "add", "origin", remote)
+    folder = unpacked(made(here, *words), tmp_path)
+    for path in folder.rglob("*"):
+        assert not path.is_file() or b"git.example.org" not in path.read_bytes(), path
+    said = capsys.readouterr().err
+    assert "does not look public, and is not in it" in said and "git.example.org" in said
+    assert "hunter2" not in said and "s3cret" not in said
+
+
+def test_the_address_that_is_published_is_told(
+    here: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(here.root, "remote", "add", "origin", "https://example.org/wyeast")
+    made(here)
+    assert "the program is to be had at https://example.org/wyeast, as git" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_readme_says_all_that_a_reviewer_needs(here: Checkout, tmp_path: Path) -> None:
