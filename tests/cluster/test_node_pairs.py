@@ -23,15 +23,15 @@ ARGUMENTS = "--alone --bandwidth-bytes 65536 --round-trips 10 --windows 3 --swee
 TRIALS = 20
 #: So often a fault is looked for where other work takes the machine's cores.
 TRIES = 4
-#: Stops the node's rank for 60 of every 100 ms, as who takes its core does, until it has ended.
+#: Stops the node's rank for 30 of every 50 ms, as who takes its core does, until it has ended.
 TAKEN = """
-for turn in $(seq 600); do
+for turn in $(seq 3000); do
     if p=$(pgrep -x node_pairs); then
-        seen=1; kill -STOP $p 2>/dev/null; sleep 0.06; kill -CONT $p 2>/dev/null
+        seen=1; kill -STOP $p 2>/dev/null; sleep 0.03; kill -CONT $p 2>/dev/null
     elif [ "$seen" ]; then
         exit 0
     fi
-    sleep 0.04
+    sleep 0.02
 done
 """
 
