@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/communication.h"
+#include "../common/dissemination.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "../common/record_pieces.h"
@@ -20,10 +20,6 @@
 #define FEWEST_ROUNDS 3
 #define MOST_WINDOW 1000
 #define VALUES 4 /* Median, mean, minimum and maximum. */
-/* How long who has no turn sleeps between two looks whether its turn has come, in ns: at first, and
- * after having waited for long. */
-#define SHORTEST_NAP_NS 20000L
-#define LONGEST_NAP_NS 1000000L
 
 static long long short_bytes, long_bytes, window, round_trips, windows, sweeps, most_rounds, seed;
 static double seconds;
@@ -87,33 +83,16 @@ static unsigned long long prove_all(tournament *t, const amount *what, unsigned 
     return all;
 }
 
-/* Wait for all ranks. Where pairs take turns, those without one leave their cores, and what they
- * share with the pair, alone: a node may have only one core for all that runs on it. */
-static void wait_for_all(void)
-{
-    if (!alone) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        return;
-    }
-    struct timespec nap = {0, SHORTEST_NAP_NS};
-    MPI_Request request;
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    for (int is_done = 0;;) {
-        MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
-        if (is_done)
-            return;
-        nanosleep(&nap, NULL);
-        if (nap.tv_nsec < LONGEST_NAP_NS)
-            nap.tv_nsec *= 2;
-    }
-}
-
 /* Time this rank's pair, first the way from the lower rank; what this rank began stays in `own`. */
 static void time_both_ways(tournament *t, measure of, int has_turn)
 {
     for (int way = 0; way < 2; way++) {
-        /* So that all pairs do the same at the same time. */
-        wait_for_all();
+        /* So that all pairs do the same at the same time. Where they take turns, those without one
+         * leave their cores alone: a node may have only one for all that runs on it. */
+        if (alone)
+            patient_barrier(MPI_COMM_WORLD);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
         if (!has_turn)
             continue;
         const int begins = (t->rank < t->here.partner) == (way == 0);
