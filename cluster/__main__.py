@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from cluster import accounts, box, network, programs, scrontab, terminal_session
+from cluster import accounts, box, inside, network, programs, scrontab, terminal_session
 from cluster.description import Cluster, ClusterError, describe
 from records.acting_user import hand_over
 from records.files import only_owner_writes
@@ -83,6 +83,7 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
             # Asked here: what runs on a node, as the job of a night does, may use one of them only.
             "processors": processors,
             "peak_flops_per_node": peak,
+            "topology": inside.nodes_by_cores(cluster),
             # Nothing follows from it, but campaigns keep it.
             "measured_links_bit_per_s": rates,
         }

@@ -55,6 +55,20 @@ def cores_of_node(cluster: Cluster, number: int) -> set[int]:
     return {cores[(first + k) % len(cores)] for k in range(cluster.cores_per_node)}
 
 
+def nodes_by_cores(cluster: Cluster) -> dict[str, list[str]]:
+    """Return patterns of the nodes' names by the cores that they share, as a site's `topology`.
+
+    Pairs that share a core take turns on it, and pairs of nodes with cores of their own do not. It
+    is empty where no node shares any.
+    """
+    by_cores: dict[str, list[str]] = {}
+    for number, name in enumerate(cluster.node_names(), start=1):
+        cores = "-".join(map(str, sorted(cores_of_node(cluster, number))))
+        by_cores.setdefault(f"core{cores}", []).append(f"^{name}$")
+    shares = any(len(nodes) > 1 for nodes in by_cores.values())
+    return by_cores if shares else {}
+
+
 def become_node(number: int) -> None:
     """Arrange a node's files, wait for its link, and run the scheduler's daemon of a node."""
     name = described().node_names()[number - 1]

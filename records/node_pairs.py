@@ -35,15 +35,23 @@ class NodePairsRound(Record):
     source: list[Count] = Field(alias="from")
     to: list[Count]
     median_s: EachWay
+    #: None of programs from before it was told.
+    mean_s: EachWay | None = None
     min_s: EachWay
     max_s: EachWay
     moved_bytes: Count
     verified_bytes: Count
 
+    @property
+    def means_s(self) -> list[float]:
+        """Return the means, or what stands for them where the program told none."""
+        return self.median_s if self.mean_s is None else self.mean_s
+
     @model_validator(mode="after")
     def disjoint_pairs_both_ways(self) -> NodePairsRound:
         """Refuse lists that do not belong together, and pairs that are not disjoint."""
-        counts = {len(one) for one in (self.source, self.to, self.median_s, self.min_s, self.max_s)}
+        lists = (self.source, self.to, self.median_s, self.means_s, self.min_s, self.max_s)
+        counts = {len(one) for one in lists}
         if len(counts) > 1:
             raise ValueError("the lists do not have one entry for each way")
         partner = dict(zip(self.source, self.to, strict=True))
@@ -52,9 +60,10 @@ class NodePairsRound(Record):
         )
         if not disjoint or self.at_once > len(self.source) // 2:
             raise ValueError("its pairs are not disjoint, each with both ways")
-        ordered = zip(self.min_s, self.median_s, self.max_s, strict=True)
-        if not all(low <= middle <= high for low, middle, high in ordered):
-            raise ValueError("min, median and max are not in order")
+        for middles in (self.median_s, self.means_s):
+            ordered = zip(self.min_s, middles, self.max_s, strict=True)
+            if not all(low <= middle <= high for low, middle, high in ordered):
+                raise ValueError("min, median or mean, and max are not in order")
         if self.round >= self.rounds:
             raise ValueError(f"there is no round {self.round} of {self.rounds}, counted from 0")
         moved = len(self.source) * self.messages * self.message_bytes

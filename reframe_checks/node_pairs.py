@@ -22,6 +22,9 @@ SWEEPS = of_tier(quick=8, paper=16)
 #: For all sweeps; where pairs take longer, each node meets fewer others.
 SECONDS = of_tier(quick=60, paper=600)
 MEASURES = ("latency", "bandwidth")
+#: The output has so many ways of pairs at most, at about 85 bytes each; beyond it each of the
+#: nodes, of which there are more than 250 then, meets fewer others.
+MOST_WAYS = 10**6
 
 
 def bytes_for(link_bytes_per_s: float | None) -> int:
@@ -30,6 +33,11 @@ def bytes_for(link_bytes_per_s: float | None) -> int:
     while link_bytes_per_s and most > 1024 and WINDOW * most > LONGEST_S * link_bytes_per_s:
         most //= 2
     return most
+
+
+def most_rounds(nodes: int, sweeps: int) -> int:
+    """Return how many rounds of all nodes a sweep may have."""
+    return max(3, MOST_WAYS // (nodes * sweeps * len(MEASURES)))
 
 
 @rfm.simple_test
@@ -71,6 +79,7 @@ class NodePairs(Experiment):
             "--window", str(WINDOW),
             "--sweeps", str(SWEEPS),
             "--seconds", str(SECONDS),
+            "--most-rounds", str(most_rounds(self.num_tasks, int(SWEEPS))),
             *(["--alone"] if self.pairs == "alone" else []),
         ]  # fmt: skip
 

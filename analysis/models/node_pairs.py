@@ -12,10 +12,14 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
 
 from inference.frequent_events import Culprit, culprits
 from inference.shared_effects import Effect, effects_of
@@ -27,15 +31,8 @@ from records.program_output import ProgramOutput
 Measure = Literal["latency", "bandwidth"]
 MEASURES: tuple[Measure, Measure] = ("latency", "bandwidth")
 Verdict = Literal["slow", "unstable", "fine", "not determined"]
-#: How much longer a node or link must take to be named: less is not worth a technician's time.
-LEAST_SLOWER = 0.05
 #: Of a processor, in s, what the patterns of a topology may take; honest ones take thousandths.
 MOST_MATCHING_S = 2.0
-#: The share of its sweeps that must be disturbed for it to be unstable, and how many times as often
-#: as the others' that must be.
-LEAST_DISTURBED, TIMES_OTHERS = 0.2, 2.0
-#: The chance that anything is named if nothing is wrong: of all nodes, links and looks together.
-LEVEL = 0.05
 #: Slow and unstable, by latency and by bandwidth.
 LOOKS = 4
 #: A pair's time is that of the quarter of its sweeps in which it was quickest: what disturbs some
@@ -47,14 +44,39 @@ FEWEST_SWEEPS = 4
 Pair = tuple[int, int]
 
 
+class Thresholds(BaseModel):
+    """When a node or link is slow, unstable or fine (node_verdicts.yaml, which explains them)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    slower: Annotated[float, Field(gt=0, lt=10)]
+    level: Annotated[float, Field(gt=0, lt=0.5)]
+    disturbed: Annotated[float, Field(gt=0, lt=1)]
+    times_others: Annotated[float, Field(ge=1)]
+
+    @property
+    def least(self) -> float:
+        """Return the logarithm of the ratio of times from which on a node or link is slow."""
+        return math.log(1 + self.slower)
+
+
+@cache
+def thresholds() -> Thresholds:
+    """Return the thresholds of node_verdicts.yaml."""
+    text = Path(__file__).with_name("node_verdicts.yaml").read_text()
+    return Thresholds.model_validate(yaml.safe_load(text))
+
+
 @dataclass(frozen=True)
 class PairTimes:
     """One measure's times in s between nodes: for each way, one of each sweep; NaN: not measured.
 
-    `seconds` is by (from, to); all have as many sweeps. `transfer_bytes` pass in one of the times.
+    `seconds` is by (from, to), the median of a sweep's iterations, and `means` their mean; all have
+    as many sweeps. `transfer_bytes` pass in one of the times.
     """
 
     seconds: Mapping[Pair, Sequence[float]]
+    means: Mapping[Pair, Sequence[float]]
     transfer_bytes: int
 
     def typical(self, way: Pair) -> float:
@@ -150,34 +172,40 @@ def in_order(nodes: Sequence[str], topology: Mapping[str, Sequence[str]]) -> lis
     return sorted(nodes, key=key)
 
 
-def logs_of(times: PairTimes) -> tuple[list[Pair], npt.NDArray[np.float64]]:
+def logs_of(
+    seconds: Mapping[Pair, Sequence[float]],
+) -> tuple[list[Pair], npt.NDArray[np.float64]]:
     """Return the pairs, and of each the logarithm of its time by sweep, the mean of both ways'.
 
-    Each sweep counts by its distance from that of its quicker pairs, so that what slows all down is
-    no pair's, and a node that half of the pairs belong to, as of four nodes, does not hide itself.
+    What slows all pairs of a sweep down is no pair's, and is taken off: the lower quartile over
+    pairs of how much longer than at their quickest they take. So a node that half of the pairs
+    belong to, as of four nodes, does not hide itself, and pairs that are always slow have no say.
     """
-    pairs = sorted({way for way in times.seconds if way[0] < way[1]})
-    logs = np.array([
-        (np.log(times.seconds[a, b]) + np.log(times.seconds[b, a])) / 2 for a, b in pairs
-    ])  # fmt: skip
-    quick = np.nanquantile(logs, QUARTILE, axis=0)
-    return pairs, logs - quick + np.median(quick)
+    pairs = sorted({way for way in seconds if way[0] < way[1]})
+    logs = np.array([(np.log(seconds[a, b]) + np.log(seconds[b, a])) / 2 for a, b in pairs])
+    longer = logs - np.nanmin(logs, axis=1)[:, None]
+    of_all = np.nanquantile(longer, QUARTILE, axis=0)
+    return pairs, logs - of_all + np.median(of_all)
 
 
 def unstable(times: PairTimes, nodes: int) -> dict[tuple[int, ...], Culprit]:
     """Return the nodes and links of which more sweeps are disturbed than of others.
 
-    A disturbed one takes LEAST_SLOWER longer than the pair's quickest.
+    A disturbed one takes longer than the pair does in its quickest quarter, by what is slow: the
+    very quickest may be one in which others were disturbed, and would have disturbed all that
+    follow. By the mean of a sweep's iterations: of many short ones a core that is taken away
+    lengthens few, and their median not at all.
     """
-    pairs, logs = logs_of(times)
-    quickest = np.nanmin(logs, axis=1)
+    pairs, logs = logs_of(times.means)
+    usual = np.nanquantile(logs, QUARTILE, axis=1)
     seen = np.isfinite(logs)
-    happened = (logs > quickest[:, None] + math.log(1 + LEAST_SLOWER)) & seen
+    limits = thresholds()
+    happened = (logs > usual[:, None] + limits.least) & seen
     if seen.sum(axis=1).min() < FEWEST_SWEEPS:
         return {}
     found = culprits(
         pairs, happened.sum(axis=1).tolist(), seen.sum(axis=1).tolist(), nodes,
-        least_share=LEAST_DISTURBED, least_ratio=TIMES_OTHERS, level=LEVEL / LOOKS,
+        least_share=limits.disturbed, least_ratio=limits.times_others, level=limits.level / LOOKS,
     )  # fmt: skip
     return {one.members: one for one in found}
 
@@ -186,16 +214,19 @@ def slower(
     times: PairTimes, switches: Sequence[str], without: Collection[tuple[int, ...]]
 ) -> dict[tuple[int, ...], Effect]:
     """Return what nodes and links add to times; not of links that are unstable or of such nodes."""
-    pairs, logs = logs_of(times)
+    pairs, logs = logs_of(times.seconds)
     steady = [
         place for place, (a, b) in enumerate(pairs)
         if not {(a,), (b,), (a, b)}.intersection(without)
     ]  # fmt: skip
     numbers = np.nanquantile(logs, QUARTILE, axis=1)[steady]
     kept = [pairs[place] for place in steady]
+    repeated = logs[steady].T
+    repeated = repeated[np.isfinite(repeated).all(axis=1)]
+    limits = thresholds()
     effects = effects_of(
-        kept, numbers.tolist(), len(switches), least=math.log(1 + LEAST_SLOWER),
-        level=LEVEL / LOOKS, classes=[int(switches[a] != switches[b]) for a, b in kept],
+        kept, numbers.tolist(), len(switches), least=limits.least, level=limits.level / LOOKS,
+        classes=[int(switches[a] != switches[b]) for a, b in kept], repeated=repeated,
     )  # fmt: skip
     return {one.members: one for one in effects.members + effects.pairs}
 
@@ -206,7 +237,7 @@ def verdict_of(slower: Mapping[Measure, Effect], disturbed: Mapping[Measure, Cul
         return "unstable"
     if any(one.shown for one in slower.values()):
         return "slow"
-    limit = math.log(1 + LEAST_SLOWER)
+    limit = thresholds().least
     if len(slower) == len(MEASURES) and all(one.high < limit for one in slower.values()):
         return "fine"
     return "not determined"
@@ -267,7 +298,7 @@ def judged_launches(
     nodes = in_order(sorted({host for _, _, hosts, _ in launches for host in hosts}), topology)
     place = {name: number for number, name in enumerate(nodes)}
     sweeps: list[tuple[int, int]] = []
-    seconds: dict[Measure, dict[Pair, dict[tuple[int, int], float]]] = {
+    seconds: dict[Measure, dict[Pair, dict[tuple[int, int], tuple[float, float]]]] = {
         measure: defaultdict(dict) for measure in MEASURES
     }
     transfer = dict.fromkeys(MEASURES, 0)
@@ -277,11 +308,20 @@ def judged_launches(
             if sweep not in sweeps[-1:]:
                 sweeps.append(sweep)
             transfer[one.measure] = one.messages * one.message_bytes
-            for source, to, median in zip(one.source, one.to, one.median_s, strict=True):
-                seconds[one.measure][place[hosts[source]], place[hosts[to]]][sweep] = median
+            for source, to, *both in zip(
+                one.source, one.to, one.median_s, one.means_s, strict=True
+            ):
+                way = (place[hosts[source]], place[hosts[to]])
+                seconds[one.measure][way][sweep] = (both[0], both[1])
+    unseen = (math.nan, math.nan)
+
+    def of_sweeps(of: Mapping[tuple[int, int], tuple[float, float]], which: int) -> list[float]:
+        return [of.get(sweep, unseen)[which] for sweep in sweeps]
+
     times = {
         measure: PairTimes(
-            {way: [of.get(sweep, math.nan) for sweep in sweeps] for way, of in ways.items()},
+            {way: of_sweeps(of, 0) for way, of in ways.items()},
+            {way: of_sweeps(of, 1) for way, of in ways.items()},
             transfer[measure],
         )
         for measure, ways in seconds.items()

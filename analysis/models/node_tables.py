@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from analysis.models.node_pairs import (
-    LEAST_SLOWER,
-    LEVEL,
     MEASURES,
     Judged,
     JudgedPairs,
     Measure,
     in_order,
+    thresholds,
     topology_of,
 )
 from analysis.tables.table import PERCENT, Column, Kind, Row, Table, formatted, interval, scaled
@@ -124,12 +123,14 @@ def node_side_by_side(campaign: Campaign, of: JudgedPairs | None) -> Table | Non
 
 def notes_of(of: JudgedPairs) -> list[str]:
     """Return what a reader of the verdicts has to know."""
+    limits = thresholds()
     found = [
         f"Each time is compared with those of this campaign's other nodes: if all are slow, "
         f"none is named. “Slow”: shown to take longer than the others, by at least "
-        f"{LEAST_SLOWER:.0%}; “unstable”: shown to do so in more of its sweeps; “fine”: shown to "
-        f"be less than {LEAST_SLOWER:.0%} slower by latency and bandwidth. If nothing is wrong, "
-        f"the chance that anything is named is at most {LEVEL:.0%}, for all nodes and links.",
+        f"{limits.slower:.0%}; “unstable”: shown to do so in more of its sweeps; “fine”: shown to "
+        f"be less than {limits.slower:.0%} slower by latency and bandwidth. If nothing is wrong, "
+        f"the chance that anything is named is at most {limits.level:.0%}, for all nodes and "
+        "links.",
         f"{of.sweeps} sweep{'' if of.sweeps == 1 else 's'} over {of.rounds} of {of.all_rounds} "
         "rounds of pairs. " + (
             "All pairs of a round had messages under way at once: if a switch carries less than "

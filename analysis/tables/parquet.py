@@ -131,16 +131,17 @@ def result_rows(launch: Launch) -> list[dict[str, Any]]:
 def way_rows(launch: Launch, result: NodePairsRound) -> list[dict[str, Any]]:
     """Return a row for each way of a round of pairs of nodes."""
     ways = zip(
-        result.source, result.to, result.min_s, result.median_s, result.max_s, strict=True
+        result.source, result.to, result.min_s, result.median_s, result.means_s, result.max_s,
+        strict=True,
     )  # fmt: skip
     return [
         {
             "launch": launch.record.launch, "operation": result.operation,
             "method": result.measure, "group": f"rank {source} to {to}, sweep {result.sweep}",
             "message_bytes": result.message_bytes, "iterations": result.iterations,
-            "min_s": least, "median_s": median, "max_s": most,
+            "min_s": least, "median_s": median, "mean_s": mean, "max_s": most,
         }
-        for source, to, least, median, most in ways
+        for source, to, least, median, mean, most in ways
     ]  # fmt: skip
 
 

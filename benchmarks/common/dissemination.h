@@ -10,4 +10,8 @@
  * its way in the same communicator. */
 void dissemination_barrier(MPI_Comm comm);
 
+/* The same, but a rank that waits sleeps, up to a millisecond at a time, and leaves its core to those
+ * whose turn it is. */
+void patient_barrier(MPI_Comm comm);
+
 #endif

@@ -9,6 +9,7 @@
 #include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/communication.h"
+#include "../common/dissemination.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "../common/record_pieces.h"
@@ -18,9 +19,9 @@
 /* Where time is short: so many rounds at least, so that each node meets several others. */
 #define FEWEST_ROUNDS 3
 #define MOST_WINDOW 1000
-#define VALUES 3 /* Median, minimum and maximum. */
+#define VALUES 4 /* Median, mean, minimum and maximum. */
 
-static long long short_bytes, long_bytes, window, round_trips, windows, sweeps, seed;
+static long long short_bytes, long_bytes, window, round_trips, windows, sweeps, most_rounds, seed;
 static double seconds;
 static int alone;
 
@@ -37,6 +38,9 @@ static const option options[] = {
      .most = 1000000, .help = "timed, each way of each pair in each sweep"},
     {.name = "sweeps", .kind = OPTION_NUMBER, .value = &sweeps, .initial = "5", .least = 1,
      .most = 10000, .help = "so often all pairs are measured"},
+    {.name = "most-rounds", .kind = OPTION_NUMBER, .value = &most_rounds, .initial = "0",
+     .least = 0, .most = INT_MAX,
+     .help = "of a sweep, so that the output of thousands of ranks can be read; 0: all"},
     {.name = "seconds", .kind = OPTION_FRACTION, .value = &seconds, .initial = "0",
      .most = 1000000,
      .help = "for all sweeps together: the first one ends after the round in which its share is\n"
@@ -83,16 +87,21 @@ static unsigned long long prove_all(tournament *t, const amount *what, unsigned 
 static void time_both_ways(tournament *t, measure of, int has_turn)
 {
     for (int way = 0; way < 2; way++) {
-        /* So that all pairs do the same at the same time. */
-        MPI_Barrier(MPI_COMM_WORLD);
+        /* So that all pairs do the same at the same time. Where they take turns, those without one
+         * leave their cores alone: a node may have only one for all that runs on it. */
+        if (alone)
+            patient_barrier(MPI_COMM_WORLD);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
         if (!has_turn)
             continue;
         const int begins = (t->rank < t->here.partner) == (way == 0);
         const time_summary s = time_meeting(&t->here, of, &t->of[of], begins);
         if (begins) {
             t->own[0] = s.median;
-            t->own[1] = s.min;
-            t->own[2] = s.max;
+            t->own[1] = s.mean;
+            t->own[2] = s.min;
+            t->own[3] = s.max;
         }
     }
 }
@@ -137,8 +146,9 @@ static void print_round(const tournament *t, measure of, int sweep, int round,
     print_list(t, "from", round, 0);
     print_list(t, "to", round, 1);
     print_values(t, "median_s", round, 0);
-    print_values(t, "min_s", round, 1);
-    print_values(t, "max_s", round, 2);
+    print_values(t, "mean_s", round, 1);
+    print_values(t, "min_s", round, 2);
+    print_values(t, "max_s", round, 3);
     const unsigned long long moved =
         2ULL * (unsigned long long)pairs * what->messages * what->bytes;
     printf(",\"moved_bytes\":%llu,\"verified_bytes\":%llu}\n", moved, verified);
@@ -177,12 +187,13 @@ static void run_round(tournament *t, int sweep, int round, unsigned long long n)
 /* The first sweep, as far as there is time; returns how many of the rounds it had, on all ranks. */
 static int first_sweep(tournament *t, const int *order)
 {
+    const int most = most_rounds && most_rounds < t->rounds ? (int)most_rounds : t->rounds;
     const double began = seconds_now(), share = seconds / (double)sweeps;
     int done = 0;
     for (int is_over = 0; !is_over;) {
         run_round(t, 0, order[done], (unsigned long long)done);
         done++;
-        is_over = done == t->rounds ||
+        is_over = done == most ||
                   (seconds > 0 && done >= FEWEST_ROUNDS && seconds_now() - began >= share);
         MPI_Bcast(&is_over, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }

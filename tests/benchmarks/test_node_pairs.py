@@ -35,6 +35,12 @@ def test_all_meet_once_in_each_sweep(one: Built, tmp_path: Path, ranks: int) -> 
             )
             both = [way for a, b in combinations(range(ranks), 2) for way in ((a, b), (b, a))]
             assert ways == Counter(both)
+    assert all(
+        low <= mean <= high
+        for o in found
+        for low, mean, high in zip(o.min_s, o.means_s, o.max_s, strict=True)
+    )
+    assert all(o.mean_s is not None for o in found)
     assert {(o.rounds, o.at_once) for o in found} == {(ranks - 1 + ranks % 2, ranks // 2)}
 
 
@@ -54,6 +60,12 @@ def test_where_time_is_short_all_sweeps_have_the_first_one_s_rounds(
     found = rounds_of(one, tmp_path / "out", *words, ranks=5)
     sweeps = [[one.round for one in found if one.sweep == sweep] for sweep in range(3)]
     assert sweeps[0] == sweeps[1] == sweeps[2] and len(set(sweeps[0])) == 3
+
+
+def test_no_more_rounds_than_asked_for(one: Built, tmp_path: Path) -> None:
+    found = rounds_of(one, tmp_path / "out", "--sweeps", "2", "--most-rounds", "2", ranks=5)
+    sweeps = [{one.round for one in found if one.sweep == sweep} for sweep in range(2)]
+    assert sweeps[0] == sweeps[1] and len(sweeps[0]) == 2
 
 
 def test_what_was_not_sent_is_found(one: Built, tmp_path: Path) -> None:

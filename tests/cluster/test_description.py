@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import accounts, gridengine, network, programs, scrontab, serialisation, slurm
+from cluster import accounts, gridengine, inside, network, programs, scrontab, serialisation, slurm
 from cluster.description import ClusterError, Link, describe
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -15,6 +15,14 @@ def test_the_command_line_overrides_the_file() -> None:
     assert (plain.nodes, plain.link_bytes_per_s()) == (4, 12.5e6)
     assert (chosen.nodes, chosen.link_bytes_per_s()) == (2, 125e6)
     assert describe(link="none").link_bytes_per_s() is None
+
+
+def test_nodes_that_share_cores_are_in_the_topology(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {2, 5})
+    assert inside.nodes_by_cores(describe(nodes="3")) == {
+        "core2": ["^node1$", "^node3$"], "core5": ["^node2$"],
+    }  # fmt: skip
+    assert inside.nodes_by_cores(describe(nodes="2")) == {}
 
 
 @pytest.mark.parametrize("text", ["", "nodes: 4\n", "links: []\nnodes: 1\n", "nodes: {"])

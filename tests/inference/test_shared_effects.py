@@ -70,6 +70,36 @@ def test_a_class_has_a_base_of_its_own() -> None:
     assert shown(effects(values, 8, classes=across)) == [(0, 1)]
 
 
+def repeated(
+    values: dict[tuple[int, int], float], times: int = 8, scale: float = 0.01
+) -> list[list[float]]:
+    drawn = np.random.default_rng(3)
+    return [[value + drawn.normal(0, scale) for value in values.values()] for _ in range(times)]
+
+
+def test_repetitions_show_of_four_what_six_numbers_do_not() -> None:
+    values = noisy(4, scale=0.015, seed=2)
+    values |= {pair: value + 0.08 for pair, value in values.items() if 2 in pair}
+    assert shown(effects(values, 4)) == []
+    found = effects(values, 4, repeated=repeated(values, scale=0.005))
+    assert shown(found) == [(2,)]
+    # Of these members: how much other sound ones would differ is no part of it.
+    one = found.members[2]
+    assert 0.05 < one.low < one.value < one.high < 0.08
+    # They do not tell how much sound pairs differ: what is not beyond the limit is not shown.
+    assert shown(effects(values, 4, least=0.07, repeated=repeated(values, scale=0.005))) == []
+    with pytest.raises(ValueError, match="repetitions"):
+        effects(values, 4, repeated=[[math.nan] * 6] * 8)
+
+
+@pytest.mark.parametrize("members", [4, 5, 8])
+def test_two_slow_members_are_not_blamed_on_the_pair_between_them(members: int) -> None:
+    values = noisy(members)
+    for slow in (1, 2):
+        values |= {pair: value + 0.3 for pair, value in values.items() if slow in pair}
+    assert set(shown(effects(values, members, repeated=repeated(values)))) == {(1,), (2,)}
+
+
 @pytest.mark.parametrize("members", [2, 3])
 def test_too_few_tell_nothing(members: int) -> None:
     values = noisy(members)
