@@ -255,6 +255,40 @@ def test_a_home_is_its_users_alone(
 
 
 @needs_root
+@pytest.mark.parametrize(
+    ("mode", "owner", "said"),
+    [
+        (0o777, 0, "/above and so replace"),
+        (0o775, 0, "/above and so replace"),
+        (0o755, 12345, "/above belongs to"),
+        (0o1777, 0, ""),
+        (0o755, 0, ""),
+        (0o755, OTHER, ""),
+    ],
+)
+def test_nobody_else_can_replace_a_home_from_above(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int, said: str
+) -> None:
+    code, above = open_folder / "code", open_folder / "above"
+    home = above / "between" / "home"
+    code.mkdir()
+    home.mkdir(parents=True)
+    for folder, of in ((code, 0), (above, owner), (home.parent, OTHER), (home, OTHER)):
+        folder.chmod(mode if folder == above else 0o755)
+        os.chown(folder, of, 7 if folder == above else of)
+    above.chmod(mode)
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+
+    def asked() -> str | None:
+        os.setresuid(OTHER, OTHER, OTHER)
+        return acting_user.unsafe_home(code)
+
+    found = in_child(asked)
+    assert said in str(found) if said else found is None
+
+
+@needs_root
 def test_root_starts_no_installation_of_a_user(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
