@@ -28,7 +28,7 @@ from containers.trusted_keys import PUBLIC, files, gpg, keyring, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
 from records import layout
-from records.acting_user import name_of, name_of_group, others_write
+from records.acting_user import name_of, name_of_group, others_write, refuse_unsafe_home
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -353,6 +353,7 @@ def main() -> int:
     )
     parser.add_argument("--dry-run", action="store_true", help="sign: print what would be done")
     options = parser.parse_args()
+    refuse_unsafe_home(ROOT)
 
     def work() -> int:
         apptainer_command()

@@ -74,6 +74,12 @@ def act_for(root: Path) -> None:
         become(owner, root)
 
 
+def refuse_unsafe_home(root: Path) -> None:
+    """End with a sentence where `unsafe_home` has one: for commands that read or write a home."""
+    if sentence := unsafe_home(root):
+        sys.exit(sentence)
+
+
 def unsafe_home(root: Path) -> str | None:
     """Return why nobody works with an installation and a home of theirs; None if they are one.
 
@@ -130,7 +136,7 @@ def _replaceable(place: Path, me: int) -> str | None:
         if found.st_uid not in trusted:
             return (
                 f"{folder} belongs to {name_of(found.st_uid)}, who could replace {place}: keep "
-                f"campaigns in a folder of which all above is yours or root's: {layout.HOME}=<folder>"
+                f"campaigns where all above is yours or root's: {layout.HOME}=<folder>"
             )
         if others_write(found) or _has_list(folder):
             return (

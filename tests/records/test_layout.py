@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from campaign import provenance
 from campaign.bundle.rerun import is_in_checkout
-from containers import images, selection, store, trusted_keys
+from containers import images, installed, selection, store, trusted_keys
+from containers.table import load_table
 from records import acting_user, layout
 from records.base import CampaignError
 from records.campaign import find_campaign
@@ -286,6 +288,34 @@ def test_nobody_else_can_replace_a_home_from_above(
 
     found = in_child(asked)
     assert said in str(found) if said else found is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["campaign.site.new", "--dry-run", "--", "there"],
+        ["containers.trust", "verify"],
+        ["containers.trust", "sign"],
+        ["containers.trust", "new-key", "--name=a", "--email=a@b"],
+    ],
+)
+def test_no_command_works_in_a_home_that_others_write(tmp_path: Path, words: list[str]) -> None:
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=layout.CODE, capture_output=True, text=True,
+        env=os.environ | {layout.HOME: str(tmp_path), "WYEAST_ROOT": str(layout.CODE)}, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1 and "others can write in" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_prefix_of_an_mpi_is_meant_from_where_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PREFIX and HOST_MPI are both read by `find`."""
+    monkeypatch.setenv(layout.CALLER, str(tmp_path))
+    with pytest.raises(installed.PrefixError, match=f"^{tmp_path}/mpi is not a folder"):
+        installed.find("mpi", load_table(layout.CODE), ())
 
 
 @needs_root
