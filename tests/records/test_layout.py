@@ -12,7 +12,7 @@ import pytest
 
 from campaign import provenance
 from campaign.bundle.rerun import is_in_checkout
-from containers import images, installed, selection, store, trusted_keys
+from containers import images, installed, selection, store, trust, trusted_keys
 from containers.table import load_table
 from records import acting_user, layout
 from records.base import CampaignError
@@ -307,6 +307,19 @@ def test_no_command_works_in_a_home_that_others_write(tmp_path: Path, words: lis
     )  # fmt: skip
     assert done.returncode == 1 and "others can write in" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_key_is_named_by_the_file_that_it_is_in(
+    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation, home = places
+    for place, said in ((installation, "containers/trust/a.asc"), (home, f"{home}/containers/")):
+        key = trusted_keys.PublicKey(place / trusted_keys.FOLDER / "a.asc", "A" * 40, "a", 0, False)
+        assert f"(a, {said}" in str(key)
+    monkeypatch.setattr(trust, "_named_signers", lambda _: {"B" * 40})
+    monkeypatch.setattr(trust, "trusted", lambda _: [])
+    with pytest.raises(trust.TrustError, match=f"{home}/{trusted_keys.FOLDER}"):
+        trust.signers(installation, tmp_path / "a.sif")
 
 
 def test_the_prefix_of_an_mpi_is_meant_from_where_it_was_typed(
