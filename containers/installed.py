@@ -10,6 +10,7 @@ from pathlib import Path
 
 from containers.labels import Pmi
 from containers.table import TABLE, ImplementationTable
+from records import layout
 from records.causes import sentence_in
 
 #: Where installations have their libraries, under the prefix.
@@ -71,7 +72,7 @@ def interfaces(prefix: Path) -> dict[str, Path]:
 
 def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Installed:
     """Return the MPI under a prefix, which must have these programs; raises PrefixError."""
-    prefix = Path(os.path.abspath(Path(words).expanduser()))
+    prefix = Path(os.path.abspath(layout.meant(os.path.expanduser(words))))
     if not prefix.is_dir():
         raise PrefixError(
             f"{prefix} is not a folder; give the one that contains the MPI's bin/ and lib/"

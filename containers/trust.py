@@ -24,11 +24,11 @@ from containers.passphrases import passphrase_of
 from containers.programs import ProvisionError
 from containers.sources import sha256_of
 from containers.trusted_keys import FOLDER as FOLDER
-from containers.trusted_keys import PUBLIC, files, gpg, keyring, trusted
+from containers.trusted_keys import PUBLIC, files, gpg, keyring, own_folder, trusted
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
 from records import layout
-from records.acting_user import name_of, name_of_group, others_write
+from records.acting_user import name_of, name_of_group, others_write, refuse_unsafe_home
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -54,12 +54,12 @@ def signers(root: Path, path: Path) -> list[PublicKey]:
         if key.fault() and key.fingerprint in named and not named & {k.fingerprint for k in good}:
             raise TrustError(
                 f"{path} is signed by {key}, which {key.fault()}; renew the key and put it into "
-                f"{FOLDER}, or sign the image with another: make sign"
+                f"{own_folder(root)}, or sign the image with another: make sign"
             )
     if not named & {key.fingerprint for key in good}:
         raise TrustError(
-            f"{path} is signed by {', '.join(sorted(named))}, which is none of the keys in "
-            f"{FOLDER}; if you trust it, put its public key there"
+            f"{path} is signed by {', '.join(sorted(named))}, which is none of the trusted keys; "
+            f"if you trust it, put its public key into {own_folder(root)}"
         )
     with keyring(good) as ring:
         try:
@@ -353,6 +353,7 @@ def main() -> int:
     )
     parser.add_argument("--dry-run", action="store_true", help="sign: print what would be done")
     options = parser.parse_args()
+    refuse_unsafe_home(ROOT)
 
     def work() -> int:
         apptainer_command()

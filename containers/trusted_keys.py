@@ -45,7 +45,15 @@ class PublicKey:
         return ""
 
     def __str__(self) -> str:
-        return f"{self.fingerprint} ({self.owner}, {FOLDER}/{self.file.name})"
+        place = f"{FOLDER}/{self.file.name}"
+        if layout.is_shared(layout.CODE) and self.file.is_relative_to(layout.home(layout.CODE)):
+            place = str(self.file)
+        return f"{self.fingerprint} ({self.owner}, {place})"
+
+
+def own_folder(root: Path) -> str:
+    """Return the folder into which a user puts keys, as sentences name it."""
+    return str(layout.home(root) / FOLDER) if layout.is_shared(root) else FOLDER
 
 
 def gpg(home: str | Path, *arguments: str | Path) -> bytes:

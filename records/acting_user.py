@@ -74,6 +74,12 @@ def act_for(root: Path) -> None:
         become(owner, root)
 
 
+def refuse_unsafe_home(root: Path) -> None:
+    """End with a sentence where `unsafe_home` has one: for commands that read or write a home."""
+    if sentence := unsafe_home(root):
+        sys.exit(sentence)
+
+
 def unsafe_home(root: Path) -> str | None:
     """Return why nobody works with an installation and a home of theirs; None if they are one.
 
@@ -104,6 +110,8 @@ def unsafe_home(root: Path) -> str | None:
             f"others can write in {place}, and so choose which sites and images you use: deny "
             f"them that: chmod go-w {place}"
         )
+    if sentence := _replaceable(place, me):
+        return sentence
     for part in (*map(place.joinpath, PARTS), *layout.sites(root).glob("*")):
         if part.exists() and (part.stat().st_uid not in (0, me) or others_write(part.stat())):
             return (
@@ -115,6 +123,26 @@ def unsafe_home(root: Path) -> str | None:
             f"the installation in {root} can be changed by others than root and you, or, for an "
             f"ordinary user, than {name_of(code.st_uid)}, so its programs are not started"
         )
+    return None
+
+
+def _replaceable(place: Path, me: int) -> str | None:
+    """Return why a user's folder could be replaced by others, from a folder above it."""
+    # Whoever has the root folder has all; in a user namespace that is an id that is not mapped.
+    trusted = {0, me, Path("/").stat().st_uid}
+    # A link on the way can be changed as well as what it leads to.
+    for folder in dict.fromkeys((*place.parents, *place.resolve().parents)):
+        found = folder.stat()
+        if found.st_uid not in trusted:
+            return (
+                f"{folder} belongs to {name_of(found.st_uid)}, who could replace {place}: keep "
+                f"campaigns where all above is yours or root's: {layout.HOME}=<folder>"
+            )
+        if others_write(found) or _has_list(folder):
+            return (
+                f"others can write in {folder} and so replace {place}: deny them that (chmod go-w "
+                f"{folder}), or keep campaigns elsewhere: {layout.HOME}=<folder>"
+            )
     return None
 
 

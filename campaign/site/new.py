@@ -22,6 +22,7 @@ from typing import Any
 from containers import images
 from containers.table import load_table
 from records import layout
+from records.acting_user import refuse_unsafe_home
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.entries import SiteError, nearest
@@ -376,6 +377,7 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="print the files, write nothing")
     parser.add_argument("--sites", type=Path, default=SITES, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    refuse_unsafe_home(layout.CODE)
     try:
         refuse_name(options.name, options.sites)
         host = socket.gethostname().partition(".")[0]

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from campaign import provenance
 from campaign.bundle.rerun import is_in_checkout
-from containers import images, selection, store, trusted_keys
+from containers import images, installed, selection, store, trust, trusted_keys
+from containers.table import load_table
 from records import acting_user, layout
 from records.base import CampaignError
 from records.campaign import find_campaign
@@ -252,6 +254,81 @@ def test_a_home_is_its_users_alone(
 
     found = in_child(asked)
     assert said in found if said else found is None
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("mode", "owner", "said"),
+    [
+        (0o777, 0, "/above and so replace"),
+        (0o775, 0, "/above and so replace"),
+        (0o755, 12345, "/above belongs to"),
+        (0o1777, 0, ""),
+        (0o755, 0, ""),
+        (0o755, OTHER, ""),
+    ],
+)
+def test_nobody_else_can_replace_a_home_from_above(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int, said: str
+) -> None:
+    code, above = open_folder / "code", open_folder / "above"
+    home = above / "between" / "home"
+    code.mkdir()
+    home.mkdir(parents=True)
+    for folder, of in ((code, 0), (above, owner), (home.parent, OTHER), (home, OTHER)):
+        folder.chmod(mode if folder == above else 0o755)
+        os.chown(folder, of, 7 if folder == above else of)
+    above.chmod(mode)
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+    monkeypatch.setenv(layout.HOME, str(home))
+
+    def asked() -> str | None:
+        os.setresuid(OTHER, OTHER, OTHER)
+        return acting_user.unsafe_home(code)
+
+    found = in_child(asked)
+    assert said in str(found) if said else found is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["campaign.site.new", "--dry-run", "--", "there"],
+        ["containers.trust", "verify"],
+        ["containers.trust", "sign"],
+        ["containers.trust", "new-key", "--name=a", "--email=a@b"],
+    ],
+)
+def test_no_command_works_in_a_home_that_others_write(tmp_path: Path, words: list[str]) -> None:
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=layout.CODE, capture_output=True, text=True,
+        env=os.environ | {layout.HOME: str(tmp_path), "WYEAST_ROOT": str(layout.CODE)}, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1 and "others can write in" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_key_is_named_by_the_file_that_it_is_in(
+    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation, home = places
+    for place, said in ((installation, "containers/trust/a.asc"), (home, f"{home}/containers/")):
+        key = trusted_keys.PublicKey(place / trusted_keys.FOLDER / "a.asc", "A" * 40, "a", 0, False)
+        assert f"(a, {said}" in str(key)
+    monkeypatch.setattr(trust, "_named_signers", lambda _: {"B" * 40})
+    monkeypatch.setattr(trust, "trusted", lambda _: [])
+    with pytest.raises(trust.TrustError, match=f"{home}/{trusted_keys.FOLDER}"):
+        trust.signers(installation, tmp_path / "a.sif")
+
+
+def test_the_prefix_of_an_mpi_is_meant_from_where_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PREFIX and HOST_MPI are both read by `find`."""
+    monkeypatch.setenv(layout.CALLER, str(tmp_path))
+    with pytest.raises(installed.PrefixError, match=f"^{tmp_path}/mpi is not a folder"):
+        installed.find("mpi", load_table(layout.CODE), ())
 
 
 @needs_root
