@@ -10,7 +10,8 @@ import pytest
 
 from analysis.commands.nights import EXIT_CODES
 from campaign.site import new
-from site_configs.site_file import FILL_IN, SiteError, read_site
+from site_configs.entries import SiteError
+from site_configs.site_file import FILL_IN, read_site
 from tests.analysis.history.test_history import nightly  # noqa: F401
 from tests.analysis.support.in_process import analysis
 
