@@ -105,7 +105,8 @@ def test_clocks_that_drift_are_wrong_by_no_more_than_is_said(
     Of four the last is compared with the second alone, which is compared with the first.
     """
     found = said(one, drifting, ranks=ranks)
-    assert found["known"] == found["iterations"] > 0
+    # Few take as long as another one to the nanosecond; none of them is known again.
+    assert found["iterations"] >= found["known"] > found["iterations"] / 2 > 0, found
     # The program tells its times again to a nanosecond or two.
     assert found["wrong_s"] <= 2 * found["clock_error_s"] + 5e-9, found
 

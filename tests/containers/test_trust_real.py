@@ -96,7 +96,7 @@ def test_a_signed_image_is_verified_and_its_digest_renewed(checkout: Path, folde
     assert images.entry_of(checkout, NAME) == after
     # Whoever trusts the key no longer trusts the image no longer.
     (checkout / trust.FOLDER / "good.asc").unlink()
-    assert_refused(checkout, "none of the keys")
+    assert_refused(checkout, "none of the trusted keys")
 
 
 def test_several_keys_are_asked_to_be_named(checkout: Path, folder: Path) -> None:
@@ -119,10 +119,10 @@ def test_a_strangers_key_is_refused(checkout: Path, folder: Path) -> None:
     stranger = print_of(folder, "stranger")
     ring = {"APPTAINER_KEYSDIR": str(folder / "keys")}
     done = run(checkout, "trust", "sign", "--key", stranger, **ring)
-    assert done.returncode == 1 and "none of the keys" in done.stderr
+    assert done.returncode == 1 and "none of the trusted keys" in done.stderr
     assert images.verify(checkout, NAME).read_bytes() == before
     sign_by_hand(checkout, folder, "stranger")
-    assert_refused(checkout, "none of the keys")
+    assert_refused(checkout, "none of the trusted keys")
 
 
 def test_an_expired_key_is_refused_and_another_can_take_its_place(
