@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import re
@@ -20,6 +19,7 @@ from containers.table import split_variant
 from records import environment, layout, nodes
 from records.acting_user import git
 from records.base import CampaignError
+from records.files import json_of
 from records.manifest import Manifest
 from records.references import PROPOSED
 from site_configs import launchers
@@ -79,6 +79,8 @@ INSTALLED = ("reframe", "apptainer", "slurm", "pmi", "launchers")
 #: Files next to them that decide nothing: proposed references, which are not yet accepted, and
 #: leftovers of editors and half-written files.
 NO_INPUTS = re.compile(rf"\..*|.*~|#.*#|{re.escape(PROPOSED)}")
+#: Of what a program of an image or a machine says of itself: some kilobytes do.
+MOST_SAID_BYTES = 2**24
 #: How many changes are named.
 MOST_NAMED = 5
 #: Options that tell a scheduler who pays and who asks, each with its value.
@@ -150,9 +152,11 @@ def without_accounts(site: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def said_by(*words: str) -> str | None:
-    """Return what a command prints, or None if it does not exist or fails."""
+    """Return what a command prints, or None if it does not exist, fails or prints too much."""
     try:
-        done = run_apart(words, patience_s=30, env=environment.environment(os.environ))
+        done = run_apart(
+            words, patience_s=30, env=environment.environment(os.environ), most_bytes=MOST_SAID_BYTES
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return (done.stdout.strip() or None) if done.returncode == 0 else None
@@ -177,6 +181,21 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def inner_manifest(implementation: str, told: str) -> dict[str, Any]:
+    """Return the manifest inside an image, of its text; raises ImageError for one that is none."""
+    try:
+        manifest = json_of(told)
+    except ValueError as error:
+        raise images.ImageError(
+            f"the manifest inside the image {implementation} cannot be read: {error}"
+        ) from None
+    if not isinstance(manifest, dict):
+        raise images.ImageError(
+            f"the manifest inside the image {implementation} is not a JSON object"
+        )
+    return manifest
+
+
 def describe_images(
     root: Path, implementations: list[str], site: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -188,14 +207,14 @@ def describe_images(
     described = {}
     for implementation in implementations:
         image = trust.admit(root, implementation, site)
-        manifest = said_by(
+        told = said_by(
             *command("exec", *exec_options(), image, "cat", "/opt/wyeast/manifest.json")
         )
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
             "signature": trust.signature_status(root, implementation, site),
             "labels": images.labels(image),
-            "manifest": json.loads(manifest) if manifest else None,
+            "manifest": inner_manifest(implementation, told) if told else None,
         }
     return described
 

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,21 +213,34 @@ def run_apart(
     """Run a command that may run something of an image, and return how it ended.
 
     It reads the `text`. It has no terminal: a program can type into that of its user's shell,
-    outside of the container. No file that it writes becomes larger than `most_bytes`. Raises
-    OSError, and TimeoutExpired after some time in seconds.
+    outside of the container. No file that it writes becomes larger than `most_bytes`, and neither
+    does what it prints. Raises OSError, and TimeoutExpired after some time in seconds.
     """
+    if most_bytes is None:
+        return subprocess.run(
+            words, input=text, start_new_session=True, capture_output=True, text=True,
+            errors="replace", check=False, timeout=patience_s, cwd=cwd, env=env,
+        )  # fmt: skip
 
     def limit() -> None:
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        # No limit is below 0.
-        most = min(most_bytes or 0, soft if soft >= 0 else sys.maxsize)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # No limit is below 0. One that a program may raise itself would be none.
+        most = min(most_bytes, soft if soft >= 0 else sys.maxsize)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
-    return subprocess.run(
-        words, input=text, start_new_session=True, capture_output=True, text=True,
-        errors="replace", check=False, timeout=patience_s, cwd=cwd, env=env,
-        preexec_fn=None if most_bytes is None else limit,
-    )  # fmt: skip
+    # Of files the kernel ends what writes too much; of a pipe all would be kept in memory.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        done = subprocess.run(
+            words, input=text.encode(), start_new_session=True, stdout=out, stderr=errors,
+            check=False, timeout=patience_s, cwd=cwd, env=env, preexec_fn=limit,
+        )  # fmt: skip
+        out.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode,
+            stdout=out.read(most_bytes).decode(errors="replace"),
+            stderr=errors.read(most_bytes).decode(errors="replace"),
+        )  # fmt: skip
 
 
 class CallError(Exception):

@@ -28,7 +28,13 @@ from containers.trusted_keys import PUBLIC, files, gpg, keyring, own_folder, tru
 from containers.trusted_keys import PublicKey as PublicKey
 from containers.trusted_keys import TrustError as TrustError
 from records import layout
-from records.acting_user import name_of, name_of_group, others_write, refuse_unsafe_home
+from records.acting_user import (
+    list_lets_others_write,
+    name_of,
+    name_of_group,
+    others_write,
+    refuse_unsafe_home,
+)
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -116,7 +122,7 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
             f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
         )
     path, state = images.verified(root, name)
-    refuse_what_others_write(path, site.get(GROUP_KEY))
+    refuse_what_others_write(root, path, site.get(GROUP_KEY))
     if policy == "signed":
         _signers_of(root, path)
     elif not vouched(root, name):
@@ -124,23 +130,36 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
     return Admitted(path, state)
 
 
-def refuse_what_others_write(image: Path, group: str | None) -> None:
+def refuse_what_others_write(root: Path, image: Path, group: str | None) -> None:
     """Raise TrustError for an image that others may write, or put another in the place of.
 
     Between the moment at which it is admitted and that at which it starts on a node there is time.
-    The members of the site's `image_group` may.
+    The members of the site's `image_group` may, and whoever has the installation.
     """
     real = image.resolve()
+    ours = {0, os.geteuid(), root.stat().st_uid, layout.home(root).stat().st_uid}
     # Whoever may write the folder of the store can put another store in its place.
     above = [real.parent.parent] if real.parent.name == store.STORE else []
     for path in (real, real.parent, *above):
         found = path.stat()
+        whose = name_of_group(found.st_gid)
+        if found.st_uid not in ours and (group is None or whose != group):
+            raise TrustError(
+                f"{path} belongs to {name_of(found.st_uid)}, who could put another image in its "
+                "place; copy it, so that it is yours; or, if all of the group "
+                f"{whose} may do so, name it in the site's file: {GROUP_KEY}: {whose}"
+            )
         if others_write(found, group):
-            whose = name_of_group(found.st_gid)
             raise TrustError(
                 f"{path} can be written by others than {name_of(found.st_uid)}, who could put "
                 f"another image in its place; deny them that: chmod go-w {path}; or, if all of "
                 f"the group {whose} may do so, name it in the site's file: {GROUP_KEY}: {whose}"
+            )
+        if list_lets_others_write(path, group):
+            raise TrustError(
+                f"{path} can be written by others by its access control list, who could put "
+                f"another image in its place; remove the list: setfacl -b {path}; or name the one "
+                f"group that it is for in the site's file: {GROUP_KEY}: <group>"
             )
 
 

@@ -14,12 +14,15 @@ from pathlib import Path
 
 from containers import images
 from records import layout
+from records.causes import one_line
 
 #: In a checkout, and in a user's home: whose signatures count. Both are looked at.
 FOLDER = "containers/trust"
 #: How long GnuPG may take, in seconds: it reads and writes some kilobytes.
 PATIENCE_S = 60.0
 PUBLIC = "pgp-public"
+#: Of a key's owner, whose name anybody may have chosen, in characters.
+LONGEST_OWNER = 120
 
 
 class TrustError(images.ImageError):
@@ -73,7 +76,8 @@ def gpg(home: str | Path, *arguments: str | Path) -> bytes:
         ) from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").splitlines()
-        raise TrustError(f"{arguments[-1]} cannot be read as a key: {(lines or ['gpg failed'])[0]}")
+        said = one_line((lines or ["gpg failed"])[0])
+        raise TrustError(f"{arguments[-1]} cannot be read as a key: {said}")
     return done.stdout
 
 
@@ -114,9 +118,10 @@ def _keys_in(path: Path, home: str) -> list[PublicKey]:
             expires = int(primary[6] or 0)
             found.append(PublicKey(path, fields[9], "", expires, primary[1] == "r"))
             primary = []
-        elif fields[0] == "uid" and found and not found[-1].owner:
+        elif fields[0] == "uid" and fields[1] != "r" and found and not found[-1].owner:
             key = found[-1]
-            found[-1] = PublicKey(key.file, key.fingerprint, fields[9], key.expires, key.revoked)
+            owner = one_line(fields[9], LONGEST_OWNER)
+            found[-1] = PublicKey(key.file, key.fingerprint, owner, key.expires, key.revoked)
     if not found:
         raise TrustError(f"{path} contains no public key; put one there (gpg --armor --export)")
     return found

@@ -22,6 +22,7 @@ import os
 import pwd
 import re
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,8 @@ TAKEN_ALONG = re.compile(
 #: These as well, unless a name and password stand in them.
 PROXIES = re.compile(r"(?i)(http|https|ftp|all|no)_proxy")
 CLONE_NEWNS = 0x20000
+#: In an access control list (acl(5), as Linux stores it): a named user or group, and the right.
+OF_USER, OF_GROUP, WRITE = 2, 8, 2
 CLOSED = "/nonexistent"
 #: The folders of a home that decide what its user's commands start.
 PARTS = (layout.SITES, "containers", "containers/trust", layout.STATE, f"{layout.STATE}/images")
@@ -105,7 +108,7 @@ def unsafe_home(root: Path) -> str | None:
         )
     # Of a sticky folder others cannot take away what is there, but they can put in what is not.
     is_open = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and found.st_mode & stat.S_ISVTX)
-    if is_open or others_write(found) or _has_list(place):
+    if is_open or others_write(found) or list_lets_others_write(place):
         return (
             f"others can write in {place}, and so choose which sites and images you use: deny "
             f"them that: chmod go-w {place}"
@@ -138,7 +141,7 @@ def _replaceable(place: Path, me: int) -> str | None:
                 f"{folder} belongs to {name_of(found.st_uid)}, who could replace {place}: keep "
                 f"campaigns where all above is yours or root's: {layout.HOME}=<folder>"
             )
-        if others_write(found) or _has_list(folder):
+        if others_write(found) or list_lets_others_write(folder):
             return (
                 f"others can write in {folder} and so replace {place}: deny them that (chmod go-w "
                 f"{folder}), or keep campaigns elsewhere: {layout.HOME}=<folder>"
@@ -158,7 +161,7 @@ def untrusted(root: Path) -> str | None:
                 "could replace what is in it; work as that user, or in a checkout whose "
                 "folders above are root's"
             )
-        if others_write(found) or _has_list(folder):
+        if others_write(found) or list_lets_others_write(folder):
             return (
                 f"root does not work in {place}: others can write in {folder} and so replace what "
                 f"is in it; deny them that: chmod go-w {folder}"
@@ -166,15 +169,32 @@ def untrusted(root: Path) -> str | None:
     return None
 
 
-def _has_list(folder: Path) -> bool:
-    """Return whether an access control list lets others write in a folder."""
-    sticky = folder.stat().st_mode & stat.S_ISVTX
+def list_lets_others_write(path: Path, group: str | None = None) -> bool:
+    """Return whether an access control list lets others write a file, or in a folder.
+
+    The mode does not tell: of what has a list, the most that this allows anybody stands in place of
+    the group's rights. The members of `group`, by its name, are no others.
+    """
+    found = path.stat()
     try:
-        os.getxattr(folder, "system.posix_acl_access")
+        listed = os.getxattr(path, "system.posix_acl_access")[4:]
     except OSError:
         return False
-    # The most that the list allows others is stored in place of the group's rights.
-    return not sticky and bool(folder.stat().st_mode & stat.S_IWGRP)
+    if _is_sticky(found) or not found.st_mode & stat.S_IWGRP:
+        return False
+    for tag, rights, number in struct.iter_unpack("<HHI", listed):
+        if not rights & WRITE:
+            continue
+        if tag == OF_USER and number not in (0, found.st_uid):
+            return True
+        if tag == OF_GROUP and number and (group is None or name_of_group(number) != group):
+            return True
+    return False
+
+
+def _is_sticky(found: os.stat_result) -> bool:
+    """Return whether others cannot take away what is in a folder; of a file the bit says nothing."""
+    return stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
 
 
 def others_write(found: os.stat_result, group: str | None = None) -> bool:
@@ -182,7 +202,7 @@ def others_write(found: os.stat_result, group: str | None = None) -> bool:
 
     The members of `group`, by its name, are none of them.
     """
-    if found.st_mode & stat.S_ISVTX:
+    if _is_sticky(found):
         return False
     if found.st_mode & stat.S_IWOTH:
         return True

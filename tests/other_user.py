@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 import uuid
@@ -25,6 +26,15 @@ def give(path: Path, uid: int = OTHER) -> None:
     """Give a folder with all in it to a user."""
     for one in (path, *path.rglob("*")):
         os.chown(one, uid, uid, follow_symlinks=False)
+
+
+def give_list(path: Path, uid: int, rights: int, group: int | None = None) -> None:
+    """Give a path an access control list that allows a user something, and perhaps a group."""
+    named = [] if group is None else [(8, rights, group)]
+    # The owner, another user, the group, named groups, the most that all these may, all others.
+    entries = [(1, 7, -1), (2, rights, uid), (4, 5, -1), *named, (16, rights, -1), (32, 5, -1)]
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + packed)
 
 
 def in_child(work: Callable[[], object]) -> Any:

@@ -132,6 +132,11 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
     said: dict[str, dict[str, str | None]] = {}
     for name, digest in sorted(manifest.inputs.items()):
         working = layout.input_file(root, name)
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            # The campaign may be another's: its digests would tell which files are here, and the
+            # bundle would write where it is unpacked carelessly.
+            bundle.notes.append(f"{ascii(name)[1:-1]} is not in the bundle: it is not one of ours")
+            continue
         origin: str | None = None
         if name in committed and committed[name].digest() == digest:
             origin, bundle.members[f"definitions/{name}"] = "commit", committed[name]

@@ -23,7 +23,7 @@ from records import packs
 from records.archive import Member
 from records.nodes import of_kernel
 
-PARQUET = ".parquet"
+PARQUET, GZIP = ".parquet", ".gz"
 PACKS = f"campaign/{packs.FOLDER}/"
 #: Where a word begins, also in JSON, which writes the end of the line before it as a letter.
 BEGINS = rb"(?:(?<!\w)|(?<=\\[nrt]))"
@@ -122,14 +122,25 @@ def people(folder: Path) -> dict[str, bytes]:
 def texts_of(name: str, content: bytes) -> bytes:
     """Return what a file says, whatever holds it.
 
-    Of a table in Parquet that is each text that a column has, one a line; of a page also what can
-    be saved from it.
+    Of a table in Parquet that is each text that a column has, one a line, and what else is in it as
+    it is written; of a page also what can be saved from it, and of what gzip has made all.
     """
     if name.endswith(PARQUET):
-        columns = pl.scan_parquet(io.BytesIO(content)).select(pl.col(pl.String)).collect()
-        found = {text for column in columns for text in column.unique().to_list() if text}
-        return "\n".join(sorted(found)).encode()
+        # Names of columns, and what is known of the table, stand at its end as they are.
+        return b"\n".join([*texts_in(pl.read_parquet(io.BytesIO(content))), content])
+    if name.endswith(GZIP):
+        return unpacked_of(content)
     return b"\n".join([content, *(unpacked(one[1]) for one in DOWNLOAD.finditer(content))])
+
+
+def texts_in(table: pl.DataFrame) -> list[bytes]:
+    """Return each text that a table has in its columns, also in lists, records and bytes."""
+    found: set[bytes] = set()
+    for column in table:
+        if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
+            values = column.to_list()
+            found.update(one if isinstance(one, bytes) else str(one).encode() for one in values)
+    return sorted(found - {b"", b"None"})
 
 
 def files_of(members: Mapping[str, Member]) -> Iterator[tuple[str, bytes]]:
@@ -151,9 +162,17 @@ def files_of(members: Mapping[str, Member]) -> Iterator[tuple[str, bytes]]:
 def unpacked(link: bytes) -> bytes:
     """Return what a link has that a page can be saved from; nothing for what is damaged."""
     try:
-        with gzip.open(io.BytesIO(base64.b64decode(link))) as file:
+        return unpacked_of(base64.b64decode(link))
+    except ValueError:
+        return b""
+
+
+def unpacked_of(content: bytes) -> bytes:
+    """Return what gzip has made something of; nothing for what is damaged."""
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
             return file.read(MOST_OF_A_LINK)
-    except (OSError, EOFError, ValueError, zlib.error):
+    except (OSError, EOFError, zlib.error):
         return b""
 
 
@@ -243,19 +262,31 @@ def replaced(name: str, content: bytes, given: Mapping[bytes, bytes]) -> bytes:
     def of(text: bytes) -> bytes:
         return pattern.sub(lambda one: given[one[0]], text)
 
+    if name.endswith(GZIP):
+        was = unpacked_of(content)
+        return content if of(was) == was else gzip.compress(of(was), 9, mtime=0)
     if not name.endswith(PARQUET):
         return DOWNLOAD.sub(lambda link: saved(of, link), of(content))
     table = pl.read_parquet(io.BytesIO(content))
-    texts = [column for column in table.columns if table.schema[column] == pl.String]
-    changed = table.with_columns(
-        pl.col(column).map_elements(lambda text: of(text.encode()).decode(), return_dtype=pl.String)
-        for column in texts
-    )
-    if changed.equals(table):
+    changed = table.with_columns(map(lambda column: column_with(of, column), table))
+    changed.columns = [of(one.encode()).decode() for one in table.columns]
+    if changed.equals(table) and changed.columns == table.columns and of(content) == content:
         return content
     out = io.BytesIO()
     changed.write_parquet(out)
     return out.getvalue()
+
+
+def column_with(of: Callable[[bytes], bytes], column: pl.Series) -> pl.Series:
+    """Return a column with other texts in it: of lists and records as their text."""
+    if column.dtype.is_numeric() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
+        return column
+    was = column.to_list()
+    if column.dtype == pl.Binary:
+        return pl.Series(column.name, [one if one is None else of(one) for one in was])
+    texts = [one if one is None else str(one) for one in was]
+    new = [one if one is None else of(one.encode()).decode() for one in texts]
+    return column if new == texts else pl.Series(column.name, new)
 
 
 def saved(of: Callable[[bytes], bytes], link: re.Match[bytes]) -> bytes:

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from campaign.provenance import input_digests, variables, without_accounts
+from campaign.provenance import (
+    MOST_SAID_BYTES,
+    inner_manifest,
+    input_digests,
+    said_by,
+    variables,
+    without_accounts,
+)
+from containers.apptainer import ImageError
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What is loaded where a campaign is measured and can change no measurement.
@@ -88,3 +96,23 @@ def test_who_pays_is_not_recorded(option: str, kept: str) -> None:
         "access": [kept], "launch": "srun",
     }  # fmt: skip
     assert without_accounts({"launch": "srun"}) == {"launch": "srun"}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [("{", "cannot be read"), ("[" * 3000, "nested too deeply"), ('{"a": NaN}', "not a number"),
+     ("[1]", "is not a JSON object"), ('{"a": 1e999}', "not a number")],
+    ids=["cut", "deep", "no number", "a list", "too large"],
+)  # fmt: skip
+def test_a_manifest_inside_an_image_that_is_none_is_a_sentence(told: str, said: str) -> None:
+    with pytest.raises(ImageError, match=f"inside the image mpich-5.0.2 .*{said}"):
+        inner_manifest("mpich-5.0.2", told)
+
+
+def test_a_manifest_inside_an_image_moves_no_cursor() -> None:
+    assert inner_manifest("x", '{"a": "\\u001b[2J\\u202eb"}') == {"a": " \ufffdb"}
+
+
+def test_a_program_that_says_too_much_has_said_nothing() -> None:
+    assert said_by("head", "-c", str(2 * MOST_SAID_BYTES), "/dev/zero") is None
+    assert said_by("echo", "4.2") == "4.2"

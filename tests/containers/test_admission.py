@@ -17,7 +17,7 @@ from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
 from containers.table import load_table
 from tests.containers import own_machine
-from tests.other_user import needs_root
+from tests.other_user import OTHER, give_list, needs_root
 from tests.sif_files import said, write_sif
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -279,6 +279,46 @@ def test_a_folder_in_which_others_may_replace_the_store_is_refused(checkout: Pat
         trust.admit(checkout, NAME, {})
     above.chmod(0o755)
     assert trust.admit(checkout, NAME, {}).path.parent == store.by_digest(checkout)
+
+
+def test_an_access_control_list_lets_nobody_replace_an_image(checkout: Path) -> None:
+    """The mode of what has a list, and of what belongs to a group of one's own, tells nothing."""
+    path = place(checkout, origin=origin.BUILT)
+    for target in (path, path.parent):
+        give_list(target, OTHER, 7)
+        with pytest.raises(images.ImageError, match=r"could put another image"):
+            trust.admit(checkout, NAME, {})
+        give_list(target, OTHER, 5)
+        assert trust.admit(checkout, NAME, {})
+    if os.geteuid() != 0:
+        # The mode tells more of a group that is nobody's own.
+        return
+    give_list(path, 0, 7, grp.getgrnam("users").gr_gid)
+    with pytest.raises(images.ImageError, match="by its access control list"):
+        trust.admit(checkout, NAME, {"image_group": "staff"})
+    assert trust.admit(checkout, NAME, {"image_group": "users"})
+
+
+def test_the_sticky_bit_of_a_file_protects_nothing(checkout: Path) -> None:
+    path = place(checkout, origin=origin.BUILT)
+    path.chmod(0o1666)
+    with pytest.raises(images.ImageError, match="can be written by others"):
+        trust.admit(checkout, NAME, {})
+
+
+@needs_root
+@pytest.mark.parametrize("which", ["file", "folder"])
+def test_an_image_of_another_user_is_refused(checkout: Path, which: str) -> None:
+    """Its owner could write it once it is admitted, though it has the digest of the lock by now."""
+    path = place(checkout, origin=origin.BUILT)
+    target = path if which == "file" else path.parent
+    os.chown(target, OTHER, grp.getgrnam("users").gr_gid)
+    with pytest.raises(images.ImageError, match=rf"{target} belongs to user {OTHER}, who could"):
+        trust.admit(checkout, NAME, {})
+    assert trust.admit(checkout, NAME, {"image_group": "users"})
+    # Whose checkout it is may have it.
+    os.chown(checkout, OTHER, OTHER)
+    assert trust.admit(checkout, NAME, {})
 
 
 @needs_root

@@ -290,3 +290,14 @@ def test_what_runs_of_an_image_types_nothing_into_its_user_s_terminal(how: str) 
         knob.read_text().strip() == "1"
     ):
         assert int(waiting) > 0, said
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_runs_of_an_image_fills_neither_memory_nor_disk_with_its_words(stream: str) -> None:
+    """A file of it may be a link to a device that never ends, and limits that it may raise none."""
+    tries = "import resource as r, sys; most = r.getrlimit(r.RLIMIT_FSIZE)[1]\n" \
+        "r.setrlimit(r.RLIMIT_FSIZE, (most, most))\n" \
+        f"while True: sys.{stream}.buffer.write(bytes(2**16))"  # fmt: skip
+    done = apptainer.run_apart([sys.executable, "-c", tries], patience_s=300, most_bytes=2**20)
+    assert done.returncode != 0
+    assert len(getattr(done, stream)) <= 2**20

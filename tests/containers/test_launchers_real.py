@@ -18,6 +18,7 @@ from containers.commands import BuildProgress
 from containers.table import load_table
 from tests.containers.built_images import (
     LAM,
+    NAMES,
     PROJECT,
     PVM,
     PVM_ECHO,
@@ -67,6 +68,67 @@ def test_lam_hears_no_network_where_all_ranks_are_on_one_node(lam: Path, module:
     line = r"(?m)^ *\d+: ([0-9A-F]{8}):\w{4} \w{8}:0000 (?:0A|07) "
     seen = re.findall(line, done.stderr)
     assert seen and set(seen) == {"0100007F"}, done.stderr
+
+
+#: A launch on one node of each family, and where it listens meanwhile: on loopback, or everywhere.
+LOOPBACK, EVERYWHERE = "loopback", "everywhere"
+LISTENS = {
+    "openmpi": (["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "2"], {EVERYWHERE}),
+    "mpich": (["mpiexec", "-n", "2"], {EVERYWHERE}),
+    "intel": (["mpiexec", "-n", "2"], {EVERYWHERE}),
+    "lam": (["lam_ranks", "-n", "2"], {LOOPBACK}),
+    "pvm": (["pvm_ranks", "-n", "2"], {LOOPBACK}),
+}
+
+
+def sockets_of(pid: int) -> set[str]:
+    """Return where the sockets of a process' network take what comes, without a peer."""
+    found = set()
+    for kind in ("tcp", "udp", "tcp6", "udp6"):
+        with suppress(OSError):
+            text = Path(f"/proc/{pid}/net/{kind}").read_text()
+            found |= set(re.findall(r"(?m)^ *\d+: ([0-9A-F]+):\w{4} \w+:0000 (?:0A|07) ", text))
+    loopback = {"0100007F", "0" * 24 + "01000000"}
+    return {LOOPBACK if address in loopback else EVERYWHERE for address in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_listens_where_is_what_the_page_on_security_says(_built: None, name: str) -> None:
+    """The page names those that listen everywhere although all ranks are on one node."""
+    launcher, expected = LISTENS[name.partition("-")[0]]
+    program = ["pvm_echo", "--sizes", "0", "--iterations", "20000"]
+    if name != PVM:
+        program = ["pingpong", "--sizes", "0", "--iterations", "20000"]
+    words = [apptainer_command(), "exec", *exec_options(), images.verify(PROJECT, name),
+             *launcher, *program]  # fmt: skip
+    # An address beside loopback, which a launcher may choose.
+    ready = 'ip link set lo up && ip addr add 10.9.9.9/32 dev lo && exec "$@"'
+    seen = set[str]()
+    with subprocess.Popen(
+        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", ready, "sh",
+         *map(str, words)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as launch:  # fmt: skip
+        while launch.poll() is None:
+            # Before it is in its own network it is in the machine's.
+            if is_apart(launch.pid):
+                seen |= sockets_of(launch.pid)
+        said = launch.stderr.read() if launch.stderr else ""
+    assert launch.returncode == 0, said
+    assert seen - {LOOPBACK} == expected - {LOOPBACK} and seen, said
+    page = (PROJECT / "SECURITY.md").read_text()
+    told = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "lam": "LAM",
+            "pvm": "PVM"}[name.partition("-")[0]]  # fmt: skip
+    [sentence] = re.findall(r"While a launch runs, [^.]*\.", page.replace("\n", " "))
+    assert (told in sentence) == (EVERYWHERE in expected)
+
+
+def is_apart(pid: int) -> bool:
+    """Tell whether a process has another network than this one."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+    except OSError:
+        return False
 
 
 def processes_with(marker: str) -> list[int]:

@@ -270,3 +270,21 @@ def test_a_passphrase_comes_from_a_file_or_an_agent(
     finally:
         make("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
     assert trust.admit(checkout, NAME, SITE)
+
+
+def test_of_several_names_of_a_key_one_that_counts_is_shown_without_its_tricks(
+    tmp_path: Path,
+) -> None:
+    """GnuPG shows control characters as they can be read, and those of direction as they are."""
+    home, root = tmp_path / "gpg", tmp_path / "checkout"
+    home.mkdir(mode=0o700)
+    gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--passphrase", ""]
+    make(*gpg, "--quick-generate-key", "Wrong <wrong@site>", "rsa2048", "sign", "never")
+    make(*gpg, "--quick-add-uid", "wrong@site", f"A\u202eB {'x' * 300} <a@site>")
+    make(*gpg, "--quick-revoke-uid", "wrong@site", "Wrong <wrong@site>")
+    (root / trust.FOLDER).mkdir(parents=True)
+    (root / trust.FOLDER / "a.asc").write_text(make(*gpg, "--armor", "--export", "a@site"))
+    make("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
+    [key] = trusted_keys.trusted(root)
+    assert key.owner.startswith("A\N{REPLACEMENT CHARACTER}B") and len(key.owner) <= 120
+    assert not key.fault() and str(key).isprintable()

@@ -4,7 +4,6 @@ import grp
 import json
 import os
 import pwd
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,16 @@ from records.kept import read_records
 from records.launch import LaunchRecord
 from records.manifest import read_manifest
 from tests.analysis.support.synthetic import Synthetic, Truth
-from tests.other_user import OTHER, SECRET, give, in_child, needs_root, open_folder, secret
+from tests.other_user import (
+    OTHER,
+    SECRET,
+    give,
+    give_list,
+    in_child,
+    needs_root,
+    open_folder,
+    secret,
+)
 from tests.whole_records import launch_facts, manifest_facts, put_manifest, read_record
 
 __all__ = ["open_folder", "secret"]
@@ -168,10 +176,7 @@ def test_a_list_of_access_may_not_let_others_write_above_a_checkout(
 ) -> None:
     above, place = open_folder / "above", open_folder / "above" / "checkout"
     place.mkdir(parents=True)
-    # Version 2: the owner, another user, the group, the most that both may, and all others.
-    entries = [(1, 7, -1), (2, rights, OTHER), (4, 5, -1), (16, rights, -1), (32, 5, -1)]
-    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
-    os.setxattr(above, "system.posix_acl_access", struct.pack("<I", 2) + packed)
+    give_list(above, OTHER, rights)
     assert (acting_user.untrusted(place) is not None) is refused
 
 

@@ -1,6 +1,8 @@
 """Nothing leaves in a bundle that nobody meant to give away: it is found, refused or replaced."""
 
+import gzip
 import hashlib
+import io
 import json
 import re
 from pathlib import Path
@@ -218,3 +220,36 @@ def test_a_secret_in_a_definition_cannot_be_replaced(tmp_path: Path) -> None:
     members = {"definitions/site_configs/a": Member(TOKENS[1].encode())}
     with pytest.raises(BundleError, match="a secret is in definitions/site_configs/a:1"):
         redacted(members, leaks.scan(members, tmp_path), members)
+
+
+TOKEN = TOKENS[1]
+#: Columns of a table in which nobody looks for a text.
+ODD = {
+    "categories": polars.Series("a", [TOKEN, "b"], dtype=polars.Categorical),
+    "an enumeration": polars.Series("a", [TOKEN, "b"], dtype=polars.Enum([TOKEN, "b"])),
+    "bytes": polars.Series("a", [f"x {TOKEN} y".encode(), None]),
+    "lists": polars.Series("a", [["b", TOKEN], None]),
+    "records": polars.Series("a", [{"b": TOKEN}, {"b": None}]),
+    "names": polars.Series(TOKEN, [1, 2]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_a_token_is_found_in_any_column_of_a_table(kind: str, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    polars.DataFrame([ODD[kind], polars.Series("n", [1.5, 2.5])]).write_parquet(out)
+    name = "campaign/tables/t.parquet"
+    found = leaks.scan({name: Member(out.getvalue())}, tmp_path)
+    assert [one.what for one in found if one.is_secret] == ["a token of GitHub"]
+    after = leaks.replaced(name, out.getvalue(), leaks.stand_ins(found))
+    assert not leaks.scan({name: Member(after)}, tmp_path)
+    assert polars.read_parquet(io.BytesIO(after))["n"].to_list() == [1.5, 2.5]
+
+
+def test_a_token_is_found_in_what_gzip_has_packed(tmp_path: Path) -> None:
+    name = "campaign/reframe/old.log.gz"
+    content = gzip.compress(f"said {TOKEN} to it".encode())
+    [found] = leaks.scan({name: Member(content)}, tmp_path)
+    after = leaks.replaced(name, content, leaks.stand_ins([found]))
+    assert re.fullmatch(rb"said redacted-\S+ to it", gzip.decompress(after))
+    assert leaks.replaced(name, b"no gzip", {b"gzip": b"x"}) == b"no gzip"

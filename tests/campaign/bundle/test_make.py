@@ -1,5 +1,6 @@
 """A bundle holds all of a campaign and what it was measured by, as the same bytes each time."""
 
+import hashlib
 import json
 import pwd
 import subprocess
@@ -48,6 +49,24 @@ def test_a_bundle_is_whole_and_verified_by_ordinary_programs(
         "definitions/reframe_checks/check.py", "definitions/site_configs/local/site.yaml",
         "definitions/containers/image.def", "definitions/requirements.lock",
     }  # fmt: skip
+
+
+def test_a_manifest_takes_no_file_from_outside_the_checkout(here: Checkout, tmp_path: Path) -> None:
+    """Whoever knows a file's digest would have a bundle that writes it elsewhere when unpacked."""
+    outside = here.root.parent / "outside"
+    outside.write_text("known to both")
+    file = here.root / "runs" / NAME / "manifest.json"
+    manifest = json.loads(file.read_text())
+    names = ("../outside", str(outside), "runs/../../outside")
+    digest = hashlib.sha256(outside.read_bytes()).hexdigest()
+    manifest["inputs"] |= dict.fromkeys(names, digest)
+    file.write_text(json.dumps(manifest))
+    folder = unpacked(made(here), tmp_path)
+    assert not list(folder.rglob("outside"))
+    notes = json.loads((folder / "bundle.json").read_text())["notes"]
+    assert [one for one in notes if one.endswith("it is not one of ours")] == [
+        f"{name} is not in the bundle: it is not one of ours" for name in sorted(names)
+    ]
 
 
 def test_the_same_campaign_gives_the_same_bytes(
