@@ -17,6 +17,9 @@ from records.kept import read_records
 from records.manifest import Design
 from records.processes import MARK, known, processes
 from reframe_checks.bin.telling import INSTEAD, ONCE, UNTIL
+from reframe_checks.mixins.noted import ENDED, EXIT_CODE, STARTED
+from reframe_checks.mixins.recording import NOTES
+from reframe_checks.mixins.stage_disk import is_of_stage, unwritten
 from tests.packed import bytes_of_records, records_in, take_out, text_of
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.reframe_checks.rates import stream
@@ -279,6 +282,33 @@ def test_a_stage_folder_that_fills_up_during_a_launch_is_not_its_fault(
         subprocess.run(["umount", str(disk)], check=True)
 
 
+#: What is said of a full disk, and whether it is that of the stages.
+SAID_OF_A_DISK = {
+    "where it prints to": ("mpiexec: write error (No space left on device)", True),
+    "of a program by its path": ("/usr/bin/mpiexec: write error: No space left on device", True),
+    "a function": ("MPI_File_write: I/O error, No space left on device", True),
+    "a file of the work folder": ("fopen(/rfm_workdir/out): No space left on device", True),
+    "a note": ("rfm_job.sh: line 9: launch_seen_after: No space left on device", True),
+    "a quota": ("write(1): Disk quota exceeded", True),
+    "a limit": ("semget: No space left on device", False),
+    "a limit of keys": ("session keyring: Disk quota exceeded", False),
+    "a node's own folder": ("LAM: write to /tmp/x: No space left on device", False),
+    "shared memory": ("write /dev/shm/x: No space left on device", False),
+    "a folder that a site binds": ("write to /scratch/me/out: No space left on device", False),
+}
+
+
+@pytest.mark.parametrize("words", SAID_OF_A_DISK)
+def test_whose_disk_was_full_is_known_by_the_file_that_is_named(words: str, tmp_path: Path) -> None:
+    line, is_ours = SAID_OF_A_DISK[words]
+    assert is_of_stage(line, ["/rfm_workdir", str(tmp_path)], ["launch_seen_after"]) == is_ours
+
+
+def test_the_stage_is_meant_by_its_path_even_in_a_folder_of_the_nodes(tmp_path: Path) -> None:
+    line = f"cannot create {tmp_path}/out: No space left on device"
+    assert is_of_stage(line, [str(tmp_path)], []) and not is_of_stage(line, [f"{tmp_path}2"], [])
+
+
 @pytest.mark.parametrize(
     ("words", "outcomes"),
     [
@@ -297,6 +327,33 @@ def test_a_disk_that_was_full_for_a_moment_is_no_failure(
     outcome = stand_in.run()
     assert outcome.code != 0 and [one["outcome"] for one in outcome.launches] == outcomes
     assert len(state_of(stand_in).left()) == 1 - len(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("notes", "found"),
+    [
+        ({STARTED: "1", ENDED: "2", EXIT_CODE: "0"}, []),
+        ({STARTED: "1", ENDED: "", EXIT_CODE: "0"}, [ENDED]),
+        ({STARTED: "1", ENDED: "2", EXIT_CODE: ""}, [EXIT_CODE]),
+        # Killed, or asked to end, while it wrote.
+        ({STARTED: "1", ENDED: ""}, []),
+        ({STARTED: "1", ENDED: "", EXIT_CODE: "143"}, []),
+    ],
+)
+def test_a_note_is_no_sign_of_a_full_disk_where_its_script_was_ended(
+    notes: dict[str, str], found: list[str], tmp_path: Path
+) -> None:
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    assert unwritten(tmp_path, NOTES) == found
+
+
+def test_a_node_that_says_nothing_of_itself_has_no_full_disk(stand_in: StandIn) -> None:
+    # Where `head` is none that knows the option.
+    head = stand_in.root / "bin" / "head"
+    head.write_text('#!/bin/sh\n[ "$1" != -v ] || exit 1\nexec /usr/bin/head "$@"\n')
+    head.chmod(0o755)
+    assert [one["outcome"] for one in stand_in.run().launches] == ["sound"]
 
 
 def test_what_waits_for_an_image_that_cannot_be_opened_is_missing(stand_in: StandIn) -> None:
