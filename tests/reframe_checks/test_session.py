@@ -10,7 +10,7 @@ import pytest
 from records import schedule
 from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
-from records.events import Planned, Recorded, Submitted, Wave, WaveRound
+from records.events import NotStarted, Planned, Recorded, Submitted, Wave, WaveRound
 from records.fold import State
 from records.journal import FILE, read_journal
 from records.kept import read_records
@@ -636,6 +636,32 @@ def test_another_image_measures_what_one_is_enough_for_where_the_first_could_not
     assert [line.split()[3] for line in said] == names[1:3], done.text
     [launch] = [one for one in done.launches if one["outcome"] == "sound"]
     assert launch["implementation"] == names[2] and not state_of(stand_in).left()
+
+
+def test_a_session_that_ends_as_it_begins_has_asked_every_image_that_is_left(
+    stand_in: StandIn,
+) -> None:
+    """What counts as asked is in the plan before the session says that it began."""
+    names = two_images(stand_in)
+    stand_in.variables |= {ONCE: "1", "PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    stand_in.write("", "no memory", 3)
+    dying = stand_in.root / "sitecustomize.py"
+    dying.write_text(
+        "import os\nfrom records import schedule\nreal = schedule.Schedule.begin_session\n"
+        "def begin(self, number):\n    real(self, number)\n    os._exit(1)\n"
+        "schedule.Schedule.begin_session = begin\n"
+    )
+    for known in ([names[0]], names):
+        # The first image fails, and then nobody asks the second one.
+        assert stand_in.run(only="^Stream").code == 1
+        content = read_journal(campaign_of(stand_in))
+        assert content and content.events[-1].kind == "session"
+        rates = [one for one in state_of(stand_in).of(1) if one.planned.cell.startswith("Stream")]
+        assert [one.planned.implementation for one in rates] == known
+        if known != names:
+            with schedule.held(campaign_of(stand_in)) as held:
+                for one in [one.name for one in held.state.open(1)]:
+                    held.add(NotStarted(launch=one, why="failed", cause="it is made up"))
 
 
 def test_a_first_round_leaves_out_what_the_budget_has_no_room_for(stand_in: StandIn) -> None:
