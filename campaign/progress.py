@@ -52,8 +52,8 @@ class CampaignProgress:
         except OSError as error:
             with suppress(OSError):
                 print(
-                    f"campaign: its output cannot be written ({error.strerror}), so nothing more is "
-                    "printed; it goes on, and its report will have the answer",
+                    f"campaign: its output cannot be written ({error.strerror}), so nothing more "
+                    "is printed; it goes on, and its report will have the answer",
                     file=sys.stderr,
                 )
             # What it starts prints there, too.

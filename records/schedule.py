@@ -224,8 +224,8 @@ class Schedule:
     def job_name(self, name: str, attempt: int) -> str:
         """Return what the scheduler is to call an attempt that is intended.
 
-        No other attempt of any campaign has it, nor of a copy of this one, whose journal has gone on
-        by itself; of 15 letters, since PBS may take no more.
+        No other attempt of any campaign has it, nor of a copy of this one, whose journal has gone
+        on by itself; of 15 letters, since PBS may take no more.
         """
         intended = next(
             entry for entry in reversed(self.journal.entries)

@@ -168,8 +168,8 @@ def test_a_job_is_ended_however_late_each_answer_comes(
 
     monkeypatch.setattr(queues, "queued", late)
     monkeypatch.setattr(queues, "cancel", lambda _, jobs: cancelled.extend(jobs))
-    monkeypatch.setattr(leftovers.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(leftovers.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     leftovers.end_queued(tmp_path, "slurm", {"wy-1": "21"})
     assert set(cancelled) == {"21"} and next(answers, None) is None
 

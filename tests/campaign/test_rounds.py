@@ -193,12 +193,11 @@ def test_what_cannot_be_printed_ends_no_campaign(
     place: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if place == "a full disk":
-        out = open("/dev/full", "w")
+        write = os.open("/dev/full", os.O_WRONLY)
     else:
         read, write = os.pipe()
         os.close(read)
-        out = os.fdopen(write, "w")
-    with out:
+    with os.fdopen(write, "w") as out:
         progress = CampaignProgress(1, out)
         progress.say("first")
         progress.say("second")

@@ -651,14 +651,14 @@ def test_a_session_that_ends_as_it_begins_has_asked_every_image_that_is_left(
         "def begin(self, number):\n    real(self, number)\n    os._exit(1)\n"
         "schedule.Schedule.begin_session = begin\n"
     )
-    for known in ([names[0]], names):
+    for asked in ([names[0]], names):
         # The first image fails, and then nobody asks the second one.
         assert stand_in.run(only="^Stream").code == 1
         content = read_journal(campaign_of(stand_in))
         assert content and content.events[-1].kind == "session"
         rates = [one for one in state_of(stand_in).of(1) if one.planned.cell.startswith("Stream")]
-        assert [one.planned.implementation for one in rates] == known
-        if known != names:
+        assert [one.planned.implementation for one in rates] == asked
+        if asked != names:
             with schedule.held(campaign_of(stand_in)) as held:
                 for one in [one.name for one in held.state.open(1)]:
                     held.add(NotStarted(launch=one, why="failed", cause="it is made up"))
