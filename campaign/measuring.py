@@ -197,7 +197,7 @@ def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress)
     records = list(read_records(campaign))
     of_launches = sum(record.wall_s or 0.0 for record in records)
     of_rounds = sum(one.wall_s for one in manifest.rounds_done)
+    ratio = f" (ratio {of_rounds / of_launches:.2f})" if of_launches else ""
     progress.say(
-        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s "
-        f"(ratio {of_rounds / max(of_launches, 1e-9):.2f})"
+        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s{ratio}"
     )

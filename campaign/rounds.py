@@ -65,7 +65,8 @@ def run_round(
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = session.measure(number)
         with schedule.held(campaign) as held:
-            # As a session that has found nothing left of the round, and every image asked.
+            # As a session that has found nothing left of the round, and every image asked: it says
+            # that it began once it has planned what it chose.
             ends_as_it_began = isinstance(held.journal.entries[-1].event, SessionBegan)
             # A session that waits for another round has ended its launches, and is not a leftover.
             ended = (
