@@ -11,6 +11,7 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 PYTHON_PACKAGES := python3 python3-venv
 
 ACTIVATED := $(value WYEAST_ROOT)
+CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 # As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
@@ -54,9 +55,10 @@ endif
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # What a shell or the loader remarks on standard error is no folder, and no name is expanded.
 HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(value PWD))' \
-    '$(subst ','\'',$(value ACTIVATED))')
+    '$(subst ','\'',$(value ACTIVATED))' '$(subst ','\'',$(value CHOSEN_BEFORE))')
 $(if $(filter-out 0,$(.SHELLSTATUS)),$(error nothing was done, for the reason above))
 export WYEAST_HOME := $(HOME_OF_USER)
+unexport WYEAST_ACTIVATED
 endif
 # Recipes pass the given variables on in the environment. A make that is started here may accept
 # fewer, so it does not get them on its command line.

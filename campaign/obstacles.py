@@ -15,6 +15,7 @@ from typing import Any
 from campaign import provenance, room
 from campaign.site_lock import only_campaign
 from containers import ability, selection
+from records import layout
 from records.base import CampaignError
 from site_configs.machine import Machine, scheduler
 from site_configs.site_file import SCHEDULERS
@@ -33,6 +34,11 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
         refuse_login_node(Machine(), os.environ)
     room.refuse_least(root, site)
     if selection.in_a_box(root, site):
+        if layout.is_shared(root):
+            raise CampaignError(
+                f"site {site} is a cluster in a box, which measures in a checkout of one's own, "
+                f"and {layout.HOME} is {layout.home(root)}: make one: git clone {root}"
+            )
         return
     data = selection.site_data(root, site)
     if missing := missing_commands(data, Machine()):

@@ -65,9 +65,11 @@ def find(root: Path, name: str) -> Path:
 
 
 def input_file(root: Path, name: str) -> Path:
-    """Return an input of a campaign: of a home only its sites and its lock of images count."""
-    is_own = name.startswith(f"{SITES}/") or name == "containers/images.lock"
-    return find(root, name) if is_own else root / name
+    """Return an input of a campaign: of a home only its sites count, and its lock of images.
+
+    That one counts together with the installation's, `containers.images.lock_content`.
+    """
+    return find(root, name) if name.startswith(f"{SITES}/") else root / name
 
 
 def meant(path: str) -> Path:
