@@ -72,7 +72,7 @@ def interfaces(prefix: Path) -> dict[str, Path]:
 
 def prefix_of(words: str) -> str:
     """Return the prefix that a user has typed, from wherever it is read later."""
-    return os.path.abspath(layout.meant(os.path.expanduser(words))) if words else words
+    return os.path.abspath(layout.meant(words)) if words else words
 
 
 def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Installed:
@@ -80,7 +80,11 @@ def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Ins
     if not words:
         raise PrefixError("no folder is named; name the one that contains the MPI's bin/ and lib/")
     prefix = Path(prefix_of(words))
-    if not prefix.is_dir():
+    try:
+        is_folder = prefix.is_dir()
+    except OSError as error:
+        raise PrefixError(f"{prefix} cannot be entered: {error.strerror}") from None
+    if not is_folder:
         raise PrefixError(
             f"{prefix} is not a folder; give the one that contains the MPI's bin/ and lib/"
         )

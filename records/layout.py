@@ -74,7 +74,8 @@ def input_file(root: Path, name: str) -> Path:
 
 def meant(path: str) -> Path:
     """Return a path that a user has typed: it is relative to the folder of the user's shell."""
-    return Path(os.environ.get(CALLER, ""), path)
+    # Some shells leave a tilde behind a variable's name as it is.
+    return Path(os.environ.get(CALLER, ""), os.path.expanduser(path))
 
 
 def name_of(root: Path, path: Path) -> str:
