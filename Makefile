@@ -313,6 +313,7 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 
 # Programs whose requirements may contradict ours: an environment apart.
 .wyeast/tools/.ready: requirements-tools.lock .wyeast/venv/.for-run
+	@$(call refuse_read_only,docs)
 	@echo "installing the Python packages of requirements-tools.lock"
 	@umask go-w; [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
 	@umask go-w; PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
@@ -326,12 +327,15 @@ FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do
 	"$$one" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
 	    { echo "$$one"; break; }; done
 
+# What is installed is whose the checkout is.
+refuse_read_only = [ -w . ] || { echo "$1: nothing can be written in $$(pwd -P), and what its version" \
+    "needs is not installed there: whoever it belongs to can do that: make $1; or make a checkout of" \
+    "your own: git clone $$(pwd -P)" >&2; exit 1; }
+
 # The packages of a lock, and the modules that show that they are there: pip may have been told, in
 # its own files, to put them elsewhere.
 define install_packages
-	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P), and what its version needs is not" \
-	    "installed there: whoever it belongs to can do that: make setup; or make a checkout of your" \
-	    "own: git clone $$(pwd -P)" >&2; exit 1; }; \
+	$(call refuse_read_only,setup); \
 	python=$$($(FIND_PYTHON)); \
 	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
 	    "$${python:-python3}" -m records.acting_user || exit 1; \

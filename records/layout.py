@@ -14,6 +14,8 @@ import os
 from pathlib import Path
 
 HOME = "WYEAST_HOME"
+#: The home that `activate` has chosen: it is where the user was then, and not one that is named.
+CHOSEN = "WYEAST_ACTIVATED"
 #: The folder in which a user has typed a command: relative paths are meant from there.
 CALLER = "WYEAST_CALLER"
 #: The checkout that this code is in.

@@ -167,6 +167,16 @@ def test_a_home_moves_along_unless_it_is_named(
 
 
 @needs_root
+def test_a_home_in_which_nothing_can_be_written_is_named(anothers: Path, open_folder: Path) -> None:
+    """As on a read-only file system."""
+    own = open_folder / "own"
+    own.chmod(0o555)
+    done = started([*AS_ANOTHER, *ELSEWHERE["bash"]], own, str(anothers))
+    assert done.returncode != 0 and f"nothing can be written in {own}, where" in done.stderr
+    assert "WYEAST_HOME=<folder>" in done.stderr and done.stdout == ""
+
+
+@needs_root
 @pytest.mark.parametrize("shell", ["fish", "tcsh"])
 def test_a_home_is_not_left_for_ones_own_checkout(
     shell: str, checkout: Path, tmp_path: Path

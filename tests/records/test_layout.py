@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from campaign import obstacles, provenance
+from campaign import driver, obstacles, provenance
 from campaign.__main__ import arguments as campaign_arguments
 from campaign.bundle.contents import working_file
 from campaign.bundle.rerun import arguments as rerun_arguments
@@ -263,6 +263,13 @@ def test_a_path_is_meant_from_where_it_was_typed(
         write(place / "manifest.json", "{}")
     assert find_campaign(installation, "elsewhere") == tmp_path / "elsewhere"
     assert find_campaign(installation, "own") == home / "runs" / "own"
+
+
+def test_a_job_that_drives_a_campaign_is_told_its_home(places: tuple[Path, Path]) -> None:
+    """By name: a job may inherit what its submitter's shell has chosen, or nothing."""
+    installation, home = places
+    *_, wrapped = driver.command_of(installation, home / "runs" / "a", {}, "local", [], None)
+    assert f"WYEAST_HOME={home} WYEAST_ACTIVATED='' && . ./activate" in wrapped
 
 
 def test_containers_see_neither_of_them(places: tuple[Path, Path], tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_what_is_written_is_where_it_was_meant(
         place = caller / value.removeprefix("~/")
         assert place.exists(), value
     assert set(here.root.glob("*")) - {here.root / ".wyeast"} <= before
-    for value in ("file/page", "/sys/nobody/writes/here"):
+    for value in ("file/page", "/sys/nobody writes/here"):
         said = refused(lambda value=value: write(here, value), capsys)
         named = str(caller / value)
         assert (named in said or str(Path(named).parent) in said) and "Traceback" not in said
