@@ -34,11 +34,6 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
         refuse_login_node(Machine(), os.environ)
     room.refuse_least(root, site)
     if selection.in_a_box(root, site):
-        if layout.is_shared(root):
-            raise CampaignError(
-                f"site {site} is a cluster in a box, which measures in a checkout of one's own, "
-                f"and {layout.HOME} is {layout.home(root)}: make one: git clone {root}"
-            )
         return
     data = selection.site_data(root, site)
     if missing := missing_commands(data, Machine()):

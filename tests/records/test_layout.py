@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from campaign import driver, obstacles, provenance
+from campaign import driver, provenance, request
 from campaign.__main__ import arguments as campaign_arguments
 from campaign.bundle.contents import working_file
 from campaign.bundle.rerun import arguments as rerun_arguments
@@ -424,7 +424,7 @@ def test_a_cluster_in_a_box_is_not_measured_on_from_a_home(
         monkeypatch.setenv(name, environment[name])
     options = campaign_arguments(["--site=virtual", "--look"])
     with pytest.raises(CampaignError, match="virtual is a cluster in a box, which measures in a"):
-        obstacles.refuse_obstacles(layout.CODE, options)
+        request.refuse_before_building(layout.CODE, options)
 
 
 @pytest.mark.parametrize(
