@@ -88,7 +88,7 @@ def load_lock(root: Path) -> dict[str, Any]:
     In a shared installation the user's entries replace the installation's. During a bundle's rerun
     it includes the images of that bundle. Raises ImageError for a file that is not a lock.
     """
-    lock = {"schema": SCHEMA, "images": _entries(root)}
+    lock: dict[str, Any] = {"schema": SCHEMA, "images": _entries(root)}
     if name := os.environ.get(GUESTS):
         guests = guest_root(root, name)
         for implementation, entry in load_own_lock(guests)["images"].items():

@@ -17,6 +17,7 @@ from campaign.bundle.rerun import arguments as rerun_arguments
 from campaign.bundle.rerun import is_in_checkout
 from campaign.request import command_of
 from containers import images, installed, selection, store, trust, trusted_keys
+from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
 from containers.table import load_table
 from records import acting_user, layout
@@ -209,7 +210,7 @@ def test_what_an_installation_replaces_stays_for_a_campaign_that_runs_it(
 
 def test_the_word_of_a_registry_needs_a_key_of_either(places: tuple[Path, Path]) -> None:
     installation, home = places
-    with pytest.raises(registry.RegistryError, match="has no key to verify who made it"):
+    with pytest.raises(RegistryError, match="has no key to verify who made it"):
         registry.word_for(installation, registry.OF_REGISTRY, unsigned=False)
     write(home / trusted_keys.FOLDER / "a.asc", "a")
     assert registry.word_for(installation, registry.OF_REGISTRY, unsigned=False) is None
@@ -225,7 +226,7 @@ def test_what_the_installation_has_can_be_pulled_beside_a_lock_of_ones_own(
         for entry in lock["images"].values():
             entry |= {"bytes": 1, "inputs_sha256": "0" * 64, "built_utc": "2026-01-01T00:00:00Z"}
         write(place / images.LOCK, json.dumps(lock))
-    source = registry.Registry("oras://localhost:1/a", insecure=True)
+    source = Registry("oras://localhost:1/a", insecure=True)
     found = registry.wanted(installation, source, "", "")
     assert {name: entry.sha256 for name, entry in found.items()} == {"mpich": there, "openmpi": own}
 

@@ -18,6 +18,7 @@ from campaign.__main__ import arguments
 from campaign.bundle import make, rerun
 from containers import installed, passphrases
 from containers.installed import PrefixError
+from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
 from containers.table import load_table
 from containers.trusted_keys import TrustError
@@ -29,7 +30,7 @@ from tests.campaign.bundle.conftest import NAME, Checkout
 from tests.other_user import OTHER, in_child, needs_root
 
 PROJECT = Path(__file__).resolve().parents[3]
-ERRORS = (CampaignError, PrefixError, TrustError, registry.RegistryError)
+ERRORS = (CampaignError, PrefixError, TrustError, RegistryError)
 #: What else targets of the Makefile take.
 NO_PATHS = {
     "AGAIN", "ALLOW_UNSIGNED", "AXES", "BOOTSTRAP", "BUDGET", "BUILDER", "CHECKS", "CREATOR",
@@ -63,7 +64,7 @@ def host_mpi(here: Checkout, value: str) -> object:
 
 
 def lock(here: Checkout, value: str) -> object:
-    source = registry.Registry("oras://localhost:1/a", insecure=True)
+    source = Registry("oras://localhost:1/a", insecure=True)
     return registry.wanted(here.root, source, "", value)
 
 
@@ -119,11 +120,14 @@ def caller(here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return place
 
 
-def refused(work: Callable[[], Any], capsys: pytest.CaptureFixture[str]) -> str:
+def refused(
+    work: Callable[[Checkout, str], Any], here: Checkout, value: str,
+    capsys: pytest.CaptureFixture[str],
+) -> str:  # fmt: skip
     """Return the sentence by which something is refused."""
     capsys.readouterr()
     try:
-        code = work()
+        code = work(here, value)
     except ERRORS as error:
         return str(error)
     said = capsys.readouterr().err
@@ -157,7 +161,7 @@ def test_what_is_written_is_where_it_was_meant(
         assert place.exists(), value
     assert set(here.root.glob("*")) - {here.root / ".wyeast"} <= before
     for value in ("file/page", "/sys/nobody writes/here"):
-        said = refused(lambda value=value: write(here, value), capsys)
+        said = refused(write, here, value, capsys)
         named = str(caller / value)
         assert (named in said or str(Path(named).parent) in said) and "Traceback" not in said
         assert "annot be" in said or "is not" in said or "is a file" in said, said
@@ -170,12 +174,12 @@ def test_what_is_read_is_refused_by_its_path(
 ) -> None:
     read = READ[name]
     for value in ("größe & more/nothing", "größe & more", "file", "file/more", "~/nothing"):
-        said = refused(lambda value=value: read(here, value), capsys)
+        said = refused(read, here, value, capsys)
         typed = value.removeprefix("~/")
         assert typed in said and "Traceback" not in said, said
     # What it is called by in the checkout is not meant.
     (here.root / "only there").mkdir()
-    said = refused(lambda: read(here, "only there"), capsys)
+    said = refused(read, here, "only there", capsys)
     assert str(caller / "only there") in said or name == "CAMPAIGN"
 
 
