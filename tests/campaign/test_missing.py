@@ -269,6 +269,17 @@ def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> Non
     assert len((root / "starts").read_text()) == 1
 
 
+def test_what_stops_an_image_is_the_cause_of_a_campaign_without_a_launch(root: Path) -> None:
+    """It is no launch of the campaign, and only ReFrame's messages have it."""
+    refused = {"stopped by an image": "run: permission error: [Errno 13] rfm_job.sh"}
+    path = new(root, refused, refused, refused)
+    said = (
+        r"launches of round 1 left \(run session stopped: run: permission error.*rfm_job\.sh\), 3"
+    )
+    with pytest.raises(CampaignError, match=said):
+        measure(path)
+
+
 def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path)
