@@ -11,6 +11,7 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 PYTHON_PACKAGES := python3 python3-venv
 
 ACTIVATED := $(value WYEAST_ROOT)
+CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
 # As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
@@ -54,9 +55,10 @@ endif
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # What a shell or the loader remarks on standard error is no folder, and no name is expanded.
 HOME_OF_USER := $(shell sh $(call script,home) '$(subst ','\'',$(value PWD))' \
-    '$(subst ','\'',$(value ACTIVATED))')
+    '$(subst ','\'',$(value ACTIVATED))' '$(subst ','\'',$(value CHOSEN_BEFORE))')
 $(if $(filter-out 0,$(.SHELLSTATUS)),$(error nothing was done, for the reason above))
 export WYEAST_HOME := $(HOME_OF_USER)
+unexport WYEAST_ACTIVATED
 endif
 # Recipes pass the given variables on in the environment. A make that is started here may accept
 # fewer, so it does not get them on its command line.
@@ -311,6 +313,7 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 
 # Programs whose requirements may contradict ours: an environment apart.
 .wyeast/tools/.ready: requirements-tools.lock .wyeast/venv/.for-run
+	@$(call refuse_read_only,docs)
 	@echo "installing the Python packages of requirements-tools.lock"
 	@umask go-w; [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
 	@umask go-w; PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
@@ -324,12 +327,15 @@ FIND_PYTHON = for one in python3 python3.14 python3.13 python3.12 python3.11; do
 	"$$one" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
 	    { echo "$$one"; break; }; done
 
+# What is installed is whose the checkout is.
+refuse_read_only = [ -w . ] || { echo "$1: nothing can be written in $$(pwd -P), and what its version" \
+    "needs is not installed there: whoever it belongs to can do that: make $1; or make a checkout of" \
+    "your own: git clone $$(pwd -P)" >&2; exit 1; }
+
 # The packages of a lock, and the modules that show that they are there: pip may have been told, in
 # its own files, to put them elsewhere.
 define install_packages
-	[ -w . ] || { echo "setup: nothing can be written in $$(pwd -P), and what its version needs is not" \
-	    "installed there: whoever it belongs to can do that: make setup; or make a checkout of your" \
-	    "own: git clone $$(pwd -P)" >&2; exit 1; }; \
+	$(call refuse_read_only,setup); \
 	python=$$($(FIND_PYTHON)); \
 	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
 	    "$${python:-python3}" -m records.acting_user || exit 1; \

@@ -10,6 +10,7 @@ from campaign import beginning, concluding, driver, measuring, request, resuming
 from campaign.missing import first_failure
 from campaign.site_lock import only_campaign
 from containers.ending import exit_code
+from containers.installed import prefix_of
 from records import files
 from records.acting_user import act_for
 
@@ -56,7 +57,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--resume", metavar="CAMPAIGN", help="resume a campaign of runs/")
     parser.add_argument(
-        "--host-mpi", metavar="PREFIX",
+        "--host-mpi", metavar="PREFIX", type=prefix_of,
         help="bind the MPI that is installed there into the images, instead of their own",
     )  # fmt: skip
     parser.add_argument(

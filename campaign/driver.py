@@ -74,7 +74,10 @@ def command_of(
     """Return the command that submits a driver's job; `words` are for it, `after` is the last."""
     driver = shlex.join(["exec", "python", "-m", "campaign.driver_job", campaign.name, *words])
     # A job may have nothing of the variables of whoever submits it (SBATCH_EXPORT=NONE).
-    own = {"SITE": site} | ({layout.HOME: str(layout.home(root))} if layout.is_shared(root) else {})
+    own = {"SITE": site}
+    if layout.is_shared(root):
+        # It is named here, whatever an activation has chosen before, and where.
+        own |= {layout.HOME: str(layout.home(root)), layout.CHOSEN: ""}
     variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in own.items())
     return [
         "sbatch", "--parsable", f"--job-name={name_of(campaign)}", f"--chdir={root}",

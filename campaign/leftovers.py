@@ -19,6 +19,7 @@ from containers import selection
 from records import files, layout, schedule
 from records.base import CampaignError
 from records.campaign import is_imported
+from records.journal import copied_from
 from records.manifest import read_manifest
 from records.processes import end, known, processes, running_for
 from records.schedule import Schedule
@@ -26,6 +27,9 @@ from site_configs.site_file import LOCAL
 
 #: How long a process that was killed may take to end.
 LONGEST_S = 30.0
+#: How long a job that was cancelled may stay in the queue: some answers that come late, and what a
+#: scheduler needs to end it.
+LONGEST_QUEUED_S = 5 * queues.ANSWER_S
 #: How often Slurm is asked whether it still has a job.
 POLL_S = 1.0
 
@@ -93,14 +97,15 @@ def end_queued(
             raise NotAsked(campaign, jobs.values())
         return
     wanted = [*jobs, *names]
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + LONGEST_QUEUED_S
     while (left := queues.queued(scheduler, wanted)) != []:
+        # However late the answer came.
+        if left:
+            queues.cancel(scheduler, left)
         if time.monotonic() > deadline:
             raise CampaignError(
                 may_still_run(campaign, left or [jobs.get(one, one) for one in wanted])
             )
-        if left:
-            queues.cancel(scheduler, left)
         time.sleep(POLL_S)
 
 
@@ -181,7 +186,7 @@ def end_in_flight(root: Path, campaign: Path, site: str) -> int:
     """
     try:
         state = schedule.state_of(campaign)
-        if not state or not any(one.in_flight or one.unanswered for one in state.of(None)):
+        if not state or not state.may_have_jobs() or copied_from(campaign):
             return 0
         held = ExitStack()
         book = held.enter_context(schedule.held(campaign))

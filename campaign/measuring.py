@@ -16,6 +16,7 @@ from campaign.progress import CampaignProgress
 from campaign.reference_findings import findings
 from campaign.reframe_session import ReframeSession
 from campaign.rounds import resume_command, run_round
+from containers import store
 from records import files, schedule
 from records.base import CampaignError
 from records.budget import spent_s
@@ -40,9 +41,12 @@ def measure(campaign: Path, manifest: Manifest) -> bool:
     Raises CampaignError if a round measures nothing or the campaign cannot be written.
     """
     try:
-        if manifest.design:
-            return measure_waves(campaign, manifest, manifest.design)
-        return measure_rounds(campaign, manifest)
+        # Whoever keeps a shared installation may build there meanwhile.
+        digests = {image.sha256 for image in manifest.images.values()}
+        with store.in_use(beginning.ROOT, digests):
+            if manifest.design:
+                return measure_waves(campaign, manifest, manifest.design)
+            return measure_rounds(campaign, manifest)
     except OSError as error:
         raise CampaignError(
             f"{error.filename or campaign} cannot be written: {error.strerror or error}; fix that "
@@ -197,7 +201,7 @@ def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress)
     records = list(read_records(campaign))
     of_launches = sum(record.wall_s or 0.0 for record in records)
     of_rounds = sum(one.wall_s for one in manifest.rounds_done)
+    ratio = f" (ratio {of_rounds / of_launches:.2f})" if of_launches else ""
     progress.say(
-        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s "
-        f"(ratio {of_rounds / max(of_launches, 1e-9):.2f})"
+        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s{ratio}"
     )

@@ -15,6 +15,7 @@ from typing import Any
 from campaign import provenance, room
 from campaign.site_lock import only_campaign
 from containers import ability, selection
+from records import layout
 from records.base import CampaignError
 from site_configs.machine import Machine, scheduler
 from site_configs.site_file import SCHEDULERS
@@ -41,12 +42,26 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
             f"no {', '.join(missing)} on PATH: measure from where jobs are submitted"
         )
     if selection.runs_here(root, site):
+        refuse_noexec(room.places(root, site)[1])
         ability.refuse_inability()
         for sentence in provenance.limits(data).get("limited", ()):
             print(f"note: {sentence}")
     if not options.driver:
         with only_campaign(root, site):
             pass
+
+
+def refuse_noexec(place: Path) -> None:
+    """Raise CampaignError where no program may be started from the folder of launches.
+
+    ReFrame writes a script for each there. Schedulers read theirs.
+    """
+    there = next(one for one in (place, *place.parents) if one.exists())
+    if os.statvfs(there).f_flag & os.ST_NOEXEC:
+        raise CampaignError(
+            f"{there} is mounted noexec, and the scripts of launches are started in {place}: "
+            f"measure from a folder elsewhere: {layout.HOME}=<folder>"
+        )
 
 
 def refuse_login_node(machine: Machine, variables: Mapping[str, str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TextIO
 
 from records.causes import one_line
@@ -40,7 +42,24 @@ class CampaignProgress:
     def say(self, text: str) -> None:
         """Print a whole line with the elapsed time."""
         clear = "\r\033[K" if self.out.isatty() else ""
-        print(f"{clear}[{time.monotonic() - self.began:5.0f} s] {text}", file=self.out, flush=True)
+        self._print(f"{clear}[{time.monotonic() - self.began:5.0f} s] {text}\n")
+
+    def _print(self, text: str) -> None:
+        """Print, for as long as somebody takes it: who reads no more ends no campaign."""
+        try:
+            self.out.write(text)
+            self.out.flush()
+        except OSError as error:
+            with suppress(OSError):
+                print(
+                    f"campaign: its output cannot be written ({error.strerror}), so nothing more "
+                    "is printed; it goes on, and its report will have the answer",
+                    file=sys.stderr,
+                )
+            # What it starts prints there, too.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.out.fileno())
+            os.close(nowhere)
 
     def follow(
         self, round_number: int, lines: Iterable[str], log: TextIO, over: str | None = None
@@ -65,7 +84,7 @@ class CampaignProgress:
                 self.say(f"{text}  FAILED")
             elif self.out.isatty():
                 elapsed = time.monotonic() - self.began
-                print(f"\r\033[K[{elapsed:5.0f} s] {text}", end="", file=self.out, flush=True)
+                self._print(f"\r\033[K[{elapsed:5.0f} s] {text}")
             elif time.monotonic() - self.last_line > SECONDS_BETWEEN_LINES or done == total:
                 self.last_line = time.monotonic()
                 self.say(text)

@@ -35,7 +35,6 @@ INPUTS = (
     "containers/*.def",
     "containers/implementations.yaml",
     "containers/sources.lock",
-    "containers/images.lock",
     "containers/apptainer.py",
     "containers/images.py",
     "containers/labels.py",
@@ -101,14 +100,16 @@ def input_digests(root: Path, site: str, has_budget: bool) -> dict[str, str]:
         *INPUTS, *(("cluster/*.py",) if boxed else ()), *(INPUTS_OF_CHOICES if has_budget else ())
     )  # fmt: skip
     found = {path for pattern in patterns for path in root.glob(pattern)}
-    # Of a user's home only this counts: nothing else there is run or read.
-    found -= {root / images.LOCK}
-    found |= {layout.find(root, images.LOCK), *layout.all_seen(layout.sites(root) / site, "*")}
+    # Of a user's home only this and its lock of images count: nothing else there is run or read.
+    found |= {*layout.all_seen(layout.sites(root) / site, "*")}
     paths = {
         layout.name_of(root, path): path for path in found
         if path.is_file() and not NO_INPUTS.fullmatch(path.name)
     }  # fmt: skip
-    return {name: sha256_of(path) for name, path in sorted(paths.items())}
+    digests = {name: sha256_of(path) for name, path in paths.items()}
+    if (content := images.lock_content(root)) is not None:
+        digests[images.LOCK] = hashlib.sha256(content).hexdigest()
+    return dict(sorted(digests.items()))
 
 
 def machine() -> dict[str, Any]:

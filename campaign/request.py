@@ -17,6 +17,7 @@ from cluster import box
 from cluster.description import SCHEDULERS, ClusterError
 from containers import images, installed, selection, table
 from containers.table import HOST, load_table
+from records import layout
 from records.base import CampaignError
 from records.causes import sentence_in
 from records.environment import for_reframe
@@ -102,6 +103,11 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
     for an MPI of this machine that is none.
     """
     if selection.in_a_box(root, options.site):
+        if layout.is_shared(root):
+            raise CampaignError(
+                f"site {options.site} is a cluster in a box, which measures in a checkout of one's "
+                f"own, and {layout.HOME} is {layout.home(root)}: make one: git clone {root}"
+            )
         try:
             _, cluster = box.running(box.state_folder(root))
         except ClusterError as error:

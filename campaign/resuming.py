@@ -17,6 +17,7 @@ from records.base import CampaignError
 from records.campaign import is_imported
 from records.events import Resumed
 from records.fold import changed_manifest
+from records.journal import copied_from
 from records.manifest import Manifest
 from site_configs.settings import load_site
 
@@ -65,6 +66,12 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     A campaign from before there were journals gets one: its rounds are planned again from the
     checks, and take in what is in its folder. Raises CampaignError if it cannot be written.
     """
+    state = schedule.state_of(campaign)
+    if state and state.may_have_jobs() and (other := copied_from(campaign)):
+        raise CampaignError(
+            f"{campaign} is a copy of {other}, and what that one has left running would be taken "
+            "for its own; resume that one, or remove it before this one"
+        )
     try:
         # Who goes on with it has the site: a ReFrame that is still here has nobody to measure for.
         end_all(campaign)

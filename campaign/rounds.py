@@ -65,7 +65,8 @@ def run_round(
         recorded, known = (state.recorded(), state.sessions) if state else (0, 0)
         code = session.measure(number)
         with schedule.held(campaign) as held:
-            # As a session that has found nothing left of the round, and every image asked.
+            # As a session that has found nothing left of the round, and every image asked: it says
+            # that it began once it has planned what it chose.
             ends_as_it_began = isinstance(held.journal.entries[-1].event, SessionBegan)
             # A session that waits for another round has ended its launches, and is not a leftover.
             ended = (
@@ -117,7 +118,11 @@ def run_round(
             )
             # The last loss says more than how the process that saw it ended.
             causes = [one.cause for one in state.of(number) if one.cause and one.is_left]
-            sentence += f" ({causes[-1]})" if causes else ""
+            cause = causes[-1] if causes else ""
+            if code >= 0 and not state.recorded():
+                # What failed may have been no launch, but what all of them need.
+                cause = cause or sentence_in(reframe_reports.last_messages(log_of(campaign))) or ""
+            sentence += f" ({cause})" if cause else ""
             if vain == MOST_IN_VAIN:
                 held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(

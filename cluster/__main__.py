@@ -13,6 +13,7 @@ import yaml
 
 from cluster import accounts, box, inside, network, programs, scrontab, terminal_session
 from cluster.description import Cluster, ClusterError, describe
+from records import layout
 from records.acting_user import hand_over
 from records.files import only_owner_writes
 from records.locks import LockHeld, exclusive
@@ -149,6 +150,13 @@ def main() -> int:
     only_owner_writes()
     try:
         box.demand_root()
+        # Its job user reads and writes one checkout.
+        if layout.is_shared(project):
+            raise ClusterError(
+                f"the cluster in a box measures in a checkout of one's own, and {layout.HOME} is "
+                f"{layout.home(project)}: make one (git clone {project}), and there: make "
+                "cluster-up"
+            )
         hand_over(project)
         if options.command == "up":
             cluster = describe(options.nodes, options.link, scheduler=options.scheduler)

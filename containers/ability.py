@@ -26,6 +26,10 @@ STARTER = "apptainer/bin/starter"
 FUSE = Path("/dev/fuse")
 #: What Apptainer mounts an image with through /dev/fuse; without it, it unpacks the image.
 MOUNTS = ("squashfuse_ll", "squashfuse")
+#: Since this version it mounts an image without root's help, and can be told not to hold what
+#: apptainer.conf binds.
+OLDEST = (1, 1)
+VERSION = re.compile(r"(\d+)\.(\d+)")
 #: Where images have their programs. A line `bind path = /opt` is told to Apptainer not to hold.
 OF_IMAGES = ("/opt/mpi", "/opt/software", "/opt/wyeast")
 BOUND_OF_CONF = re.compile(r"^\s*bind path\s*=\s*([^\s:]+)(?::([^\s:]+))?", re.MULTILINE)
@@ -75,6 +79,7 @@ def refused_without_profile(code: int) -> bool:
 def refuse_inability() -> None:
     """Raise ProvisionError where no container can start on this machine."""
     facts = build_facts()
+    refuse_old(facts)
     parts = Path(facts.get("LIBEXECDIR", "/nowhere")) / "apptainer" / "bin"
     if os.geteuid() == 0 or not is_setuid(parts / "starter-suid"):
         if (code := refused_namespace()) and not refused_without_profile(code):
@@ -90,6 +95,18 @@ def refuse_inability() -> None:
                 f"{NO_FUSE.sentence}"
             )
     refuse_bound(facts)
+
+
+def refuse_old(facts: Mapping[str, str]) -> None:
+    """Raise ProvisionError for an Apptainer that does not know what launches ask of it."""
+    said = facts.get("PACKAGE_VERSION", "")
+    # What says nothing, such as one that somebody has built, is taken.
+    if (found := VERSION.match(said)) and tuple(map(int, found.groups())) < OLDEST:
+        raise ProvisionError(
+            f"no image can be measured here: {apptainer_command()} is Apptainer {said}, and "
+            f"{'.'.join(map(str, OLDEST))} or newer is needed: load a newer module, or put a newer "
+            "one first on PATH"
+        )
 
 
 def is_setuid(starter: Path) -> bool:

@@ -186,6 +186,8 @@ def path_of(root: Path, name: str) -> Path:
 
 def write(root: Path, name: str, text: str) -> None:
     """Write the bill of an image into the folder of images, completely or not at all."""
+    # In a home there may be no image yet: it is the installation's.
+    path_of(root, name).parent.mkdir(parents=True, exist_ok=True)
     write_whole(path_of(root, name), text)
 
 

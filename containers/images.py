@@ -42,8 +42,9 @@ def take_over(root: Path) -> None:
 def prune(root: Path) -> list[str]:
     """Remove from the store what no lock names, the guests' included; return the digests.
 
-    Of a store that other checkouts may share, by a link, nothing is removed. No build and no
-    campaign may be under way. Raises ImageError for a file that is not a lock.
+    Of a store that other checkouts may share, by a link, nothing is removed, and nothing that a
+    campaign of another user is running. No build and no campaign of this checkout may be under way.
+    Raises ImageError for a file that is not a lock.
     """
     if store.folder(root).is_symlink():
         return []
@@ -53,9 +54,7 @@ def prune(root: Path) -> list[str]:
     ]
     named = {entry["sha256"] for one in locks for entry in load_own_lock(one)["images"].values()}
     found = [path for path in store.by_digest(root).glob("*.sif") if path.stem not in named]
-    for path in found:
-        path.unlink()
-    return sorted(path.stem for path in found)
+    return sorted(path.stem for path in found if store.remove_unused(path))
 
 
 def guest_root(root: Path, name: str) -> Path:
@@ -89,9 +88,7 @@ def load_lock(root: Path) -> dict[str, Any]:
     In a shared installation the user's entries replace the installation's. During a bundle's rerun
     it includes the images of that bundle. Raises ImageError for a file that is not a lock.
     """
-    lock = load_own_lock(layout.home(root))
-    if layout.is_shared(root):
-        lock["images"] = load_own_lock(root)["images"] | lock["images"]
+    lock: dict[str, Any] = {"schema": SCHEMA, "images": _entries(root)}
     if name := os.environ.get(GUESTS):
         guests = guest_root(root, name)
         for implementation, entry in load_own_lock(guests)["images"].items():
@@ -99,6 +96,32 @@ def load_lock(root: Path) -> dict[str, Any]:
             file = str(store.folder(guests).absolute() / entry["file"])
             lock["images"][implementation] = {**entry, "file": file, "guest": True}
     return lock
+
+
+def lock_content(root: Path) -> bytes | None:
+    """Return the content of images.lock as it counts here; None if there is none.
+
+    It is a file's where only one is read. With one in a home and one in its installation it is that
+    of both, the home's entries before the installation's. Raises ImageError for what is no lock.
+    """
+    files = [place / LOCK for place in dict.fromkeys((layout.home(root), root))]
+    found = [file for file in files if file.is_file()]
+    if len(found) > 1:
+        return text_of({**load_own_lock(root), "images": _entries(root)}).encode()
+    try:
+        return found[0].read_bytes() if found else None
+    except OSError as error:
+        raise ImageError(f"{found[0]} cannot be read: {error}") from None
+
+
+def text_of(lock: dict[str, Any]) -> str:
+    """Return a lock as it is written, its images by name."""
+    return json.dumps({**lock, "images": dict(sorted(lock["images"].items()))}, indent=2) + "\n"
+
+
+def _entries(root: Path) -> dict[str, Any]:
+    own: dict[str, Any] = load_own_lock(layout.home(root))["images"]
+    return load_own_lock(root)["images"] | own if layout.is_shared(root) else own
 
 
 def load_own_lock(root: Path) -> dict[str, Any]:
@@ -135,11 +158,10 @@ def write_entry(root: Path, implementation: str, entry: dict[str, Any]) -> None:
     place = layout.home(root)
     lock = load_own_lock(place)
     lock["images"][implementation] = entry
-    lock["images"] = dict(sorted(lock["images"].items()))
     # Others run the images, too, whatever the user's habit.
     path = place / LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(lock, indent=2) + "\n", 0o644)
+    write_whole(path, text_of(lock), 0o644)
 
 
 def install(

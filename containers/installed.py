@@ -70,10 +70,21 @@ def interfaces(prefix: Path) -> dict[str, Path]:
     return found
 
 
+def prefix_of(words: str) -> str:
+    """Return the prefix that a user has typed, from wherever it is read later."""
+    return os.path.abspath(layout.meant(words)) if words else words
+
+
 def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Installed:
     """Return the MPI under a prefix, which must have these programs; raises PrefixError."""
-    prefix = Path(os.path.abspath(layout.meant(os.path.expanduser(words))))
-    if not prefix.is_dir():
+    if not words:
+        raise PrefixError("no folder is named; name the one that contains the MPI's bin/ and lib/")
+    prefix = Path(prefix_of(words))
+    try:
+        is_folder = prefix.is_dir()
+    except OSError as error:
+        raise PrefixError(f"{prefix} cannot be entered: {error.strerror}") from None
+    if not is_folder:
         raise PrefixError(
             f"{prefix} is not a folder; give the one that contains the MPI's bin/ and lib/"
         )

@@ -4,9 +4,10 @@ Locks (`containers/images.lock`, and that of a bundle's images) map names to dig
 image so has the same file from its beginning to its end, whatever is built or signed meanwhile.
 """
 
+import fcntl
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,38 @@ def keep(root: Path, aside: Path, sha256: str) -> Path:
             if os.path.samestat(found, place.lstat()):
                 place.unlink()
     return place
+
+
+@contextmanager
+def in_use(root: Path, digests: Iterable[str]) -> Iterator[None]:
+    """Have nobody remove images meanwhile who keeps the store, whoever's it is.
+
+    What is not there is not kept, nor what is on a file system without locks.
+    """
+    with ExitStack() as held:
+        for digest in digests:
+            with suppress(OSError):
+                # Whoever may read a file may lock it.
+                image = os.open(layout.seen(place_of(root, digest)), os.O_RDONLY | os.O_CLOEXEC)
+                held.callback(os.close, image)
+                fcntl.flock(image, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+
+
+def remove_unused(path: Path) -> bool:
+    """Remove an image unless somebody uses it, or none can tell; return whether it is gone."""
+    try:
+        image = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(image, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    finally:
+        os.close(image)
+    return True
 
 
 def take_over(root: Path, entry: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from documentation.pages import SETTINGS, gather
+from records import layout
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: Where the Makefile installs mkdocs: its packages are none of ours.
@@ -23,7 +24,7 @@ MKDOCS = Path(".wyeast") / "tools" / "bin" / "mkdocs"
 
 #: What a site that was built here has, so that no other folder is replaced.
 MARK = ".wyeast-docs"
-DEFAULT = Path(".wyeast") / "docs"
+DEFAULT = layout.state(ROOT) / "docs"
 #: It takes seconds.
 PATIENCE_S = 600
 
@@ -33,8 +34,12 @@ def build(root: Path, site: Path) -> str | None:
     program = root / MKDOCS
     if not program.is_file():
         return f"{MKDOCS} is not installed: make docs installs it"
-    if refused := why_kept(site, site == root / DEFAULT):
+    if refused := why_kept(site, site == DEFAULT):
         return refused
+    try:
+        site.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{site} cannot be written: {error.filename}: {error.strerror}"
     with tempfile.TemporaryDirectory(prefix="wyeast-docs-") as scratch:
         pages, made, settings = (Path(scratch) / name for name in ("pages", "site", "mkdocs.yml"))
         gather(root, pages)
@@ -48,7 +53,6 @@ def build(root: Path, site: Path) -> str | None:
             return (done.stderr + done.stdout).replace(f"{pages}/", "").strip()
         (made / MARK).touch()
         try:
-            site.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(site, ignore_errors=True)
             shutil.copytree(made, site)
         except (OSError, shutil.Error) as error:
@@ -69,15 +73,20 @@ def why_kept(site: Path, is_ours: bool) -> str | None:
     return f"{site} has other files, which a site would replace; name a new or empty folder"
 
 
-def main() -> int:
-    """Build the site; return the exit code."""
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(
         prog="python -m documentation", description="Build the site of the documentation."
     )
     parser.add_argument(
-        "--out", type=Path, default=ROOT / DEFAULT, help="the folder (.wyeast/docs)"
+        "--out", type=layout.meant, default=DEFAULT, help="the folder (%(default)s)"
     )
-    options = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    """Build the site; return the exit code."""
+    options = arguments()
     wrong = build(ROOT, options.out)
     if wrong:
         print(f"docs: {wrong}", file=sys.stderr)

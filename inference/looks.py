@@ -136,14 +136,17 @@ class AnytimeRatio(Ratio):
 def anytime_ratio(whole: Ratio, looks: Sequence[tuple[float, Ratio]], margin: float) -> Ratio:
     """Return a ratio of all blocks with p values and intervals of the looks so far.
 
-    Before the first look it has none. Where the look with the smallest p value is on the other side
-    of 1 than all blocks together, nothing is claimed: its p value is 1, as that of equivalence is
-    where all blocks together are beyond the margin.
+    Before the first look it has no interval and p values of 1, so that it is of its family: whether
+    it comes to a look depends on what the others show, and how many there are must not. What no
+    block has both sides of has no p value. Where the look with the smallest p value is on the other
+    side of 1 than all blocks together, nothing is claimed: its p value is 1, as that of equivalence
+    is where all blocks together are beyond the margin.
     """
     if not looks:
         before = f"{whole.counted}, before the first look"
+        p = 1.0 if whole.pairs else None
         return replace(
-            whole, interval=None, p_value=None, equivalence_p=None, error=None, freedom=None,
+            whole, interval=None, p_value=p, equivalence_p=p, error=None, freedom=None,
             counted=before,
         )  # fmt: skip
     p_value, best = min(

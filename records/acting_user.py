@@ -47,6 +47,8 @@ CLONE_NEWNS = 0x20000
 #: In an access control list (acl(5), as Linux stores it): a named user or group, and the right.
 OF_USER, OF_GROUP, WRITE = 2, 8, 2
 CLOSED = "/nonexistent"
+#: As many links as the kernel follows for one path.
+MOST_LINKS = 40
 #: The folders of a home that decide what its user's commands start.
 PARTS = (layout.SITES, "containers", "containers/trust", layout.STATE, f"{layout.STATE}/images")
 
@@ -133,7 +135,14 @@ def _replaceable(place: Path, me: int) -> str | None:
     """Return why a user's folder could be replaced by others, from a folder above it."""
     # Whoever has the root folder has all; in a user namespace that is an id that is not mapped.
     trusted = {0, me, Path("/").stat().st_uid}
-    # A link on the way can be changed as well as what it leads to.
+    for link in _links_on(place):
+        if link.lstat().st_uid not in trusted:
+            return (
+                f"{link} is a link of {name_of(link.lstat().st_uid)}, who could have it lead to "
+                f"another folder than {place.resolve()}: name that one: "
+                f"{layout.HOME}={place.resolve()}"
+            )
+    # A link on the way can be replaced as well as what it leads to.
     for folder in dict.fromkeys((*place.parents, *place.resolve().parents)):
         found = folder.stat()
         if found.st_uid not in trusted:
@@ -147,6 +156,21 @@ def _replaceable(place: Path, me: int) -> str | None:
                 f"{folder}), or keep campaigns elsewhere: {layout.HOME}=<folder>"
             )
     return None
+
+
+def _links_on(place: Path) -> list[Path]:
+    """Return the links that the kernel follows on its way to a place, those in links as well."""
+    found: list[Path] = []
+    parts, here = list(reversed(place.parts[1:])), Path("/")
+    while parts and len(found) < MOST_LINKS:
+        name = parts.pop()
+        here = here.parent if name == ".." else here / name
+        if here.is_symlink():
+            found.append(here)
+            target = here.readlink()
+            here = Path("/") if target.is_absolute() else here.parent
+            parts += [one for one in reversed(target.parts) if one != target.anchor]
+    return found
 
 
 def untrusted(root: Path) -> str | None:
@@ -416,5 +440,7 @@ def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> b
 
 
 if __name__ == "__main__":
-    if os.geteuid() == 0 and (said := untrusted(Path(__file__).resolve().parents[1])):
+    # Asked by every target of make, by `wyeast` and by `activate`.
+    if os.geteuid() == 0 and (said := untrusted(layout.CODE)):
         sys.exit(said)
+    refuse_unsafe_home(layout.CODE)

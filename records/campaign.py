@@ -139,9 +139,12 @@ def find_campaign(root: Path, name: str, say: Callable[[str], None] = say_passed
                 f"{error.filename or runs} cannot be written: {error.strerror or error}; the "
                 f"sample is unpacked into {runs}"
             ) from None
-    for path in (Path(name), runs / name, layout.meant(name)):
-        if (path / "manifest.json").is_file():
-            return path
+    for path in (layout.meant(name), runs / name):
+        try:
+            if (path / "manifest.json").is_file():
+                return path
+        except OSError as error:
+            raise CampaignError(f"{path} cannot be read: {error.strerror}") from None
     found = sorted(
         path.parent
         for path in runs.glob("*/manifest.json")

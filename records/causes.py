@@ -140,6 +140,14 @@ NO_FUSE = Known(
     ("fuse: device not found, try 'modprobe fuse' first", "squashfuse not found"),
 )
 
+#: What Apptainer says, in any mode.
+NO_NAME = Known(
+    re.compile(r"(?i)unknown userid \d+"),
+    "Apptainer starts nothing for a user whose name this machine does not know (getent passwd "
+    "$(id -u)): ask those who run it to add the user",
+    ("user: unknown userid 54321",),
+)
+
 NO_SUBORDINATE_IDS = Known(
     re.compile(r"(?i)/etc/sub[ug]id|newuidmap.{0,200}(?:not found|not allowed|failed)"),
     "building needs a range of subordinate ids, which an administrator gives; images that others "
@@ -149,8 +157,8 @@ NO_SUBORDINATE_IDS = Known(
 
 #: All known causes. What a limit of namespaces says may also say that there is no space.
 KNOWN = (
-    NO_PROC, NO_NAMESPACES, NO_NAMESPACES_FOR_ROOT, NO_FUSE, NO_SUBORDINATE_IDS, HIDDEN_PROGRAM,
-    FULL_DISK, FILE_LIMIT,
+    NO_PROC, NO_NAMESPACES, NO_NAMESPACES_FOR_ROOT, NO_FUSE, NO_NAME, NO_SUBORDINATE_IDS,
+    HIDDEN_PROGRAM, FULL_DISK, FILE_LIMIT,
 )  # fmt: skip
 
 #: What separates messages from each other: at least three signs, none of a word.

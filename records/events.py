@@ -38,7 +38,10 @@ class Resumed(Fact):
 
 
 class SessionBegan(Fact):
-    """A process of ReFrame began to measure what is left of a round."""
+    """A process of ReFrame has chosen what it measures of a round, and begins with that.
+
+    What it chose that was not planned yet was planned before this.
+    """
 
     kind: Literal["session"] = "session"
     round: RoundNumber

@@ -162,6 +162,10 @@ class State:
             for one in self.of(number)
         )
 
+    def may_have_jobs(self) -> bool:
+        """Return whether a scheduler may have a job whose end nobody saw."""
+        return any(one.in_flight or one.unanswered for one in self.of(None))
+
     def is_settled(self, number: int) -> bool:
         """Return whether a round was planned and each launch of it is done or missing."""
         return number in self.rounds and not self.open(number)

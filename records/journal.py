@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -28,13 +29,14 @@ from records.events import (
     Entry,
     Event,
 )
-from records.locks import LockHeld, exclusive
+from records.locks import LockHeld, exclusive, note_in
 from records.processes import boot_id
 from records.program_output import explain
 
 FILE = "journal.jsonl"
-#: Hidden, so that it is not bundled.
+#: Hidden, so that it is not bundled. It names the folder of who held it last.
 LOCK = ".journal.lock"
+HELD_IN = re.compile(r"process \d+ of (.+) since ", re.DOTALL)
 #: The digest for the missing line before the first one.
 NOTHING = "0" * 64
 
@@ -152,6 +154,22 @@ def read_journal(campaign: Path, known: Content | None = None) -> Content | None
         raise JournalError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def copied_from(campaign: Path) -> Path | None:
+    """Return the campaign that one was copied from, as with its checkout, if that is still there.
+
+    Nobody knows of one that was written here since.
+    """
+    try:
+        held_in = HELD_IN.match(note_in(campaign / LOCK))
+        other = Path(held_in[1]) if held_in else campaign
+        if other.samefile(campaign):
+            return None
+        with (other / FILE).open("rb") as theirs, (campaign / FILE).open("rb") as ours:
+            return other if theirs.readline() == ours.readline() else None
+    except (OSError, ValueError):
+        return None
+
+
 class Journal:
     """A journal that is open for writing."""
 
@@ -216,7 +234,8 @@ def open_journal(campaign: Path, known: Content | None = None) -> Iterator[Journ
     if not campaign.is_dir():
         raise JournalError(f"{campaign} is no longer there: renamed or removed; nothing is written")
     try:
-        with exclusive(campaign / LOCK, f"process {os.getpid()} since {files.utc_now()}"):
+        note = f"process {os.getpid()} of {campaign.absolute()} since {files.utc_now()}"
+        with exclusive(campaign / LOCK, note):
             folder = open_folder(campaign)
             try:
                 flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -178,9 +178,14 @@ class LaunchRecord(AskedLaunch):
         return self
 
     def stolen_share(self) -> float | None:
-        """Return what part of the processors' time a hypervisor took, if the launch says."""
-        together = sum(self.processors_s.values())
-        return self.processors_s.get("stolen", 0.0) / together if together > 0 else None
+        """Return what part of the time that processors had work for a hypervisor took, if known.
+
+        Idle time is left out: nothing is stolen of it, and it would hide what an implementation
+        lost that waits a lot.
+        """
+        stolen = self.processors_s.get("stolen", 0.0)
+        wanted = self.processors_s.get("busy", 0.0) + stolen
+        return stolen / wanted if wanted > 0 else None
 
     def started_s(self) -> float:
         """Return when the launch began, in seconds since the epoch, to the microsecond."""

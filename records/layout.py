@@ -14,6 +14,8 @@ import os
 from pathlib import Path
 
 HOME = "WYEAST_HOME"
+#: The home that `activate` has chosen: it is where the user was then, and not one that is named.
+CHOSEN = "WYEAST_ACTIVATED"
 #: The folder in which a user has typed a command: relative paths are meant from there.
 CALLER = "WYEAST_CALLER"
 #: The checkout that this code is in.
@@ -65,14 +67,17 @@ def find(root: Path, name: str) -> Path:
 
 
 def input_file(root: Path, name: str) -> Path:
-    """Return an input of a campaign: of a home only its sites and its lock of images count."""
-    is_own = name.startswith(f"{SITES}/") or name == "containers/images.lock"
-    return find(root, name) if is_own else root / name
+    """Return an input of a campaign: of a home only its sites count, and its lock of images.
+
+    That one counts together with the installation's, `containers.images.lock_content`.
+    """
+    return find(root, name) if name.startswith(f"{SITES}/") else root / name
 
 
 def meant(path: str) -> Path:
     """Return a path that a user has typed: it is relative to the folder of the user's shell."""
-    return Path(os.environ.get(CALLER, ""), path)
+    # Some shells leave a tilde behind a variable's name as it is.
+    return Path(os.environ.get(CALLER, ""), os.path.expanduser(path))
 
 
 def name_of(root: Path, path: Path) -> str:

@@ -22,6 +22,8 @@ SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 OF_MACHINE = "wyeast-campaign.lock"
 #: More of a note than this is not shown: in a shared file it may be anybody's.
 LONGEST_NOTE = 300
+#: The longest path of a file, with some room.
+LONGEST_PATH = 5000
 #: Longer than a process takes from making a file to locking it, in seconds.
 FRESH_S = 2.0
 #: The kernel's list of locks; and longer than this, in seconds, a lock is not expected to be held.
@@ -67,6 +69,13 @@ def holder_of(path: Path) -> str | None:
         except OSError:
             return None
     return None
+
+
+def note_in(path: Path) -> str:
+    """Return what whoever held a lock file last has left in it; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        return os.fsdecode(file.read(LONGEST_PATH))
 
 
 @contextmanager

@@ -119,7 +119,7 @@ class RoundDone(Part):
 #: to be worth their price (simulated in docs/method/designs.md).
 BEGIN, FEWEST = 3, 3.3
 #: The rules that decide what is measured next (`analysis.precision.waves.decide`).
-DECIDED_BY: Literal[3] = 3
+DECIDED_BY: Literal[4] = 4
 
 
 #: What of a manifest is declared before the first launch, and stays as it is.
@@ -140,8 +140,9 @@ class Design(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     #: 1: later rounds had everything, also what is compared with nothing. 2: whether there was room
-    #: for looks was decided after the first round.
-    version: Literal[1, 2, 3] = DECIDED_BY
+    #: for looks was decided after the first round. 3: what had too few blocks for a look was of no
+    #: family.
+    version: Literal[1, 2, 3, 4] = DECIDED_BY
     budget_s: Annotated[float, Field(gt=0, le=1e9)]
     seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     #: At how many complete blocks is looked, and the share of the level that each look has.

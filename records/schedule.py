@@ -222,13 +222,17 @@ class Schedule:
         self.add(recorded(record, place, attempt), sync=False)
 
     def job_name(self, name: str, attempt: int) -> str:
-        """Return what the scheduler is to call an attempt at a launch.
+        """Return what the scheduler is to call an attempt that is intended.
 
-        No other attempt of any campaign has it; of 15 letters, since PBS may take no more.
+        No other attempt of any campaign has it, nor of a copy of this one, whose journal has gone
+        on by itself; of 15 letters, since PBS may take no more.
         """
-        first = self.journal.entries[0]
-        whose = [self.state.campaign, first.boot, first.monotonic_s, first.utc]
-        digest = hashlib.sha256(json.dumps([*whose, name, attempt]).encode()).hexdigest()
+        intended = next(
+            entry for entry in reversed(self.journal.entries)
+            if isinstance(entry.event, Intended)
+            and (entry.event.launch, entry.event.attempt) == (name, attempt)
+        )  # fmt: skip
+        digest = hashlib.sha256(json.dumps([intended.before, name, attempt]).encode()).hexdigest()
         return f"wy-{digest[:12]}"
 
     def mark_of(self, name: str, attempt: int) -> Path:

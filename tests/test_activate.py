@@ -39,7 +39,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout in which something is installed, by another name."""
     root = tmp_path_factory.mktemp("activate") / "a b & größe"
     for name in ("activate", "activate.csh", "activate.fish", "campaign/bin/activated",
-                 "campaign/bin/copied", "campaign/bin/home"):  # fmt: skip
+                 "campaign/bin/copied", "campaign/bin/home", "records/__init__.py",
+                 "records/acting_user.py", "records/layout.py"):  # fmt: skip
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, root / name)
     (root / "reframe_checks").mkdir()
@@ -134,6 +135,55 @@ def test_in_anothers_checkout_itself_the_way_is_named(
     done = started([*AS_ANOTHER, "env", *(f"{k}={v}" for k, v in named.items()), *SHELLS[shell]],
                    anothers)  # fmt: skip
     assert variables(done) == expected(anothers) | named
+
+
+@needs_root
+@pytest.mark.parametrize("shell", ELSEWHERE)
+def test_a_home_moves_along_unless_it_is_named(
+    shell: str, anothers: Path, open_folder: Path
+) -> None:
+    """Whoever activates again in another folder, or calls `wyeast` there, means that one."""
+    first, second = open_folder / "own", open_folder / "second"
+    second.mkdir()
+    os.chown(second, OTHER, OTHER)
+    *options, script = ELSEWHERE[shell]
+    again = script.replace("env -0", f"cd {second} && {script}")
+    as_another = [*AS_ANOTHER, *options, again, str(anothers)]
+    done = started(as_another, first)
+    assert variables(done)["WYEAST_HOME"] == str(second)
+    done = started([*AS_ANOTHER, "env", f"WYEAST_HOME={first}", *as_another[len(AS_ANOTHER) :]],
+                   second)  # fmt: skip
+    assert variables(done)["WYEAST_HOME"] == str(first)
+    # A make that only says which home it has.
+    played = anothers / "Makefile"
+    played.write_text('all:\n\t@echo "$$WYEAST_HOME"\n')
+    (anothers / "bin").mkdir()
+    shutil.copy(PROJECT / "bin" / "wyeast", anothers / "bin")
+    called = script.replace("env -0", f"cd {second} && '{anothers}/bin/wyeast' all")
+    for before, home in ((first, second), (None, None)):
+        words = ["env", f"WYEAST_HOME={first}"] if before is None else []
+        done = started([*AS_ANOTHER, *words, *options, called, str(anothers)], first)
+        assert done.stdout == f"{home or first}\n", done.stderr
+
+
+@needs_root
+def test_a_home_in_which_nothing_can_be_written_is_named(anothers: Path, open_folder: Path) -> None:
+    """As on a read-only file system."""
+    own = open_folder / "own"
+    own.chmod(0o555)
+    done = started([*AS_ANOTHER, *ELSEWHERE["bash"]], own, str(anothers))
+    assert done.returncode != 0 and f"nothing can be written in {own}, where" in done.stderr
+    assert "WYEAST_HOME=<folder>" in done.stderr and done.stdout == ""
+
+
+@needs_root
+@pytest.mark.parametrize("shell", ["fish", "tcsh"])
+def test_a_home_is_not_left_for_ones_own_checkout(
+    shell: str, checkout: Path, tmp_path: Path
+) -> None:
+    before = [f"WYEAST_HOME={tmp_path}", f"WYEAST_ACTIVATED={tmp_path}", "WYEAST_ROOT=/nowhere"]
+    done = started(["env", *before, *SHELLS[shell]], checkout)
+    assert variables(done) == expected(checkout)
 
 
 def test_the_home_of_another_checkout_is_not_taken(checkout: Path, tmp_path: Path) -> None:

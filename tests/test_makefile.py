@@ -462,13 +462,23 @@ def test_a_python_that_is_new_enough_is_found_by_name(
 
 
 @needs_root
-def test_nobody_installs_into_anothers_checkout(open_folder: Path) -> None:
-    (open_folder / "requirements.lock").touch()
+@pytest.mark.parametrize(
+    ("stamp", "target"), [(".wyeast/venv/.for-run", "setup"), (".wyeast/tools/.ready", "docs")]
+)
+def test_nobody_installs_into_anothers_checkout(open_folder: Path, stamp: str, target: str) -> None:
+    root, own = open_folder / "checkout", open_folder / "own"
+    own.mkdir()
+    os.chown(own, OTHER, OTHER)
+    for name in ("Makefile", "campaign/bin/request.awk", "campaign/bin/copied", "campaign/bin/home",
+                 "records/__init__.py", "records/acting_user.py", "records/layout.py",
+                 "requirements.lock", "requirements-tools.lock"):  # fmt: skip
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, root / name)
     done = subprocess.run(
-        ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "make", "-f",
-         str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"],
-        cwd=open_folder, capture_output=True, text=True, check=False,
+        ["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", "make", "-C",
+         str(root), "-o", ".wyeast/venv/.for-run" if target == "docs" else "-", stamp],
+        cwd=own, env={**os.environ, "PWD": str(own)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 2 and not (open_folder / ".wyeast").exists()
-    assert f"nothing can be written in {open_folder}" in done.stderr
-    assert "git clone" in done.stderr and done.stdout == ""
+    assert done.returncode == 2 and not (root / ".wyeast").exists()
+    assert f"{target}: nothing can be written in {root}" in done.stderr
+    assert f"make {target}; or" in done.stderr and f"git clone {root}" in done.stderr

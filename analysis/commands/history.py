@@ -263,6 +263,7 @@ def written(
 
     if html:
         html = layout.meant(str(html))
+        html.parent.mkdir(parents=True, exist_ok=True)
         write_page(runs, series, sites_of(every), html, site)
         yield html
     times = exports.times_of(frame) if otava or grafana else {}

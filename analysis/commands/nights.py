@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 INCOMPLETE, MEASURE_AGAIN, NOT_JUDGED = 4, 6, 7
-EXIT_CODES = {"regression": REGRESSION_FOUND, "incomplete": INCOMPLETE,
+EXIT_CODES = {"regression": REGRESSION_FOUND, "incomplete": INCOMPLETE, "blind": NOT_JUDGED,
               "measure again": MEASURE_AGAIN, "not judged": NOT_JUDGED}  # fmt: skip
 
 
@@ -56,8 +56,8 @@ def night(
     runs: RunsOption = RUNS,
 ) -> None:
     """Judge a night; exit with 3 if a regression is confirmed, 6 if something needs to be measured
-    again, 4 if something was not measured, 7 if no cell could be compared with earlier nights, 1 on
-    an error, else with 0.
+    again, 4 if something was not measured, 7 if no cell could be compared with earlier nights or
+    most comparisons would not have confirmed a slowdown of 25%, 1 on an error, else with 0.
 
     Writes night.json, night.md and night.xml (JUnit) into the campaign's folder, and the page of
     all nights, history.html, into runs/.

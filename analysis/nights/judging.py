@@ -18,7 +18,7 @@ import polars as pl
 from analysis.comparison.metrics import direction
 from analysis.comparison.verdict import ALPHA
 from analysis.history.campaign_rows import rows_of
-from analysis.history.regressions import Tested, power_sentences, tested
+from analysis.history.regressions import Tested, is_blind, power_sentences, tested
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell
 from analysis.references.missed import MetricWithReference, held_references
@@ -32,6 +32,9 @@ from records.manifest import Manifest
 NIGHTS = 30
 #: How often what trips is measured again.
 AGAIN = 2
+#: A night most of whose comparisons would not have confirmed a slowdown of this size, as a
+#: fraction, is not called fine: `regress` asks for the same by default.
+SLOWDOWN = 0.25
 
 Outcome = Literal["tripped", "regression", "noise", "undecided"]
 
@@ -74,6 +77,13 @@ class NightJudgement:
         return sum(row.verdict.adjusted_p is None for row in self.rows)
 
     @property
+    def is_blind(self) -> bool:
+        """Return whether most comparisons would not have confirmed a slowdown of SLOWDOWN."""
+        told = [one for one in self.rows if one.verdict.adjusted_p is not None]
+        blind = sum(map(is_blind, tested(told, None, ALPHA / NIGHTS, SLOWDOWN)))
+        return 2 * blind > len(told)
+
+    @property
     def verdict(self) -> str:
         """Return the outcome of the night in a word or two."""
         if self.having("tripped"):
@@ -82,9 +92,11 @@ class NightJudgement:
             return "regression"
         if self.broken or self.failed or self.having("undecided"):
             return "incomplete"
-        if self.findings:
-            return "noise"
-        return "not judged" if self.rows and self.untold == len(self.rows) else "nothing"
+        if not self.findings and self.rows and self.untold == len(self.rows):
+            return "not judged"
+        if self.is_blind:
+            return "blind"
+        return "noise" if self.findings else "nothing"
 
 
 def nights_like(frame: pl.DataFrame, manifest: Manifest) -> pl.DataFrame:

@@ -18,11 +18,12 @@ from analysis.history.two_campaigns import (
     IncomparableError,
     compare_campaigns,
 )
-from analysis.nights.judging import AGAIN, NIGHTS, Finding, NightJudgement, power
+from analysis.nights.judging import AGAIN, NIGHTS, SLOWDOWN, Finding, NightJudgement, power
 from analysis.tables import table as tables
 from analysis.tables.junit import Case
 from analysis.tables.markdown import markdown_cell, markdown_table
 from analysis.tables.table import RATIO, Column, Kind, Table, interval
+from analysis.tables.units import percent
 from records.campaign import Campaign
 
 SCHEMA = "wyeast-night-1"
@@ -34,6 +35,8 @@ VERDICTS = {
     "incomplete": "No regression is shown, but not everything could be measured.",
     "noise": "No regression: what tripped was not confirmed when it was measured again.",
     "not judged": "Nothing was judged: no cell has enough comparable earlier nights.",
+    "blind": "No regression is shown, but most comparisons would not have confirmed a slowdown of "
+    f"{percent(SLOWDOWN)}.",
     "nothing": "No regression is shown.",
 }
 

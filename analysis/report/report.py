@@ -10,7 +10,7 @@ from markupsafe import Markup
 from analysis.comparison.answer import sentences_of, tally
 from analysis.comparison.caveats.clock_limited import NAME as LIMITED
 from analysis.comparison.caveats.image_caveats import image_caveats
-from analysis.comparison.compare import compare
+from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
 from analysis.comparison.result import Cell, Comparison
@@ -199,6 +199,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         counts=counts(campaign),
         rounds=len(rounds),
         coverages=coverages,
+        looks=looks_of(campaign.manifest),
         metrics=metrics(),
         first=first_curves(comparison, figures),
         differences=shown_differences(comparison),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from analysis.comparison.compare import looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Cell, Comparison, Group
 from analysis.comparison.tables import FORMULA
@@ -43,7 +44,7 @@ class Traces(TraceList):
         """
         cells = group.judged(implementation) if implementation else group.cells
         title = group.name if len(cells) == len(group.cells) else f"{group.name}, {implementation}"
-        formula = "over a group, in each round the mean of its cells' logarithms"
+        formula = "over a group, the mean over its checks, each of the rounds that it has"
         return self.cells(title, cells or group.cells, formula)
 
     def cells(self, title: str, cells: list[Cell], *formulas: str) -> str:
@@ -53,9 +54,11 @@ class Traces(TraceList):
         for cell in cells:
             for name, rounds in cell.values.items():
                 launches[name][self.names.of(cell, name, rounds)] = None
+        looks = looks_of(self.comparison.campaign.manifest)
         of = (
             f"medians over launches of: {about['formula']}",
-            f"ratio: {FORMULA}; Student's interval on the logarithms",
+            f"ratio: {FORMULA}; Student's interval on the logarithms"
+            + (", of each look at the campaign" if looks else ""),
         )
         return self.add(title, (*of, *formulas), launches)
 

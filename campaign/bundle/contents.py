@@ -114,6 +114,18 @@ def of_campaign(folder: Path) -> dict[str, Member]:
     return found
 
 
+def working_file(root: Path, name: str) -> Member | None:
+    """Return an input of a campaign as it is here now; None if it is not here."""
+    if name != images.LOCK:
+        path = layout.input_file(root, name)
+        return Member(path) if path.is_file() else None
+    try:
+        content = images.lock_content(root)
+    except images.ImageError:
+        return None
+    return None if content is None else Member(content)
+
+
 def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | None]]:
     """Add the definitions that were used; return where each comes from, with the digest it had.
 
@@ -131,17 +143,17 @@ def add_definitions(root: Path, bundle: Bundle) -> dict[str, dict[str, str | Non
         )
     said: dict[str, dict[str, str | None]] = {}
     for name, digest in sorted(manifest.inputs.items()):
-        working = layout.input_file(root, name)
         if Path(name).is_absolute() or ".." in Path(name).parts:
             # The campaign may be another's: its digests would tell which files are here, and the
             # bundle would write where it is unpacked carelessly.
             bundle.notes.append(f"{ascii(name)[1:-1]} is not in the bundle: it is not one of ours")
             continue
+        working = working_file(root, name)
         origin: str | None = None
         if name in committed and committed[name].digest() == digest:
             origin, bundle.members[f"definitions/{name}"] = "commit", committed[name]
-        elif working.is_file() and sha256_of(working) == digest:
-            origin, bundle.members[f"definitions/{name}"] = "working file", Member(working)
+        elif working and working.digest() == digest:
+            origin, bundle.members[f"definitions/{name}"] = "working file", working
         else:
             bundle.notes.append(
                 f"{name} is not in the bundle: neither the commit nor the working file is the one "

@@ -154,6 +154,13 @@ def make(options: argparse.Namespace) -> int:
         size = sum(member.size for member in bundle.members.values())
         print(f"would write {out}: {len(bundle.members)} files, {size} bytes before compression")
         return 0
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BundleError(
+            f"{out} cannot be written: {error.filename}: {error.strerror}; name another file with "
+            "OUT="
+        ) from None
     sums = sums_of(bundle.members)
     if out.exists():
         if read_sums(out) != (bundle.name, sums):

@@ -64,6 +64,8 @@ def redacted(
     contents = {name: bytes_of(one) for name, one in own.items()}
     first = {name: replaced(name, content, given) for name, content in contents.items()}
     what = ", ".join(sorted({one.what for one in found}))
+    # Some of it names what was found: a user's name, a home.
+    what = replaced(f"{CAMPAIGN}{FILE}", what.encode(), given).decode()
     said = json.loads(first[f"{CAMPAIGN}{FILE}"])
     first[f"{CAMPAIGN}{FILE}"] = as_json({**said, "redacted": f"replaced in it: {what}"})
     changed = with_digests(contents, first)

@@ -17,6 +17,7 @@ from campaign.bundle.redaction import LIST, refuse_another_list
 from campaign.provenance import sha256_of
 from containers import images, origin, store, table, trust
 from containers.ending import exit_code
+from containers.installed import prefix_of
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.registry_connection import RegistryError
@@ -70,7 +71,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--again", action="store_true", help="measure again even if it was repeated already"
     )
     parser.add_argument(
-        "--host-mpi", metavar="PREFIX", help="use this MPI in place of the one that was bound"
+        "--host-mpi",
+        metavar="PREFIX",
+        type=prefix_of,
+        help="use this MPI in place of the one that was bound",
     )
     parser.add_argument(
         "--most-bytes",

@@ -185,11 +185,10 @@ def wanted(root: Path, registry: Registry, words: str, lock: str) -> dict[str, L
     else:
         path = layout.meant(lock) if lock else layout.find(root, images.LOCK)
         try:
-            found = read_lock(path.read_text(), str(path))
+            content = path.read_bytes() if lock else images.lock_content(root)
+            found = {} if content is None else read_lock(content.decode(), str(path))
         except FileNotFoundError:
-            if lock:
-                raise RegistryError(f"{path}, named by LOCK, is missing") from None
-            found = {}
+            raise RegistryError(f"{path}, named by LOCK, is missing") from None
         except (OSError, UnicodeDecodeError) as error:
             raise RegistryError(f"{path} cannot be read: {error}") from None
     for name in named or (["any image"] if not found else []):
@@ -211,7 +210,7 @@ def word_for(root: Path, lock: str, unsigned: bool) -> dict[str, str] | None:
         return origin.word(f"LOCK={lock}")
     if lock and unsigned:
         return origin.word("ALLOW_UNSIGNED=1")
-    if lock and not any((root / trust.FOLDER).glob("*.asc")):
+    if lock and not layout.all_seen(layout.home(root) / trust.FOLDER, "*.asc"):
         raise RegistryError(
             "LOCK=registry accepts whatever anyone with write access to the registry has put "
             "there, and "

@@ -10,7 +10,8 @@ from reframe.core.builtins import parameter, run_before, sanity_function
 from reframe.core.exceptions import SanityError
 
 from containers import images, selection, table, trust
-from reframe_checks.mixins.job_script import quoted
+from containers.apptainer import state_folder
+from reframe_checks.mixins.job_script import found_on_nodes, quoted
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -45,6 +46,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         except images.ImageError as error:
             raise SanityError(str(error)) from None
         self.sha256 = images.entry_of(ROOT, self.implementation)["sha256"]
+        self.prerun_cmds = found_on_nodes(state_folder() / "bin")
         self.executable = "apptainer"
         # This lists what is in the file, and runs nothing from it.
         self.executable_opts = [quoted("sif", "list", self.path)]

@@ -55,8 +55,8 @@ SCHEDULES: list[Schedule] = []
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 #: How many processes the last job left running here, which were ended.
 left_running = 0
-#: What no job leaves empty.
-NOTES = (NODE, STARTED, ENDED, EXIT_CODE)
+#: What no job leaves empty, whatever its node has; the last is its script's last words.
+NOTES = (STARTED, ENDED, EXIT_CODE)
 
 
 class Suspect(Exception):
@@ -188,7 +188,7 @@ class RecordedCheck(NotingCheck):
         for schedule in self.schedules():
             # Of whoever filled it, that is no launch's fault; of what is missing nobody may know.
             said = self.said() if sentence else ""
-            refuse_full_disk(Path(self.stagedir), NOTES, said)
+            refuse_full_disk(Path(self.stagedir), self.work_places(), NOTES, said)
             if sentence:
                 self.keep(schedule, outcome, sentence)
         if sentence:
@@ -211,6 +211,11 @@ class RecordedCheck(NotingCheck):
     def reports(self) -> dict[str, Path | bytes]:
         """Return what the check reports on a sound launch, as files that the campaign keeps."""
         return {}
+
+    def work_places(self) -> tuple[str, ...]:
+        """Return what the launch's programs call the folder that they work in."""
+        platform = self.container_platform
+        return (platform.workdir,) if platform and platform.workdir else ()
 
     def judge(self) -> None:
         """Raise unless the launch succeeded and its output is what was requested."""

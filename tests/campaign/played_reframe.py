@@ -106,6 +106,9 @@ def measure(root: Path, number: int) -> int:
             raise CampaignError("every launch is in the campaign already")
         if "killed at once" in play:
             os.kill(os.getpid(), signal.SIGKILL)
+        if said := play.get("stopped by an image"):
+            print(f"ERROR: run session stopped: {said}")
+            return 1
         for done, one in enumerate(left):
             if play.get("pass over") == one.planned.implementation:
                 cause = "it waits for ContainerImage, which failed"

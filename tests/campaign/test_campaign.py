@@ -153,6 +153,7 @@ def test_killed_campaign_loses_at_most_the_launch_in_flight(name: str) -> None:
 
     refuse_another_image(path, name)
     kill_all_in_a_launch(start("--resume", path.name, name=name), path)
+    kill_before_its_report(start("--resume", path.name, name=name), path)
     out = finished(start("--resume", path.name, name=name))
     assert_whole(path, out)
     again = read_campaign(path)
@@ -178,6 +179,20 @@ def kill_all_in_a_launch(process: subprocess.Popen[str], path: Path) -> None:
     process.wait()
     state = schedule.state_of(path)
     assert state and before < state.recorded() < 2 * WHOLE_ROUND
+
+
+def kill_before_its_report(process: subprocess.Popen[str], path: Path) -> None:
+    """Kill a campaign that has measured all, while its tables are made."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline and process.poll() is None:
+        state = schedule.state_of(path)
+        if state and state.recorded() == 2 * WHOLE_ROUND:
+            break
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    state = schedule.state_of(path)
+    assert state and not state.left() and not state.is_reported
 
 
 def waves_of(name: str) -> tuple[State, int] | None:

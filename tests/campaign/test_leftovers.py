@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from campaign import leftovers
+from campaign import leftovers, queues
 from records import processes
 from records.base import CampaignError
 from records.processes import known, named
@@ -86,7 +86,7 @@ def test_a_shell_that_names_the_campaign_and_what_started_this_are_spared(tmp_pa
     shell = start(tmp_path / "another", "exec sleep 600", WYEAST_CAMPAIGN=str(tmp_path))
     own = f"""
 from pathlib import Path
-from campaign import leftovers
+from campaign import leftovers, queues
 print(leftovers.end_all(Path({str(tmp_path)!r})))
 """
     try:
@@ -120,7 +120,7 @@ def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, squeue: str) -> Path:
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
+    monkeypatch.setattr(leftovers, "LONGEST_QUEUED_S", 0.1)
     monkeypatch.setattr(leftovers, "POLL_S", 0.05)
     return cancelled
 
@@ -132,7 +132,7 @@ def test_a_job_that_is_left_in_the_queue_is_cancelled_and_no_other_that_has_its_
     squeue = f"""[ ! -e {tmp_path}/cancelled ] || exit 0
 case "$*" in *--name=wy-1,wy-2*) echo 17 ;; *--jobs=*) echo 17; echo 18 ;; esac"""
     cancelled = slurm(tmp_path, monkeypatch, squeue)
-    monkeypatch.setattr(leftovers, "LONGEST_S", 30)
+    monkeypatch.setattr(leftovers, "LONGEST_QUEUED_S", 30)
     leftovers.end_queued(tmp_path, "squeue", {"wy-1": "17", "wy-2": "18"})
     words = cancelled.read_text().split()
     assert "17" in words and "18" not in words
@@ -148,11 +148,30 @@ def test_a_job_that_came_without_an_answer_is_found_by_its_name_and_awaited(
 [ -e {tmp_path}/gone ] || echo 21
 [ ! -e {tmp_path}/cancelled ] || touch {tmp_path}/gone"""
     cancelled = slurm(tmp_path, monkeypatch, squeue)
-    monkeypatch.setattr(leftovers, "LONGEST_S", 30)
+    monkeypatch.setattr(leftovers, "LONGEST_QUEUED_S", 30)
     monkeypatch.setattr(leftovers, "POLL_S", 0)
     leftovers.end_queued(tmp_path, "slurm", {}, ["wy-1", "wy-2"])
     assert (tmp_path / "gone").exists()
     assert {line.split()[-1] for line in cancelled.read_text().splitlines()} == {"21"}
+
+
+def test_a_job_is_ended_however_late_each_answer_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, cancelled = [0.0], []
+    # It is there until it is cancelled, and for one more answer.
+    answers = iter([["21"], ["21"], []])
+
+    def late(*_: object) -> list[str]:
+        now[0] += queues.ANSWER_S - 1
+        return next(answers)
+
+    monkeypatch.setattr(queues, "queued", late)
+    monkeypatch.setattr(queues, "cancel", lambda _, jobs: cancelled.extend(jobs))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    leftovers.end_queued(tmp_path, "slurm", {"wy-1": "21"})
+    assert set(cancelled) == {"21"} and next(answers, None) is None
 
 
 def test_nothing_is_measured_while_nobody_says_whether_a_job_came(
@@ -212,7 +231,7 @@ def test_jobs_of_other_schedulers_are_found_by_their_names_cancelled_and_awaited
     for name, said in ((lists, f"{ours}\n{text}"), (cancels, f'echo "$@" >>{cancelled}')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
         (tmp_path / name).chmod(0o755)
-    monkeypatch.setattr(leftovers, "LONGEST_S", 30)
+    monkeypatch.setattr(leftovers, "LONGEST_QUEUED_S", 30)
     leftovers.end_queued(tmp_path, scheduler, {"wy-1": "21"}, ["wy-2"])
     assert gone.exists()
     assert set(cancelled.read_text().split()) == {"21"}

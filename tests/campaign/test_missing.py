@@ -269,6 +269,17 @@ def test_a_reframe_that_can_load_nothing_is_not_started_again(root: Path) -> Non
     assert len((root / "starts").read_text()) == 1
 
 
+def test_what_stops_an_image_is_the_cause_of_a_campaign_without_a_launch(root: Path) -> None:
+    """It is no launch of the campaign, and only ReFrame's messages have it."""
+    refused = {"stopped by an image": "run: permission error: [Errno 13] rfm_job.sh"}
+    path = new(root, refused, refused, refused)
+    said = (
+        r"launches of round 1 left \(run session stopped: run: permission error.*rfm_job\.sh\), 3"
+    )
+    with pytest.raises(CampaignError, match=said):
+        measure(path)
+
+
 def test_an_image_that_cannot_be_opened_now_is_measured_by_a_resume(root: Path) -> None:
     path = new(root, {"pass over": "beta-1.0"})
     assert not measure(path)
@@ -702,6 +713,55 @@ def test_a_job_that_came_without_an_answer_is_ended_before_its_launch_is_tried_a
         [(one, attempts)] = [(one, one.attempts) for one in held.state.of(None) if one.unanswered]
         assert (one.unanswered, attempts) == ((1,), 2) and held.mark_of(one.name, 1).is_file()
     assert all(f"--name={name} " in line for line in (root / "asked").read_text().splitlines())
+
+
+def test_a_copied_checkout_does_not_take_the_jobs_of_the_first_for_its_own(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = new(root)
+    left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        with schedule.held(first) as held:
+            held.plan(1, planned(1, held))
+            held.begin_session(1)
+            held.intend(planned(1, held)[0].launch)
+            held.submitted(planned(1, held)[0].launch, named(left.pid))
+        runs = tmp_path_factory.mktemp("checkout") / "runs"
+        shutil.copytree(root / "runs", runs)
+        shutil.copytree(root / "site_configs", runs.parent / "site_configs")
+        copy = runs / first.name
+        with monkeypatch.context() as there:
+            there.setattr(beginning, "ROOT", runs.parent)
+            with pytest.raises(CampaignError, match=f"{copy} is a copy of {first}, and what that"):
+                resuming.old_campaign(asked("--resume", copy.name))
+            leftovers.end_leftovers_of_the_dead(runs.parent, "local")
+        assert left.poll() is None
+        # Where the first has gone, what it has left belongs to what was copied.
+        first.rename(root / "away")
+        shutil.copytree(copy, first)
+        shutil.rmtree(copy)
+        assert resume(first)
+        assert left.wait(timeout=60) == -9
+        assert_whole(first)
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_copies_of_a_campaign_have_jobs_of_their_own(root: Path) -> None:
+    first = new(root)
+    with schedule.held(first) as held:
+        held.plan(1, planned(1, held))
+    copy = root / "away" / first.name
+    shutil.copytree(first, copy)
+    names = set()
+    for one in (first, copy):
+        with schedule.held(one) as held:
+            held.begin_session(1)
+            launch = planned(1, held)[0].launch
+            held.intend(launch)
+            names.add(held.job_name(launch, 1))
+    assert len(names) == 2 and all(len(name) == 15 for name in names)
 
 
 def test_a_local_site_that_is_measured_is_spared_where_nobody_can_hold_the_machine(

@@ -57,6 +57,22 @@ def test_without_room_or_containers_nothing_is_built(
         refuse_obstacles(checkout, options)
 
 
+def test_a_file_system_that_starts_no_program_is_named(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As some centres mount homes."""
+    options, real = campaigns.arguments(["--look"]), os.statvfs(checkout)
+    flags = {name: getattr(real, name) for name in dir(real) if name.startswith("f_")}
+    told = SimpleNamespace(**flags | {"f_flag": real.f_flag | os.ST_NOEXEC})
+    monkeypatch.setattr(os, "statvfs", lambda _: told)
+    with pytest.raises(CampaignError, match=rf"^{checkout}.* is mounted noexec.*WYEAST_HOME="):
+        refuse_obstacles(checkout, options)
+    site = checkout / "site_configs" / "local" / "site.yaml"
+    site.write_text(site.read_text().replace("scheduler: local", "scheduler: slurm"))
+    monkeypatch.setattr(obstacles, "missing_commands", lambda site, machine: [])
+    refuse_obstacles(checkout, options)
+
+
 def test_a_scheduler_whose_commands_are_not_here_is_named(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

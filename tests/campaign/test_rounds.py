@@ -186,3 +186,22 @@ def test_progress_counts_and_names_failures() -> None:
     assert log.getvalue() == "".join(lines)
     assert "round 2/3  1/58  PointToPoint %pair=Send/Recv\n" in out.getvalue()
     assert "round 2/3  2/58  Linpack %grid=1x2 %n=4000  FAILED" in out.getvalue()
+
+
+@pytest.mark.parametrize("place", ["a pipe that nobody reads", "a full disk"])
+def test_what_cannot_be_printed_ends_no_campaign(
+    place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if place == "a full disk":
+        write = os.open("/dev/full", os.O_WRONLY)
+    else:
+        read, write = os.pipe()
+        os.close(read)
+    with os.fdopen(write, "w") as out:
+        progress = CampaignProgress(1, out)
+        progress.say("first")
+        progress.say("second")
+        # What is started then has somewhere to print to.
+        subprocess.run(["sh", "-c", "echo third"], stdout=out, check=True)
+    said = capfd.readouterr().err
+    assert said.count("nothing more is printed; it goes on") == 1, said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from containers import ability, programs
-from containers.ability import refuse_inability
+from containers.ability import build_facts, refuse_inability
 from containers.programs import ProvisionError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -112,6 +112,29 @@ def test_a_folder_that_is_mounted_over_the_images_own_is_named(parts: Path, tmp_
     conf.write_text(f"mount home = yes\nbind path = {tmp_path}:/opt/mpi/\n")
     with pytest.raises(ProvisionError, match=rf"bind path = {tmp_path}`, which hides /opt/mpi of"):
         refuse_inability()
+
+
+@pytest.mark.parametrize(
+    ("said", "is_old"),
+    [("1.0.3", True), ("0.9.1-1.el8", True), ("1.1.0", False), ("1.4.5-2+b1", False),
+     ("2.0.0-rc.1", False), ("devel", False), ("", False)],
+)  # fmt: skip
+def test_an_old_apptainer_is_named(
+    parts: Path, monkeypatch: pytest.MonkeyPatch, said: str, is_old: bool
+) -> None:
+    facts = ability.build_facts() | {"PACKAGE_VERSION": said}
+    monkeypatch.setattr(ability, "build_facts", lambda: facts)
+    monkeypatch.setattr(ability, "apptainer_command", lambda: Path("/old/bin/apptainer"))
+    if not is_old:
+        refuse_inability()
+        return
+    with pytest.raises(ProvisionError, match=rf"/old/bin/apptainer is Apptainer {said}, and 1\.1"):
+        refuse_inability()
+
+
+def test_the_machines_own_apptainer_says_its_version() -> None:
+    facts = build_facts()
+    assert not facts or ability.VERSION.match(facts["PACKAGE_VERSION"])
 
 
 def test_a_setuid_part_is_roots(parts: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from containers import images
+from containers import bill_of_materials, images
 from containers.bill_of_materials import INPUTS, bill_of, inputs_of
 from containers.sif_objects import BILL
 from tests.sif_files import Part, write_sif
@@ -39,6 +39,12 @@ SPACK: list[dict[str, Any]] = [
 
 def complaint(text: str) -> object:
     return JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+
+
+def test_it_is_written_where_no_image_is_yet(tmp_path: Path) -> None:
+    """As in a home, whose installation has the images."""
+    bill_of_materials.write(tmp_path, "mpich-5.0.2", "{}")
+    assert bill_of_materials.path_of(tmp_path, "mpich-5.0.2").read_text() == "{}"
 
 
 def test_it_is_valid_and_names_everything() -> None:

@@ -4,6 +4,7 @@ import pwd
 from pathlib import Path
 
 import pytest
+import yaml
 
 from records.manifest import read_manifest
 from tests.containers.test_centre_real import PROJECT, Centre, opened_here, own_checkout
@@ -21,8 +22,11 @@ def test_a_user_builds_and_measures(open_folder: Path) -> None:
     # What takes minutes or a network is here: the bases, and nothing of the image itself.
     for name in ("bases", "downloads"):
         (root / ".wyeast" / name).symlink_to(PROJECT / ".wyeast" / name)
-    # Echoes through a daemon on a busy machine are slower than any machine of 1996.
-    (root / "site_configs" / "local" / "references.yaml").write_text("{}\n")
+    # Echoes through a daemon on a busy machine are slower than any machine of 1996; without any
+    # reference the check would fail.
+    references = {"local": {"bandwidth": [1.0, 0.0, None, "B/s"], "latency": [60.0, None, 0, "s"]}}
+    place = root / "site_configs" / "local" / "references.yaml"
+    place.write_text(yaml.safe_dump({"PvmEcho": references}))
     with ordinary_user() as user:
         give(root, pwd.getpwnam(user).pw_uid)
         assert f"\n{user}:" in f"\n{Path('/etc/subuid').read_text()}"

@@ -17,6 +17,7 @@ from records.causes import (
     HIDDEN_PROGRAM,
     LONGEST,
     NO_FUSE,
+    NO_NAME,
     NO_NAMESPACES,
     NO_NAMESPACES_FOR_ROOT,
     NO_SUBORDINATE_IDS,
@@ -217,6 +218,8 @@ def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> 
         ("unshare: unshare failed: Operation not permitted", NO_NAMESPACES_FOR_ROOT),
         ("FATAL:   container creation failed: while mounting image: squashfuse_ll: fuse: device "
          "not found, try 'modprobe fuse' first", NO_FUSE),
+        ("FATAL:   Couldn't determine user account information: user: unknown userid 1006",
+         NO_NAME),
         ("fusermount3: failed to open /dev/fuse: Permission denied", NO_FUSE),
         ("FATAL:   could not use fakeroot: no mapping entry found in /etc/subuid for carol",
          NO_SUBORDINATE_IDS),

@@ -4,6 +4,7 @@ import errno
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -99,6 +100,29 @@ def test_every_changed_byte_before_the_last_line_is_noticed(tmp_path: Path) -> N
         file.write_bytes(changed)
         with pytest.raises(JournalError, match="the journal is damaged"):
             journal.read_journal(tmp_path)
+
+
+def test_a_copy_knows_what_it_was_copied_from_as_long_as_that_is_there(tmp_path: Path) -> None:
+    first, copy = tmp_path / "first of all", tmp_path / "copy"
+    first.mkdir()
+    written(first)
+    assert journal.copied_from(first) is None
+    (tmp_path / "link").symlink_to(first)
+    assert journal.copied_from(tmp_path / "link") is None, "it is the same under another name"
+    shutil.copytree(first, copy)
+    assert journal.copied_from(copy) == first and journal.copied_from(first) is None
+    moved = first.rename(tmp_path / "moved")
+    assert journal.copied_from(copy) is None and journal.copied_from(moved) is None
+    # Another campaign in its place.
+    first.mkdir()
+    written(first)
+    assert journal.copied_from(copy) is None
+    for note in ("", "x" * 10_000, "process 1 of \0 since now"):
+        (copy / journal.LOCK).write_text(note)
+        assert journal.copied_from(copy) is None
+    (copy / journal.LOCK).unlink()
+    os.mkfifo(copy / journal.LOCK)
+    assert journal.copied_from(copy) is None
 
 
 def test_there_is_one_writer(tmp_path: Path) -> None:

@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from campaign import provenance
+from campaign import driver, provenance, request
+from campaign.__main__ import arguments as campaign_arguments
+from campaign.bundle.contents import working_file
+from campaign.bundle.rerun import arguments as rerun_arguments
 from campaign.bundle.rerun import is_in_checkout
+from campaign.request import command_of
 from containers import images, installed, selection, store, trust, trusted_keys
+from containers.registry_connection import Registry, RegistryError
+from containers.sharing import registry
 from containers.table import load_table
 from records import acting_user, layout
 from records.base import CampaignError
@@ -135,9 +141,20 @@ def test_the_inputs_of_a_campaign_are_code_of_the_installation_and_the_users_sit
         "site_configs/local/references.yaml": of["installed"],
         "site_configs/local/site.yaml": of["own"],
     }  # fmt: skip
+    # With one in both, their entries count together, and so do they in a bundle.
+    put_image(installation, "openmpi", b"1")
     put_image(home, "mpich", b"2")
     found = provenance.input_digests(installation, "local", False)
+    content = images.lock_content(installation)
+    assert content is not None and found[images.LOCK] == hashlib.sha256(content).hexdigest()
+    assert json.loads(content) == images.load_lock(installation)
+    packed = working_file(installation, images.LOCK)
+    assert packed is not None and packed.digest() == found[images.LOCK]
+    (installation / images.LOCK).unlink()
+    found = provenance.input_digests(installation, "local", False)
     assert found[images.LOCK] == provenance.sha256_of(home / images.LOCK)
+    put_image(installation, "openmpi", b"another")
+    assert provenance.input_digests(installation, "local", False)[images.LOCK] != packed.digest()
 
 
 def test_images_are_shared_by_digest_and_written_in_the_home(places: tuple[Path, Path]) -> None:
@@ -165,6 +182,53 @@ def test_images_are_shared_by_digest_and_written_in_the_home(places: tuple[Path,
     (home / images.LOCK).unlink()
     assert images.prune(installation) == [own]
     assert store.path_of(installation, lock["mpich"]).is_file()
+
+
+def test_what_an_installation_replaces_stays_for_a_campaign_that_runs_it(
+    places: tuple[Path, Path],
+) -> None:
+    """Of another user, whose locks of sites are in a home that nobody else knows."""
+    installation, home = places
+    old, unused = put_image(installation, "mpich", b"old"), put_image(installation, "lam", b"lam")
+    write(installation / images.LOCK, json.dumps({"schema": images.SCHEMA, "images": {}}))
+    keep = (
+        "import sys; from pathlib import Path; from containers import store\n"
+        "with store.in_use(Path(sys.argv[1]), [sys.argv[2], '0' * 64]): print(); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", keep, installation, old], cwd=layout.CODE, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as campaign:  # fmt: skip
+        assert campaign.stdin and campaign.stdout and campaign.stdout.readline()
+        with pytest.MonkeyPatch.context() as keeper:
+            keeper.delenv(layout.HOME)
+            assert images.prune(installation) == [unused]
+            campaign.communicate("\n")
+            assert images.prune(installation) == [old]
+    assert not list((home / ".wyeast").glob("**/*.sif"))
+
+
+def test_the_word_of_a_registry_needs_a_key_of_either(places: tuple[Path, Path]) -> None:
+    installation, home = places
+    with pytest.raises(RegistryError, match="has no key to verify who made it"):
+        registry.word_for(installation, registry.OF_REGISTRY, unsigned=False)
+    write(home / trusted_keys.FOLDER / "a.asc", "a")
+    assert registry.word_for(installation, registry.OF_REGISTRY, unsigned=False) is None
+
+
+def test_what_the_installation_has_can_be_pulled_beside_a_lock_of_ones_own(
+    places: tuple[Path, Path],
+) -> None:
+    installation, home = places
+    there, own = put_image(installation, "mpich", b"shared"), put_image(home, "openmpi", b"own")
+    for place in places:
+        lock = json.loads((place / images.LOCK).read_text())
+        for entry in lock["images"].values():
+            entry |= {"bytes": 1, "inputs_sha256": "0" * 64, "built_utc": "2026-01-01T00:00:00Z"}
+        write(place / images.LOCK, json.dumps(lock))
+    source = Registry("oras://localhost:1/a", insecure=True)
+    found = registry.wanted(installation, source, "", "")
+    assert {name: entry.sha256 for name, entry in found.items()} == {"mpich": there, "openmpi": own}
 
 
 def test_keys_of_both_count_and_a_revoked_one_in_neither(
@@ -200,6 +264,13 @@ def test_a_path_is_meant_from_where_it_was_typed(
         write(place / "manifest.json", "{}")
     assert find_campaign(installation, "elsewhere") == tmp_path / "elsewhere"
     assert find_campaign(installation, "own") == home / "runs" / "own"
+
+
+def test_a_job_that_drives_a_campaign_is_told_its_home(places: tuple[Path, Path]) -> None:
+    """By name: a job may inherit what its submitter's shell has chosen, or nothing."""
+    installation, home = places
+    *_, wrapped = driver.command_of(installation, home / "runs" / "a", {}, "local", [], None)
+    assert f"WYEAST_HOME={home} WYEAST_ACTIVATED='' && . ./activate" in wrapped
 
 
 def test_containers_see_neither_of_them(places: tuple[Path, Path], tmp_path: Path) -> None:
@@ -290,6 +361,73 @@ def test_nobody_else_can_replace_a_home_from_above(
     assert said in str(found) if said else found is None
 
 
+@needs_root
+@pytest.mark.parametrize("is_within", [False, True])
+def test_a_link_on_the_way_to_a_home_is_of_nobody_else(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, is_within: bool
+) -> None:
+    """It could lead to another folder of the user's, who trusts what is in that one."""
+    code, home, link = open_folder / "code", open_folder / "own" / "home", open_folder / "link"
+    code.mkdir()
+    home.mkdir(parents=True)
+    for folder in (home.parent, home):
+        folder.chmod(0o755)
+        os.chown(folder, OTHER, OTHER)
+    link.symlink_to("own")
+    ways = [link / "home"]
+    if is_within:
+        (open_folder / "first").symlink_to("link/../link")
+        ways = [open_folder / "first" / "home"]
+    monkeypatch.setenv("WYEAST_ROOT", str(code))
+
+    def asked() -> list[str | None]:
+        os.setresuid(OTHER, OTHER, OTHER)
+        found = []
+        for way in ways:
+            os.environ[layout.HOME] = str(way)
+            found.append(acting_user.unsafe_home(code))
+        return found
+
+    for owner, is_trusted in ((0, True), (OTHER, True), (12345, False)):
+        os.chown(link, owner, owner, follow_symlinks=False)
+        [found] = in_child(asked)
+        said = None if is_trusted else f"{link} is a link of user 12345, who could have it lead"
+        assert found is None if said is None else found.startswith(said)
+
+
+@pytest.mark.parametrize("words", [["clean"], ["admit"], ["bill"], ["setup"], ["report"], ["pull"]])
+def test_no_target_works_in_a_home_that_others_write(tmp_path: Path, words: list[str]) -> None:
+    kept = write(tmp_path / ".wyeast" / "logs" / "a.log", "")
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [layout.CODE / "bin" / "wyeast", *words], cwd=tmp_path, capture_output=True, text=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2 and f"others can write in {tmp_path}" in done.stderr
+    assert "nothing was done, for the reason above" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert kept.exists() and len(list(tmp_path.iterdir())) == 1
+
+
+@needs_root
+def test_a_cluster_in_a_box_is_not_measured_on_from_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = os.environ | {layout.HOME: str(tmp_path), "WYEAST_ROOT": str(layout.CODE)}
+    for words in (["up"], ["exec", "--", "true"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "cluster", *words], cwd=layout.CODE, capture_output=True,
+            text=True, env=environment, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 1 and "measures in a checkout of one's own" in done.stderr
+        assert f"{layout.HOME} is {tmp_path}" in done.stderr and not list(tmp_path.iterdir())
+    for name in (layout.HOME, "WYEAST_ROOT"):
+        monkeypatch.setenv(name, environment[name])
+    options = campaign_arguments(["--site=virtual", "--look"])
+    with pytest.raises(CampaignError, match="virtual is a cluster in a box, which measures in a"):
+        request.refuse_before_building(layout.CODE, options)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -329,6 +467,11 @@ def test_the_prefix_of_an_mpi_is_meant_from_where_it_was_typed(
     monkeypatch.setenv(layout.CALLER, str(tmp_path))
     with pytest.raises(installed.PrefixError, match=f"^{tmp_path}/mpi is not a folder"):
         installed.find("mpi", load_table(layout.CODE), ())
+    # Whoever goes on with it, such as a job or a rerun's campaign, is elsewhere.
+    for parsed in (campaign_arguments(["--host-mpi=mpi"]),
+                   rerun_arguments(["a.tar.gz", "--host-mpi=mpi"])):  # fmt: skip
+        assert parsed.host_mpi == f"{tmp_path}/mpi"
+    assert f"HOST_MPI={tmp_path}/mpi" in command_of(campaign_arguments(["--host-mpi=mpi"]))
 
 
 @needs_root

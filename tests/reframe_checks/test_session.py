@@ -10,13 +10,16 @@ import pytest
 from records import schedule
 from records.budget import BEYOND, left_out
 from records.campaign import unmeasured
-from records.events import Planned, Recorded, Submitted, Wave, WaveRound
+from records.events import NotStarted, Planned, Recorded, Submitted, Wave, WaveRound
 from records.fold import State
 from records.journal import FILE, read_journal
 from records.kept import read_records
 from records.manifest import Design
 from records.processes import MARK, known, processes
 from reframe_checks.bin.telling import INSTEAD, ONCE, UNTIL
+from reframe_checks.mixins.noted import ENDED, EXIT_CODE, STARTED
+from reframe_checks.mixins.recording import NOTES
+from reframe_checks.mixins.stage_disk import is_of_stage, unwritten
 from tests.packed import bytes_of_records, records_in, take_out, text_of
 from tests.reframe_checks.conftest import IMPLEMENTATION, StandIn
 from tests.reframe_checks.rates import stream
@@ -279,6 +282,33 @@ def test_a_stage_folder_that_fills_up_during_a_launch_is_not_its_fault(
         subprocess.run(["umount", str(disk)], check=True)
 
 
+#: What is said of a full disk, and whether it is that of the stages.
+SAID_OF_A_DISK = {
+    "where it prints to": ("mpiexec: write error (No space left on device)", True),
+    "of a program by its path": ("/usr/bin/mpiexec: write error: No space left on device", True),
+    "a function": ("MPI_File_write: I/O error, No space left on device", True),
+    "a file of the work folder": ("fopen(/rfm_workdir/out): No space left on device", True),
+    "a note": ("rfm_job.sh: line 9: launch_seen_after: No space left on device", True),
+    "a quota": ("write(1): Disk quota exceeded", True),
+    "a limit": ("semget: No space left on device", False),
+    "a limit of keys": ("session keyring: Disk quota exceeded", False),
+    "a node's own folder": ("LAM: write to /tmp/x: No space left on device", False),
+    "shared memory": ("write /dev/shm/x: No space left on device", False),
+    "a folder that a site binds": ("write to /scratch/me/out: No space left on device", False),
+}
+
+
+@pytest.mark.parametrize("words", SAID_OF_A_DISK)
+def test_whose_disk_was_full_is_known_by_the_file_that_is_named(words: str, tmp_path: Path) -> None:
+    line, is_ours = SAID_OF_A_DISK[words]
+    assert is_of_stage(line, ["/rfm_workdir", str(tmp_path)], ["launch_seen_after"]) == is_ours
+
+
+def test_the_stage_is_meant_by_its_path_even_in_a_folder_of_the_nodes(tmp_path: Path) -> None:
+    line = f"cannot create {tmp_path}/out: No space left on device"
+    assert is_of_stage(line, [str(tmp_path)], []) and not is_of_stage(line, [f"{tmp_path}2"], [])
+
+
 @pytest.mark.parametrize(
     ("words", "outcomes"),
     [
@@ -297,6 +327,33 @@ def test_a_disk_that_was_full_for_a_moment_is_no_failure(
     outcome = stand_in.run()
     assert outcome.code != 0 and [one["outcome"] for one in outcome.launches] == outcomes
     assert len(state_of(stand_in).left()) == 1 - len(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("notes", "found"),
+    [
+        ({STARTED: "1", ENDED: "2", EXIT_CODE: "0"}, []),
+        ({STARTED: "1", ENDED: "", EXIT_CODE: "0"}, [ENDED]),
+        ({STARTED: "1", ENDED: "2", EXIT_CODE: ""}, [EXIT_CODE]),
+        # Killed, or asked to end, while it wrote.
+        ({STARTED: "1", ENDED: ""}, []),
+        ({STARTED: "1", ENDED: "", EXIT_CODE: "143"}, []),
+    ],
+)
+def test_a_note_is_no_sign_of_a_full_disk_where_its_script_was_ended(
+    notes: dict[str, str], found: list[str], tmp_path: Path
+) -> None:
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    assert unwritten(tmp_path, NOTES) == found
+
+
+def test_a_node_that_says_nothing_of_itself_has_no_full_disk(stand_in: StandIn) -> None:
+    # Where `head` is none that knows the option.
+    head = stand_in.root / "bin" / "head"
+    head.write_text('#!/bin/sh\n[ "$1" != -v ] || exit 1\nexec /usr/bin/head "$@"\n')
+    head.chmod(0o755)
+    assert [one["outcome"] for one in stand_in.run().launches] == ["sound"]
 
 
 def test_what_waits_for_an_image_that_cannot_be_opened_is_missing(stand_in: StandIn) -> None:
@@ -579,6 +636,32 @@ def test_another_image_measures_what_one_is_enough_for_where_the_first_could_not
     assert [line.split()[3] for line in said] == names[1:3], done.text
     [launch] = [one for one in done.launches if one["outcome"] == "sound"]
     assert launch["implementation"] == names[2] and not state_of(stand_in).left()
+
+
+def test_a_session_that_ends_as_it_begins_has_asked_every_image_that_is_left(
+    stand_in: StandIn,
+) -> None:
+    """What counts as asked is in the plan before the session says that it began."""
+    names = two_images(stand_in)
+    stand_in.variables |= {ONCE: "1", "PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    stand_in.write("", "no memory", 3)
+    dying = stand_in.root / "sitecustomize.py"
+    dying.write_text(
+        "import os\nfrom records import schedule\nreal = schedule.Schedule.begin_session\n"
+        "def begin(self, number):\n    real(self, number)\n    os._exit(1)\n"
+        "schedule.Schedule.begin_session = begin\n"
+    )
+    for asked in ([names[0]], names):
+        # The first image fails, and then nobody asks the second one.
+        assert stand_in.run(only="^Stream").code == 1
+        content = read_journal(campaign_of(stand_in))
+        assert content and content.events[-1].kind == "session"
+        rates = [one for one in state_of(stand_in).of(1) if one.planned.cell.startswith("Stream")]
+        assert [one.planned.implementation for one in rates] == asked
+        if asked != names:
+            with schedule.held(campaign_of(stand_in)) as held:
+                for one in [one.name for one in held.state.open(1)]:
+                    held.add(NotStarted(launch=one, why="failed", cause="it is made up"))
 
 
 def test_a_first_round_leaves_out_what_the_budget_has_no_room_for(stand_in: StandIn) -> None:

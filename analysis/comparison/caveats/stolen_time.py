@@ -15,7 +15,10 @@ LARGEST_SHARE = 0.05
 
 
 def stolen_time(campaign: Campaign) -> list[str]:
-    """Return a sentence with the shares of the processors' time that were stolen, if it matters."""
+    """Return a sentence with the shares of processors' time that were stolen, if it matters.
+
+    They are shares of the time for which processors had work.
+    """
     shares = {
         launch.record.launch: share
         for launch in campaign.sound()
@@ -28,7 +31,7 @@ def stolen_time(campaign: Campaign) -> list[str]:
         return []
     seconds = sum(launch.record.processors_s.get("stolen", 0.0) for launch in campaign.sound())
     return [
-        f"A hypervisor took {middle:.1%} of the processors' time in the median launch and "
-        f"{shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} of all launches): this "
+        f"A hypervisor took {middle:.1%} of the time that processors had work in the median launch "
+        f"and {shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} of all launches): this "
         "campaign's rates are those of a machine that was partly busy with something else."
     ]

@@ -10,13 +10,13 @@ from records.campaign import Campaign, read_campaign
 from tests.analysis.support.synthetic import Synthetic, Truth
 
 
-def with_processors(folder: Path, stolen: list[float]) -> Campaign:
-    """Return a campaign in which launch i lost stolen[i] of 10 s of its processors' time."""
+def with_processors(folder: Path, stolen: list[float], idle: float = 6.0) -> Campaign:
+    """Return a campaign in which launch i lost stolen[i] of the 10 s that it had work for."""
     Synthetic(folder, {"one": Truth(1e-6, 1e9, 1e10)}, rounds=1, pairs=["Send/Recv"]).write()
     records = sorted(folder.glob("launches/*/launch.json"))
     for index, path in enumerate(records):
         lost = stolen[min(index, len(stolen) - 1)]
-        processors = {"busy": 4.0, "idle": 6.0 - lost, "stolen": lost}
+        processors = {"busy": 10.0 - lost, "idle": idle, "stolen": lost}
         path.write_text(json.dumps(json.loads(path.read_text()) | {"processors_s": processors}))
     return read_campaign(folder)
 
@@ -30,7 +30,14 @@ def test_what_was_stolen_is_said(tmp_path: Path, stolen: list[float]) -> None:
     campaign = with_processors(tmp_path / "c", stolen)
     [sentence] = stolen_time(campaign)
     first = min(launch.record.launch for launch in campaign.launches)
-    assert f"10.0% in {first}" in sentence or "10.0% of the processors' time" in sentence
+    assert f"10.0% in {first}" in sentence or "took 10.0% of the time" in sentence
+
+
+def test_who_waits_hides_nothing(tmp_path: Path) -> None:
+    """An idle processor loses nothing: what it waits must not make the share smaller."""
+    [idle] = stolen_time(with_processors(tmp_path / "idle", [1.0], idle=1000.0))
+    [busy] = stolen_time(with_processors(tmp_path / "busy", [1.0], idle=0.0))
+    assert idle == busy
 
 
 def test_a_campaign_that_does_not_say_is_silent(tmp_path: Path) -> None:

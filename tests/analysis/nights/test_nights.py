@@ -1,5 +1,6 @@
 """Nights in a row: none without a change alarms, a slowdown does, and a bad moment does not."""
 
+import inspect
 import json
 import shutil
 import xml.etree.ElementTree as ElementTree
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from analysis.commands.history import regress
 from analysis.history.campaign_rows import KEPT
 from analysis.history.index import history_rows
 from analysis.history.regressions import tested as found_in
-from analysis.nights.judging import NightJudgement, nights_like
+from analysis.nights.judging import SLOWDOWN, NightJudgement, nights_like
 from analysis.nights.summary import cases
 from analysis.references.missed import MetricWithReference, held_references
 from campaign.nightly import Wanted, course
@@ -32,13 +34,14 @@ NIGHTS = 30
 def night(
     runs: Path, day: int, factor: float = 1.0, name: str = "nightly", rounds: int = 2,
     facts: dict[str, Any] | None = None, implementations: Sequence[str] = (ALPHA,),
+    noise: float = 0.005,
 ) -> Path:  # fmt: skip
     """Write the campaign of a night; `factor` is how fast everything is."""
     created = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=day)
     return Synthetic(
         runs / f"{created:%Y%m%dT%H%M%SZ}-local-{name}",
         {one: Truth(1e-6 / factor, 4e9 * factor, 30e9 * factor) for one in implementations},
-        rounds=rounds, noise=0.005, seed=zlib.crc32(f"{day} {name}".encode()), pairs=["Send/Recv"],
+        rounds=rounds, noise=noise, seed=zlib.crc32(f"{day} {name}".encode()), pairs=["Send/Recv"],
         created_utc=created.isoformat().replace("+00:00", "Z"),
         facts={"name": name, "night": facts or {"broken": {}}},
     ).write()  # fmt: skip
@@ -75,7 +78,9 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("month") / "runs"
     for day in range(NIGHTS):
         path, told, _ = one_night(runs, day, 1.0)
-        fine = {("not judged", 7)} if day < 3 else {("nothing", 0), ("noise", 0)}
+        fine = {("nothing", 0), ("noise", 0)}
+        # Three or four earlier nights are too few to confirm a slowdown of 25%.
+        fine = {("not judged", 7)} if day < 3 else {("blind", 7)} if day < 5 else fine
         assert (told["verdict"], told["exit_code"]) in fine, told
         assert bool(told["power"]) == (day >= 3)
         assert ("slowdown that would" in (path / "night.md").read_text()) == (day >= 3)
@@ -157,7 +162,7 @@ def test_what_a_hypervisor_took_is_beside_the_verdict(runs: Path) -> None:
         stolen = {"processors_s": {"busy": 4.0, "idle": 5.0, "stolen": 1.0}}
         path.write_text(json.dumps(json.loads(path.read_text()) | stolen))
     told = judged(runs, tonight, [before])
-    assert "took 10.0% of the processors' time" in told["stolen_time"][tonight.name]
+    assert "took 20.0% of the time that processors had work" in told["stolen_time"][tonight.name]
     assert list(told["stolen_time"]) == [tonight.name]
     summary = (tonight / "night.md").read_text()
     assert "## Time taken by other guests" in summary and "took 10.0%" in summary
@@ -236,6 +241,21 @@ def test_a_broken_implementation_is_said_and_the_other_judged(tmp_path: Path) ->
     assert told["failed"] == {} and told["untold"] == 5
     summary = (path / "night.md").read_text()
     assert "## Broken implementations" in summary and "its ranks form no world" in summary
+
+
+def test_a_night_is_not_fine_where_it_is_blind(tmp_path: Path) -> None:
+    """Nights that scatter by a third would not have confirmed a slowdown of a quarter."""
+    runs = tmp_path / "runs"
+    for day in range(6):
+        path = night(runs, day, noise=0.3)
+        told = judged(runs, path)
+    assert (told["verdict"], told["exit_code"]) == ("blind", 7) and not told["findings"]
+    said = (path / "night.md").read_text()
+    assert "most comparisons would not have confirmed a slowdown of 25%" in said
+    # What they would have confirmed is said beside it.
+    assert any("smallest slowdown that would have been seen" in one for one in told["power"])
+    asked = inspect.signature(regress).parameters["slowdown"].default
+    assert asked == SLOWDOWN, "regress asks for the same"
 
 
 def test_summary_says_what_changed_since_the_night_before(tmp_path: Path) -> None:

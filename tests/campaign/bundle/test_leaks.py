@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import pwd
 import re
 from pathlib import Path
 
@@ -188,6 +189,21 @@ def test_a_redacted_campaign_is_whole_and_says_that_it_is_redacted(
     (here.root / "runs" / NAME).rename(here.root / "runs" / "away")
     assert rerun.main([str(bundle), "--dry-run"]) == 0
     assert f"{len(listed)} of its files were redacted before it was sent" in capsys.readouterr().out
+
+
+def test_what_was_replaced_is_not_named(
+    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name and the home of whoever packs it are looked for by themselves."""
+    root = pwd.getpwuid(0)
+    account = pwd.struct_passwd(("alice", *root[1:5], "/home/alice", *root[6:]))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: account)
+    private(here)
+    assert make.main([NAME, "--redact"]) == 0
+    name, _ = unpack(here.root / ".wyeast" / "bundles" / f"{NAME}.tar.gz", tmp_path)
+    said = str(read_manifest(tmp_path / name / "campaign").redacted)
+    assert "the user name redacted-user" in said and "the home folder /redacted-home" in said
+    assert "alice" not in said
 
 
 def test_a_redacted_campaign_with_packs_lists_what_its_journal_was(
