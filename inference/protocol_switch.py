@@ -57,6 +57,33 @@ def fit_line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float]:
     return float(alpha), float(beta)
 
 
+def costs_from(sizes: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return the sums of squared relative errors of the best lines through the first points.
+
+    One for each number of points from none on; infinite where these are no line.
+    """
+    count = len(sizes)
+    found = np.full(count + 1, math.inf)
+    ends = np.arange(FEWEST_POINTS, count + 1)
+    ends = ends[sizes[ends - 1] >= LEAST_SPAN * sizes[0]]
+    if not len(ends):
+        return found
+    # By the normal equations, which are good enough for two parameters, of all ends at once. The
+    # errors are then those of each line itself, and no difference of large numbers.
+    one = times[0] / times
+    size = sizes / sizes[-1] * one
+    ones, sizes_, one_one, size_size, one_size = (
+        np.cumsum(terms)[ends - 1] for terms in (one, size, one * one, size * size, one * size)
+    )
+    determinant = one_one * size_size - one_size**2
+    alpha = (size_size * ones - one_size * sizes_) / determinant
+    beta = (one_one * sizes_ - one_size * ones) / determinant
+    errors = alpha[:, None] * one + beta[:, None] * size - 1.0
+    within = np.arange(count) < ends[:, None]
+    found[ends] = np.where(within, errors * errors, 0.0).sum(axis=1)
+    return found
+
+
 def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[FittedLine]:
     """Return the straight lines that times (seconds) over sizes (bytes) are best made of.
 
