@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -30,13 +31,21 @@ def band_factor(logarithms: np.ndarray, confidence: float = CONFIDENCE) -> float
         return bonferroni
     share = (rounds - 1) / (rounds + 1)
     correlation = share * np.corrcoef(logarithms.T) + (1 - share) * np.eye(sizes)
-    # Always the same seed: the same campaign gives the same band.
-    random = np.random.default_rng(sizes)
-    means = random.standard_normal((SIMULATIONS, sizes)) @ np.linalg.cholesky(correlation).T
-    # As if the sizes' deviations were independent: a little wider than with their correlation.
-    deviations = np.sqrt(random.chisquare(rounds - 1, (SIMULATIONS, sizes)) / (rounds - 1))
-    student = np.abs(means) / deviations
+    independent, deviations = drawn(rounds, sizes)
+    student = np.abs(independent @ np.linalg.cholesky(correlation).T) / deviations
     return min(bonferroni, float(np.quantile(student.max(axis=1), confidence)))
+
+
+@lru_cache(maxsize=4)
+def drawn(rounds: int, sizes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return normal values, and deviations of as many rounds, of arrays (simulations, sizes).
+
+    Always of the same seed: the same campaign gives the same band. The deviations are as if those
+    of sizes were independent: a little wider than with their correlation.
+    """
+    random = np.random.default_rng(sizes)
+    normal = random.standard_normal((SIMULATIONS, sizes))
+    return normal, np.sqrt(random.chisquare(rounds - 1, (SIMULATIONS, sizes)) / (rounds - 1))
 
 
 def simultaneous_band(

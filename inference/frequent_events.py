@@ -62,9 +62,11 @@ def culprits(
         rest = [one[left].sum() - mine for one, mine in zip((counts, of), own, strict=True)]
         with np.errstate(invalid="ignore", divide="ignore"):
             share, others = own[0] / own[1], rest[0] / rest[1]
-        chances = stats.hypergeom.sf(own[0] - 1, rest[1] + own[1], rest[0] + own[0], own[1])
         apart = (share >= least_share) & (share >= least_ratio * others) & (rest[1] > 0)
-        chances = np.where(apart & (own[1] > 0), chances, 1.0)
+        apart &= own[1] > 0
+        (mine, of_mine), (theirs, of_theirs) = ([one[apart] for one in two] for two in (own, rest))
+        chances = np.ones(len(apart))
+        chances[apart] = stats.hypergeom.sf(mine - 1, of_theirs + of_mine, theirs + mine, of_mine)
         best = int(np.argmin(chances))
         if chances[best] >= chance:
             break

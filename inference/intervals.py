@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy import special
@@ -66,7 +66,7 @@ class Ratio:
         """
         if self.error is None or self.freedom is None:
             return None
-        half = float(special.stdtrit(self.freedom, 1 - level / 2)) * self.error
+        half = student(self.freedom, 1 - level / 2) * self.error
         return around(math.log(self.value), half, 1 - level)
 
     @property
@@ -92,6 +92,12 @@ def around(mean: float, half: float, coverage: float) -> Interval:
         math.exp(min(mean + half, LARGEST_LOGARITHM)),
         coverage,
     )
+
+
+@lru_cache(maxsize=4096)
+def student(freedom: float, share: float) -> float:
+    """Return the value below which Student's t is with a probability."""
+    return float(special.stdtrit(freedom, share))
 
 
 def median(values: Sequence[float]) -> float:
@@ -138,11 +144,14 @@ def paired_ratio(
     noise. `step` is that of the values, as in `ratio_of_mean`.
     """
     count = len(logarithms)
-    mean = float(np.mean(logarithms)) if count else math.nan
+    numbers = np.asarray(logarithms, dtype=float)
+    mean = float(numbers.sum()) / count if count else math.nan
     if count < FEWEST_PAIRS:
         rounds = f"{count} paired round{'' if count == 1 else 's'}"
         return Ratio(math.exp(mean), None, None, count, counted=rounds)
-    error = float(np.std(logarithms, ddof=1)) / math.sqrt(count)
+    # The sample deviation; numpy's own takes ten times as long of a few numbers.
+    apart = numbers - mean
+    error = math.sqrt(float((apart * apart).sum()) / (count - 1)) / math.sqrt(count)
     told = (mean, error, count - 1, confidence, margin)
     # All rounds are on one side: by signs, of which each is as likely where nothing differs.
     chance = 0.5**count
@@ -255,7 +264,7 @@ def ratio_of_mean(
         equivalence = None if bound is None else chance if within else 1.0
         counted += " that agree to the last digit"
         return Ratio(math.exp(mean), None, p_value, pairs, equivalence, counted, step=step)
-    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
+    half = student(freedom, (1 + confidence) / 2) * error
     p_value = 2 * float(special.stdtr(freedom, -abs(mean) / error))
     equivalence = (
         None if bound is None else float(special.stdtr(freedom, (abs(mean) - bound) / error))

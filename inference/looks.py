@@ -57,17 +57,30 @@ class AnytimeP:
     equivalence: float
 
 
+#: Before the first look.
+NOTHING_SEEN = AnytimeP(1.0, 1.0)
+
+
 def anytime_p(
-    logarithms: Sequence[float], margin: float, looks: Looks, step: float = PRINTED_STEP
+    logarithms: Sequence[float],
+    margin: float,
+    looks: Looks,
+    step: float = PRINTED_STEP,
+    *,
+    before: AnytimeP = NOTHING_SEEN,
+    blocks_before: int = 0,
 ) -> AnytimeP:
     """Return the p values after the looks that the complete blocks of a series have reached.
 
     `logarithms` has the logarithm of the ratio of each complete block, in the order of measuring;
     `margin` is how far from 1 a ratio may be to be called equivalent, `step` that
-    of the values, as in `ratio_of_mean`. Both are 1 before the first look.
+    of the values, as in `ratio_of_mean`. Both are 1 before the first look. What was seen `before`,
+    when there were `blocks_before` of these blocks, is not looked at again.
     """
-    difference = equivalence = 1.0
+    difference, equivalence = before.difference, before.equivalence
     for blocks, share in looks.reached(len(logarithms)):
+        if blocks <= blocks_before:
+            continue
         seen = paired_ratio(logarithms[:blocks], margin=margin, step=step)
         difference = min(difference, at_look(seen.p_value, share))
         equivalence = min(equivalence, at_look(seen.equivalence_p, share))

@@ -50,12 +50,38 @@ class Switch:
     jump: float
 
 
-def fit_line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
-    """Return alpha, beta and the sum of squared relative errors of the best line."""
+def fit_line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float]:
+    """Return alpha and beta of the line with the least sum of squared relative errors."""
     design = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]
     (alpha, beta), *_ = np.linalg.lstsq(design, np.ones_like(times), rcond=None)
-    errors = (alpha + beta * sizes) / times - 1.0
-    return float(alpha), float(beta), float(errors @ errors)
+    return float(alpha), float(beta)
+
+
+def costs_from(sizes: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return the sums of squared relative errors of the best lines through the first points.
+
+    One for each number of points from none on; infinite where these are no line.
+    """
+    count = len(sizes)
+    found = np.full(count + 1, math.inf)
+    ends = np.arange(FEWEST_POINTS, count + 1)
+    ends = ends[sizes[ends - 1] >= LEAST_SPAN * sizes[0]]
+    if not len(ends):
+        return found
+    # By the normal equations, which are good enough for two parameters, of all ends at once. The
+    # errors are then those of each line itself, and no difference of large numbers.
+    one = times[0] / times
+    size = sizes / sizes[-1] * one
+    ones, sizes_, one_one, size_size, one_size = (
+        np.cumsum(terms)[ends - 1] for terms in (one, size, one * one, size * size, one * size)
+    )
+    determinant = one_one * size_size - one_size**2
+    alpha = (size_size * ones - one_size * sizes_) / determinant
+    beta = (one_one * sizes_ - one_size * ones) / determinant
+    errors = alpha[:, None] * one + beta[:, None] * size - 1.0
+    within = np.arange(count) < ends[:, None]
+    found[ends] = np.where(within, errors * errors, 0.0).sum(axis=1)
+    return found
 
 
 def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[FittedLine]:
@@ -73,9 +99,7 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[FittedLine]:
         raise ValueError("lines need at least three different sizes, and positive times")
     cost = np.full((count, count + 1), math.inf)
     for begin in range(count):
-        for end in range(begin + FEWEST_POINTS, count + 1):
-            if x[end - 1] >= LEAST_SPAN * x[begin]:
-                cost[begin, end] = fit_line(x[begin:end], y[begin:end])[2]
+        cost[begin, begin:] = costs_from(x[begin:], y[begin:])
     # best[k][end]: the least sum of squares of the first `end` points in k + 1 lines.
     best = [cost[0].copy()]
     back: list[np.ndarray] = []
@@ -102,7 +126,7 @@ def lines_of(sizes: Sequence[int], times: Sequence[float]) -> list[FittedLine]:
     ends.append(0)
     found = []
     for begin, end in itertools.pairwise(ends[::-1]):
-        alpha, beta, _ = fit_line(x[begin:end], y[begin:end])
+        alpha, beta = fit_line(x[begin:end], y[begin:end])
         found.append(FittedLine(int(x[begin]), int(x[end - 1]), alpha, beta))
     return found
 

@@ -177,7 +177,7 @@ def line_by_round(rounds: Rounds, line: FittedLine) -> tuple[list[float], list[f
         )
         if len(own) >= FEWEST_POINTS and own[-1] >= LEAST_SPAN * own[0]:
             fits.append(fit_line(np.array(own, float), np.array([times[n] for n in own])))
-    return [alpha for alpha, _, _ in fits], [beta for _, beta, _ in fits]
+    return [alpha for alpha, _ in fits], [beta for _, beta in fits]
 
 
 def model_of(sweep: SizeSweep) -> SweepModel | None:

@@ -22,7 +22,7 @@ import typer
 from analysis.simulation.coverage import NOISES
 from inference.allocation import OpenSeries, next_wave, scores
 from inference.intervals import holm, paired_ratio
-from inference.looks import AnytimeP, Looks, anytime_interval, anytime_p
+from inference.looks import NOTHING_SEEN, AnytimeP, Looks, anytime_interval, anytime_p
 
 COMPONENTS = Path(__file__).with_name("components.csv")
 #: The level of an experiment's family, for false differences and false equivalences together.
@@ -185,12 +185,15 @@ def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
         seen: dict[str, Seen] = {}
         while True:
             for place, part in enumerate(parts):
-                if part.series not in seen or seen[part.series].blocks != done[part.check]:
+                before = seen.get(part.series, UNSEEN)
+                if before.blocks != done[part.check]:
                     row = rows[place][: done[part.check]]
                     mean = fmean(row)
                     # `statistics.variance` is exact, and takes a third of all time here.
                     spread = math.fsum((one - mean) ** 2 for one in row) / (len(row) - 1)
-                    p_values = anytime_p(row, part.margin, looks)
+                    p_values = anytime_p(
+                        row, part.margin, looks, before=before.p, blocks_before=before.blocks
+                    )
                     seen[part.series] = Seen(len(row), mean, spread, p_values)
             now = [seen[part.series] for part in parts]
             claims = claims_of(parts, [one.p for one in now], np.array([n.blocks for n in now]))
@@ -213,6 +216,9 @@ class Seen:
     mean: float
     variance: float
     p: AnytimeP
+
+
+UNSEEN = Seen(0, math.nan, math.nan, NOTHING_SEEN)
 
 
 def standings(

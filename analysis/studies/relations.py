@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import polars as pl
@@ -36,6 +36,9 @@ Cells = dict[str, tuple[float, ...]]
 class TableSource(Protocol):
     """Where the rows of a table with a file come from."""
 
+    #: The declared tables after their steps, as far as they were asked for.
+    derived: dict[str, pl.DataFrame]
+
     @property
     def study(self) -> Study:
         """Return the study that declares the tables."""
@@ -54,6 +57,7 @@ def naming(where: str) -> Iterator[None]:
         raise StudyError(f"{where}: {what}") from None
 
 
+@cache
 def expression(text: str) -> pl.Expr:
     """Return an expression of polars' SQL."""
     return pl.sql_expr(text)
@@ -65,6 +69,7 @@ class Report:
 
     paper: Paper
     read: dict[str, pl.DataFrame] = field(default_factory=dict)
+    derived: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def study(self) -> Study:
@@ -245,6 +250,7 @@ class OneRound:
     measured: TodaysTables
     number: int
     implementation: str | None = None
+    derived: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     @property
     def study(self) -> Study:
@@ -265,10 +271,12 @@ class OneRound:
 
 
 def table_of(source: TableSource, name: str) -> pl.DataFrame:
-    """Return a declared table after its steps."""
-    table = source.study.tables[name]
-    frame = table_of(source, table.of) if table.of else source.base(name, table)
-    return after(source, frame, table.steps, f"study.yaml: tables.{name}")
+    """Return a declared table after its steps, which are taken once for all that ask for it."""
+    if name not in source.derived:
+        table = source.study.tables[name]
+        frame = table_of(source, table.of) if table.of else source.base(name, table)
+        source.derived[name] = after(source, frame, table.steps, f"study.yaml: tables.{name}")
+    return source.derived[name]
 
 
 def after(source: TableSource, frame: pl.DataFrame, steps: list[Step], where: str) -> pl.DataFrame:

@@ -4,6 +4,7 @@ Of each such claim of the reports: no verdict against the truth more often than 
 every cell lies close to its limit, and the right one where the truth is clear.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy
@@ -13,7 +14,7 @@ import pytest
 from analysis.studies.declaration import Claim
 from analysis.studies.many_cells import found_in_cells
 from analysis.studies.one_number import FAILS, HOLDS, IN_PART, UNTOLD
-from analysis.studies.reading import read_paper
+from analysis.studies.reading import Paper, read_paper
 from analysis.studies.relations import OneRound, Report, TodaysTables
 from analysis.studies.verdicts import one_here, together
 from records.campaign import Campaign
@@ -131,12 +132,18 @@ CLEAR: list[tuple[str, str, Truths, float, bool]] = [
 ]  # fmt: skip
 
 
+@cache
+def known_paper(name: str) -> Paper:
+    """Return a paper, which many cases are of."""
+    return read_paper(PROJECT, name)
+
+
 def verdicts_of(
     case: tuple[str, str, Truths, float, bool], monkeypatch: pytest.MonkeyPatch, trials: int
 ) -> list[str]:
     """Return a claim's verdict in each of many campaigns that have a truth with noise."""
     name, claim_id, truths, noise, _ = case
-    paper = read_paper(PROJECT, name)
+    paper = known_paper(name)
     claim = next(one for one in paper.claims if one.id == claim_id)
     assert isinstance(claim.here, list)
     report = Report(paper)
