@@ -22,7 +22,7 @@ WRONG: list[list[str]] = [
     ["replay", "N"], ["spread", "N"], ["timed", "N"],
     ["history", "--runs", "N"], ["history", "--runs", "T"], ["history", "--runs", "F"],
     ["history", "--runs", "R", "--site", "no-such"],
-    ["history", "--runs", "R", "--html", "N/page.html"],
+    ["history", "--runs", "R", "--html", "F/page.html"],
     ["history", "--runs", "R", "--otava", "F"], ["history", "--runs", "R", "--grafana", "T"],
     ["regress", "C", "--against", "N"], ["regress", "C", "--against", "C"],
     ["regress", "C", "--against", "history", "--margin", "-1"],

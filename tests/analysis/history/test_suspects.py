@@ -107,7 +107,7 @@ def test_load_and_stolen_time_are_suspects_by_the_median_launch(before: Path, af
     assert names(found) == ["stolen time", "neighbours"]
     assert [one.extent for one in found.suspects] == [1.0, 0.5]
     assert any(
-        "stolen time: 0 and 0.2" in said or "stolen time: 0.0 and 0.2" in said
+        "stolen time: 0 and 0.3" in said or "stolen time: 0.0 and 0.3" in said
         for said in compare_campaigns(read_campaign(before), read_campaign(after)).caveats
     )
 
