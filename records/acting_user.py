@@ -217,7 +217,7 @@ def list_lets_others_write(path: Path, group: str | None = None) -> bool:
 
 
 def _is_sticky(found: os.stat_result) -> bool:
-    """Return whether others cannot take away what is in a folder; of a file the bit says nothing."""
+    """Return whether others cannot take what is in a folder; of a file the bit says nothing."""
     return stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
 
 
