@@ -156,8 +156,9 @@ def said_by(*words: str) -> str | None:
     """Return what a command prints, or None if it does not exist, fails or prints too much."""
     try:
         done = run_apart(
-            words, patience_s=30, env=environment.environment(os.environ), most_bytes=MOST_SAID_BYTES
-        )
+            words, patience_s=30, most_bytes=MOST_SAID_BYTES,
+            env=environment.environment(os.environ),
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return (done.stdout.strip() or None) if done.returncode == 0 else None
@@ -208,9 +209,7 @@ def describe_images(
     described = {}
     for implementation in implementations:
         image = trust.admit(root, implementation, site)
-        told = said_by(
-            *command("exec", *exec_options(), image, "cat", "/opt/wyeast/manifest.json")
-        )
+        told = said_by(*command("exec", *exec_options(), image, "cat", "/opt/wyeast/manifest.json"))
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
             "signature": trust.signature_status(root, implementation, site),
