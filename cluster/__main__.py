@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -77,18 +78,7 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
         pid = box.open_box(state)
         box.ask(pid, "start")
         rates = json.loads(box.ask(pid, "check-links"))
-        processors, peak = detected_processor()
-        facts = {
-            "nodes": cluster.nodes,
-            "link_bytes_per_s": cluster.link_bytes_per_s(),
-            # Asked here: what runs on a node, as the job of a night does, may use one of them only.
-            "processors": processors,
-            "peak_flops_per_node": peak,
-            "topology": inside.nodes_by_cores(cluster),
-            # Nothing follows from it, but campaigns keep it.
-            "measured_links_bit_per_s": rates,
-        }
-        (state / box.SITE_OVERRIDES).write_text(yaml.safe_dump(facts))
+        (state / box.SITE_OVERRIDES).write_text(yaml.safe_dump(site_facts(cluster, rates)))
         (state / "cluster.json").write_text(
             json.dumps({**description, "measured_bit_per_s": rates})
         )
@@ -103,6 +93,23 @@ def up(cluster: Cluster, project: Path, state: Path) -> None:
     )
     if sentence := network.slow_links(rates, cluster.link):
         print(sentence)
+
+
+def site_facts(cluster: Cluster, rates: list[float]) -> dict[str, Any]:
+    """Return what its sites have of a cluster that is up, whose links have `rates` in bit/s."""
+    # Asked here: what runs on a node, as the job of a night does, may use one of them only.
+    processors, peak = detected_processor()
+    facts = {
+        "nodes": cluster.nodes,
+        "link_bytes_per_s": cluster.link_bytes_per_s(),
+        "processors": processors,
+        "peak_flops_per_node": peak,
+        # Nothing follows from it, but campaigns keep it.
+        "measured_links_bit_per_s": rates,
+    }
+    # Where each node has cores of its own, nothing tells their pairs apart.
+    topology = inside.nodes_by_cores(cluster)
+    return {**facts, "topology": topology} if topology else facts
 
 
 def status(state: Path) -> None:

@@ -166,8 +166,8 @@ def start(cluster: Cluster, state: Path) -> None:
 
 
 def start_controller() -> None:
-    """Start sge_qmaster, and wait until it answers."""
-    subprocess.run(["sge_qmaster"], env=environment(), check=True, stdin=subprocess.DEVNULL)
+    """Start sge_qmaster, and wait until it answers; raises ClusterError."""
+    run("sge_qmaster")
     wait_until(
         _answers, 20, f"sge_qmaster does not answer; see {SPOOL}/qmaster/messages in the cluster"
     )
@@ -182,7 +182,9 @@ def _answers() -> bool:
 
 def stop_controller() -> None:
     """Kill sge_qmaster without warning, as a crash does."""
-    subprocess.run(["pkill", "-KILL", "-x", "sge_qmaster"], check=False)
+    subprocess.run(
+        ["pkill", "-KILL", "-x", "sge_qmaster"], check=False, timeout=PATIENCE_S
+    )  # fmt: skip
 
 
 def node_command(name: str) -> list[str]:

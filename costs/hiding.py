@@ -122,7 +122,7 @@ def _started(image: Admitted, folder: Path, options: Sequence[str], tmp: str) ->
     work.mkdir(exist_ok=True)
     words = command("exec", *options, mount_option(str(work), "/mnt"), "--pwd=/mnt", image)
     # The script has `apptainer exec` itself, and looks for it in PATH.
-    prefix = [*into_container(by_scheduler=False), tmp, *words[2:]]
+    prefix = [*into_container("mpiexec"), tmp, *words[2:]]
     path = {"PATH": f"{Path(words[0]).parent}:{os.environ['PATH']}"}
     return Place(prefix, environment(os.environ) | path, folder)
 

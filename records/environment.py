@@ -24,8 +24,10 @@ class Fate(StrEnum):
     STAYS = "stays"
     #: It is removed, unless the site names it.
     GOES = "goes"
-    #: As a scheduler has set it for a rank, it is handed to the rank.
-    PASSES = "passes"
+
+
+#: What becomes on the node of a variable that the rank is told by what starts it.
+PASSES = "passes"
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class VariablesRow:
     fate: Fate
     #: Whether the values decide what is measured, so that they are recorded and not only the names.
     measures: bool = False
+    #: By which `launch` of a site a rank is told them: its container gets them then.
+    told_by: tuple[str, ...] = ()
 
 
 def _twins(*names: str) -> tuple[str, ...]:
@@ -81,14 +85,21 @@ TABLE = (
             "OMPI_MCA_orte_precondition_transports", "OMPI_MCA_orte_top_session_dir",
             "OMPI_MCA_mpi_oversubscribe",
         ),
-        Fate.PASSES, measures=True,
+        Fate.STAYS, measures=True, told_by=("mpirun",),
     ),
     # A parameter of PMIx is set by a user; its other variables tell a rank who it is.
     VariablesRow(("PMIX_MCA_*",), Fate.GOES, measures=True),
-    VariablesRow(("PMI_*", "PMI2_*", "PMIX_*"), Fate.PASSES, measures=True),
+    VariablesRow(
+        ("PMI_*", "PMI2_*", "PMIX_*"), Fate.STAYS, measures=True, told_by=("srun", "mpirun")
+    ),
+    # How Intel MPI's library binds the rank: its launcher is told by these, and hands them on.
+    VariablesRow(
+        ("I_MPI_PIN", "I_MPI_PIN_PROCESSOR_LIST"), Fate.GOES, measures=True, told_by=("mpirun",)
+    ),
     # A token with which anybody could act as its user: no rank needs it.
     VariablesRow(("SLURM_JWT",), Fate.STAYS),
-    VariablesRow(("SLURM_*",), Fate.PASSES),
+    # Those of a launcher's ranks are its daemon's: a library would take them for the rank's own.
+    VariablesRow(("SLURM_*",), Fate.STAYS, told_by=("srun",)),
     # MPI, its launchers and PVM; fabrics; OpenMP and BLAS.
     VariablesRow(
         (
@@ -167,12 +178,12 @@ def for_reframe(variables: Mapping[str, str], **own: str) -> dict[str, str]:
 
 
 def from_elsewhere(
-    inside: Mapping[str, str], explained: Collection[str], by_scheduler: bool
+    inside: Mapping[str, str], explained: Collection[str], launch: str
 ) -> list[str]:
     """Return what decides what is measured in a container and was not named by anybody here.
 
     It is from the machine's apptainer.conf or a script of the image. `explained` are the variables
-    that are set there for a reason, and `by_scheduler` says whether a scheduler's are handed on.
+    that are set there for a reason, and `launch` is how ranks start, who are told some by that.
     """
     known = {*OF_APPTAINER, *(SET_INSIDE.sub("", name) for name in explained)}
     found = []
@@ -180,7 +191,7 @@ def from_elsewhere(
         row = row_of(name)
         if row is None or not row.measures or name in known:
             continue
-        if not (by_scheduler and row.fate == Fate.PASSES):
+        if launch not in row.told_by:
             found.append(name)
     return found
 
@@ -191,13 +202,11 @@ def of_own_job(names: Iterable[str]) -> list[str]:
             and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
 
 
-def for_shell(hands_on: bool) -> str:
+def for_shell(launch: str) -> str:
     """Return the table for a shell: words `fate:names`, with the names as a pattern of `case`.
 
-    The first word that fits decides. Unless `hands_on`, what a scheduler tells a rank stays
-    outside.
+    The first word that fits decides. `launch` is how ranks start: what they are told by it passes.
     """
     return " ".join(
-        f"{row.fate if hands_on or row.fate != Fate.PASSES else Fate.STAYS}:{'|'.join(row.names)}"
-        for row in TABLE
+        f"{PASSES if launch in row.told_by else row.fate}:{'|'.join(row.names)}" for row in TABLE
     )

@@ -146,7 +146,7 @@ class Linpack(Experiment):
         memory = self.site()["memory_bytes_per_node"]
         platform = copy.copy(self.container_platform)
         # It does not use MPI.
-        platform.options, platform.by_scheduler = [], False
+        platform.options, platform.launch = [], "mpiexec"
         platform.command = quoted(
             "hpl_dat", "--p", rows, "--q", columns, "--n", self.n, "--nb", self.nb,
             "--nodes", self.nodes, "--memory-bytes-per-node", memory,

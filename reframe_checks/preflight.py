@@ -173,7 +173,7 @@ class Preflight(Experiment):
         words = (word.removeprefix("--env=") for word in platform.options if "--env=" in word)
         explained = {*of_image, *platform.variables, *(word.partition("=")[0] for word in words)}
         inside = self.variables_of(OF_CONTAINER)
-        return from_elsewhere(inside, explained, platform.by_scheduler)
+        return from_elsewhere(inside, explained, platform.launch)
 
     @run_before("run")
     def look_at_apptainer(self) -> None:

@@ -19,6 +19,7 @@ from site_configs.entries import (
     nearest,
     read_entries,
 )
+from site_configs.launch_options import collisions
 from site_configs.launchers import STARTED
 
 #: ReFrame's name of the scheduler by which launches are processes of this machine.
@@ -261,7 +262,15 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
 def _problems_of_launcher(
     entries: dict[str, SiteEntry], value: dict[str, Any], file: str
 ) -> Iterator[str]:
-    """Yield a sentence for each key of the machine's launcher that is missing or has no use."""
+    """Yield a sentence for each key of launchers that is missing, has no use or is not a site's."""
+    options = value.get("launch_options") or []
+    lists = options.values() if isinstance(options, dict) else [options]
+    for words in filter(are_texts, lists):
+        for word, instead in collisions(str(value.get("launch")), words):
+            yield (
+                f"{entries['launch_options'].place}: `launch_options` must not have {word}: "
+                f"{instead}"
+            )
     if value.get("launch") == "mpirun":
         if "launcher" not in entries:
             yield (

@@ -22,7 +22,6 @@ WORK = {
     "campaign/request.py": {"matching"},
     "cluster/box.py": {"ask"},
     "cluster/filesystem.py": {"own_etc"},
-    "cluster/gridengine.py": {"start_controller", "stop_controller"},
     "cluster/network.py": {"run"},
     "cluster/programs.py": {"unpack"},
     "cluster/scrontab.py": {"compile_in"},

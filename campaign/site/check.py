@@ -207,7 +207,7 @@ def host_launcher(root: Path, site: dict[str, Any], name: str) -> HostLauncher:
     label = labels_of(root, name)
     if label is None or label.family is None:
         raise LauncherError("it is unknown which MPI is in it: rebuild it")
-    return launcher_for(site, label.family)
+    return launcher_for(site, label.family, label.version, label.pmi)
 
 
 def labels_of(root: Path, name: str) -> Labels | None:

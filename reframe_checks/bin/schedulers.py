@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
+from xml.etree import ElementTree
 from xml.etree.ElementTree import ParseError
 
 import reframe.core.exceptions as errors
@@ -29,7 +30,7 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 
 from records.causes import one_line
 from reframe_checks.bin.output_limit import bounded
-from reframe_checks.bin.waiting import WaitedTooLong, Waiting
+from reframe_checks.bin.waiting import PENDING, WaitedTooLong, Waiting
 from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
@@ -38,6 +39,10 @@ PATIENCE_S = 60.0
 #: the job is taken to be over, in seconds.
 NOT_FOUND = re.compile(r"^Job <(\d+)> is not found", re.MULTILINE)
 FORGOTTEN_S = 60.0
+#: How often Grid Engine is asked whether it hears of a running job's nodes, and for how long it has
+#: to say that it does not until the job is given up, in seconds.
+HEARD_S = 60.0
+UNHEARD_S = 60.0
 
 
 def state_in_queue(jobid: str) -> str | None:
@@ -110,21 +115,81 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
             if job is not None and (unanswered or job.state != "COMPLETED"):
                 waiting_elsewhere.look(job, unanswered)
             if job is not None and job.state == "ERROR":
-                give_up(scheduler, job)
+                # It ran nothing that could have failed.
+                why = f"the scheduler could not start it (`qstat -j {job.jobid}` says why)"
+                give_up(scheduler, job, errors.JobBlockedError(f"{why}, so it was deleted", job.jobid))
 
     return poll_and_wait
 
 
-def give_up(scheduler: Any, job: Any) -> None:
-    """End a job that Grid Engine could not start: it would keep that in its queue for ever."""
+def give_up(scheduler: Any, job: Any, error: errors.JobError) -> None:
+    """End a job with an error that Grid Engine would keep in its queue for ever."""
     with suppress(errors.SpawnedProcessError, errors.JobSchedulerError):
         scheduler.cancel(job)
-    job._state = "COMPLETED"
-    # It ran nothing that could have failed.
-    job._exception = errors.JobBlockedError(
-        f"the scheduler could not start it (`qstat -j {job.jobid}` says why), so it was deleted",
-        job.jobid,
-    )  # fmt: skip
+    job._state, job._exception = "COMPLETED", error
+
+
+class LostNodes:
+    """Grid Engine's jobs on nodes that it hears nothing of: to it they run for ever.
+
+    Not even a time limit ends them, which the lost node would see to.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        #: When each job was first seen to run, and when to be on a node that is not heard of.
+        self.runs: dict[str, float] = {}
+        self.since: dict[str, float] = {}
+        self.next = 0.0
+
+    def look(self, scheduler: Any, jobs: Sequence[Any]) -> None:
+        """Give up those of the polled jobs that have been on a lost node for long enough."""
+        running = [job for job in jobs if job is not None and job.state not in (*PENDING, "ERROR",
+                                                                               "COMPLETED")]  # fmt: skip
+        self.runs = {job.jobid: self.runs.get(job.jobid, self.now()) for job in running}
+        # Most launches are over before anybody is asked: that could disturb them.
+        first = min(self.runs.values(), default=self.now())
+        if self.now() < max(self.next, first + HEARD_S):
+            return
+        self.next = self.now() + HEARD_S
+        try:
+            lost = self.on_lost_nodes()
+        except (NoAnswer, ParseError):
+            return
+        self.since = {job: self.since.get(job, self.now()) for job in lost}
+        for job in running:
+            if job.jobid in lost and self.now() - self.since[job.jobid] >= UNHEARD_S:
+                give_up(scheduler, job, errors.JobError(
+                    f"node failure: Grid Engine hears nothing of {lost[job.jobid]}, which this job "
+                    f"is on; it was given up, and may need `qdel -f {job.jobid}` by an operator",
+                    job.jobid,
+                ))  # fmt: skip
+
+    @staticmethod
+    def on_lost_nodes() -> dict[str, str]:
+        """Return the jobs that are on nodes that are not heard of, each with the names of these.
+
+        Raises NoAnswer and ParseError where Grid Engine does not say.
+        """
+        said = ask(
+            ["qstat", "-xml", "-f", "-g", "t", "-qs", "u", "-u", osext.osuser()], PATIENCE_S
+        )  # fmt: skip
+        found: dict[str, list[str]] = {}
+        for queue in ElementTree.fromstring(said).iter("Queue-List"):
+            node = queue.findtext("name", "").partition("@")[2]
+            for job in queue.iter("JB_job_number"):
+                found.setdefault(job.text or "", []).append(node)
+        return {job: ", ".join(dict.fromkeys(nodes)) for job, nodes in found.items()}
+
+
+silent_sge_poll = SgeJobScheduler.poll
+lost_nodes = LostNodes()
+
+
+def poll_gridengine(scheduler: Any, *jobs: Any) -> None:
+    """Poll jobs as ReFrame does, and give up those that are on a lost node."""
+    silent_sge_poll(scheduler, *jobs)
+    lost_nodes.look(scheduler, jobs)
 
 
 class Forgotten:
@@ -214,6 +279,7 @@ def ask_in_time() -> None:
     LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
     slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
+    SgeJobScheduler.poll = poll_gridengine
     LsfJobScheduler.poll = lambda scheduler, *jobs: forgotten.poll(scheduler, *jobs)
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))

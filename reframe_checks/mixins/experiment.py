@@ -15,7 +15,11 @@ from records.environment import named
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
 from reframe_checks.mixins.guest import isolation
-from reframe_checks.mixins.host_launching import OutsideLauncher, request_whole_nodes
+from reframe_checks.mixins.host_launching import (
+    OutsideLauncher,
+    request_flux_node,
+    request_whole_nodes,
+)
 from reframe_checks.mixins.image import ROOT, ContainerImage
 from reframe_checks.mixins.job_script import QuotedApptainer, quoted, work_folder
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
@@ -196,7 +200,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         platform.options = start.container
         platform.command = start.command
         platform.variables = named(self.site())
-        platform.by_scheduler = not alone
+        platform.launch = self.site()["launch"]
         platform.has_own_tmp = alone
         self.container_platform = platform
         # Only where the site says so, which is where a scheduler is told slots and not nodes.
@@ -209,6 +213,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             request_whole_nodes(self.job, self.site()["scheduler"], self.nodes, on_a_node)
         else:
             self.job.launcher.options = [quoted(word) for word in start.launcher]
+        if self.site()["scheduler"] == "flux":
+            request_flux_node(self.job, self.site()["cores_per_node"])
 
     def refuse_another_image(self) -> None:
         """Raise if the image was replaced: a job may wait for hours after its admission."""

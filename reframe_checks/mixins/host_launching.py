@@ -34,26 +34,38 @@ HOSTFILES = {"openmpi": ("--hostfile", "%s slots=%s"), "mpich": ("-f", "%s:%s"),
              "intel-mpi": ("-f", "%s:%s")}  # fmt: skip
 
 
-def words_of(launcher: HostLauncher, site: dict[str, Any], ranks: int, on_a_node: int) -> list[str]:
-    """Return the words by which a launcher starts ranks: those of the site come last, and prevail.
+def words_of(
+    launcher: HostLauncher, site: dict[str, Any], family: str, ranks: int, on_a_node: int
+) -> list[str]:  # fmt: skip
+    """Return the words by which a launcher starts ranks of an image of a family of MPIs.
 
-    Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not be on each node.
+    Where ranks go is told in the launcher's own words; the site's options are by the image's family
+    as its launchers are, and none is of those that say where ranks go (site_configs/
+    launch_options.py). Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not be on each node.
     """
     placement = "pinned" if on_a_node <= site["cores_per_node"] else "oversubscribed"
     placed = PLACEMENTS[launcher.family][placement].format(on_a_node=on_a_node).split()
     hosts = [HOSTFILES[launcher.family][0], HOSTS] if site.get("hostfile") else []
-    own = by_family(site.get("launch_options"), launcher.family) or []
+    own = by_family(site.get("launch_options"), family) or []
     return ["env", "TMPDIR=/tmp", launcher.command, *placed, *hosts, *own, "-n", str(ranks)]
 
 
-def write_hosts(
-    launcher: HostLauncher, site: dict[str, Any], on_a_node: int
+def look_at_hosts(
+    launcher: HostLauncher, site: dict[str, Any], nodes: int, on_a_node: int
 ) -> tuple[str, ...]:  # fmt: skip
-    """Return the commands of a job that write the file of nodes, where the site asks for one."""
-    if not site.get("hostfile"):
+    """Return the commands of a job that look at its nodes, and end it where it shares them.
+
+    They write the file of nodes, where the site asks for one. Grid Engine alone is told slots, and
+    may take them from more nodes in part: it is looked at whether the launcher is told or not.
+    """
+    is_gridengine = site.get("scheduler") == "sge"
+    if not site.get("hostfile") and not is_gridengine:
         return ()
     line = HOSTFILES[launcher.family][1]
-    return (f"{quoted(HOSTS_OF_JOB, line, on_a_node)} >{HOSTS} || exit 1",)
+    # What the job has requested of each node.
+    slots = site["cores_per_node"] if is_gridengine else on_a_node
+    file = HOSTS if site.get("hostfile") else "/dev/null"
+    return (f"{quoted(HOSTS_OF_JOB, line, on_a_node, nodes, slots)} >{file} || exit 1",)
 
 
 def handed_on(launcher: HostLauncher, site: dict[str, Any]) -> tuple[str, ...]:
@@ -76,6 +88,23 @@ def request_whole_nodes(job: Any, scheduler: str, nodes: int, on_a_node: int) ->
         # ReFrame's `-nnodes` is for machines of IBM's CSM alone; this is for all.
         job.options += [f'-R "span[ptile={on_a_node}]"']
         job.num_tasks_per_node = None
+
+
+def request_flux_node(job: Any, cores: int) -> None:
+    """Have a job of Flux request a whole node, and the end that it should have.
+
+    ReFrame makes Flux's specification with the job, before it knows what is requested: a core,
+    without an end. Its script runs once, as one task that has all cores.
+    """
+    before = job.fluxjob
+    whole = type(before).from_command(
+        command=["/bin/bash", job.script_filename], num_tasks=1, cores_per_task=cores,
+        num_nodes=1, exclusive=True,
+    )  # fmt: skip
+    for name in ("stdout", "stderr", "cwd", "environment"):
+        setattr(whole, name, getattr(before, name))
+    whole.duration = job.time_limit or 0
+    job.fluxjob = whole
 
 
 class OutsideLauncher(JobLauncher):  # type: ignore[misc]

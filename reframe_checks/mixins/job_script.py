@@ -89,8 +89,8 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
     inputs: tuple[str, ...] = ()
     #: The variables from outside that the site names.
     variables: tuple[str, ...] = ()
-    #: Whether a scheduler tells each container by variables which rank it is.
-    by_scheduler = False
+    #: How the site starts ranks: what a rank is told by variables depends on it.
+    launch = "mpiexec"
     #: Whether the container has the folder of OWN_TMP for its /tmp.
     has_own_tmp = False
 
@@ -104,22 +104,22 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         mounts = [mount_option(str(work_folder(stagedir)), self.workdir)]
         mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
                    for name in self.inputs]  # fmt: skip
-        words = into_container(self.by_scheduler, self.variables)
+        words = into_container(self.launch, self.variables)
         own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words gets through.
         return f"{quoted(*words)} {own_tmp} {quoted(*options, *shlex.split(self.command))}"
 
 
-def into_container(by_scheduler: bool, variables: Sequence[str] = ()) -> list[str]:
+def into_container(launch: str, variables: Sequence[str] = ()) -> list[str]:
     """Return the script that starts a container on its node, with the table that it goes by.
 
     What follows is the folder for the container's /tmp or an empty word, and then the options of
-    `apptainer exec`. `variables` are those that the site names.
+    `apptainer exec`. `launch` is how ranks start, and `variables` are those that the site names.
     """
     # No variable has that name, and a shell needs some pattern.
     named = "|".join(variables) or "-"
-    return [str(INTO_CONTAINER), f"named:{named} {environment.for_shell(by_scheduler)}"]
+    return [str(INTO_CONTAINER), f"named:{named} {environment.for_shell(launch)}"]
 
 
 def work_folder(stagedir: str | Path) -> Path:

@@ -142,15 +142,17 @@ def _by_host_launcher(
 ) -> Start:
     launcher = _host_launcher(labels, site)
     on_a_node = world.ranks_per_node
-    words = host_launching.words_of(launcher, site, world.ranks, on_a_node)
-    before = host_launching.write_hosts(launcher, site, on_a_node)
+    family = _known(labels.family, "family")
+    words = host_launching.words_of(launcher, site, family, world.ranks, on_a_node)
+    before = host_launching.look_at_hosts(launcher, site, world.nodes, on_a_node)
     handed_on = host_launching.handed_on(launcher, site)
     return Start(words, container, quoted(*program), before, handed_on, on_a_node > 1)
 
 
 def _host_launcher(labels: Labels, site: dict[str, Any]) -> HostLauncher:
     try:
-        return launcher_for(site, _known(labels.family, "family"))
+        family = _known(labels.family, "family")
+        return launcher_for(site, family, labels.version, labels.pmi)
     except LauncherError as error:
         raise CannotStart(str(error)) from None
 

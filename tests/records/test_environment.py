@@ -26,19 +26,25 @@ GIVEN = {
         "APPTAINER_BIND", "SINGULARITY_BINDPATH", "APPTAINER_MOUNT", "APPTAINER_NV",
         "APPTAINER_CONTAIN", "APPTAINER_CONTAINALL", "SINGULARITY_NO_HOME", "OMPI_MCA_btl",
         "MPICH_ASYNC_PROGRESS", "FI_PROVIDER", "UCX_TLS", "I_MPI_FABRICS", "PMIX_MCA_gds",
-        "OMP_NUM_THREADS", "LAM_MPI_SSI_rpi",
+        "OMP_NUM_THREADS", "LAM_MPI_SSI_rpi", "I_MPI_PIN", "I_MPI_PIN_DOMAIN",
     ),
     Fate.STAYS: (
         "APPTAINER_CACHEDIR", "SINGULARITY_TMPDIR", "APPTAINER_CONFIG_FILE", "APPTAINER_KEYSDIR",
         "APPTAINER_DOCKER_PASSWORD", "APPTAINER_AUTHFILE", "APPTAINER_AUTH_FILE",
         "APPTAINER_NOHTTPS", "SINGULARITY_NO_HTTPS", "APPTAINER_PULLDIR", "SLURM_JWT",
         "OMPI_COMM_WORLD_RANK", "PMIX_PREFIX", "LD_LIBRARY_PATH", "HOME", "FINE", "TMPDIR",
-        "MY_OMPI_X",
-    ),
-    Fate.PASSES: (
-        "SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK", "OMPI_MCA_orte_launch",
+        "MY_OMPI_X", "SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK", "OMPI_MCA_orte_launch",
         "OMPI_MCA_orte_ess_num_procs",
     ),
+}  # fmt: skip
+#: What ranks are told by whatever starts them, and by nothing else.
+TOLD = {
+    "srun": ("SLURM_JOB_ID", "PMI_RANK", "PMI2_FD", "PMIX_RANK"),
+    "mpirun": (
+        "PMI_RANK", "PMI2_FD", "PMIX_RANK", "OMPI_MCA_orte_launch", "OMPI_MCA_orte_ess_num_procs",
+        "I_MPI_PIN", "I_MPI_PIN_PROCESSOR_LIST",
+    ),
+    "mpiexec": (),
 }  # fmt: skip
 #: Beside what a shell cannot do without.
 EVERY = {name: f"of {name}" for names in GIVEN.values() for name in names}
@@ -47,7 +53,7 @@ APPTAINER = "#!/bin/sh\nenv\n"
 
 
 def on_the_node(
-    folder: Path, variables: dict[str, str], by_scheduler: bool, *by_site: str, **more: str
+    folder: Path, variables: dict[str, str], launch: str, *by_site: str, **more: str
 ) -> dict[str, str]:
     """Return the environment in which a job's script would call Apptainer on a node."""
     program = folder / "apptainer"
@@ -55,7 +61,7 @@ def on_the_node(
     program.chmod(0o755)
     platform = QuotedApptainer()
     platform.image, platform.command = "image.sif", quoted("program")
-    platform.by_scheduler, platform.variables = by_scheduler, by_site
+    platform.launch, platform.variables = launch, by_site
     done = subprocess.run(
         ["sh", "-c", platform.launch_command("/stage")], cwd=folder, text=True, check=True,
         env={**variables, "PATH": f"{folder}:{os.environ['PATH']}", **more}, stdout=subprocess.PIPE,
@@ -71,30 +77,35 @@ def test_what_is_removed_is_the_same_everywhere(tmp_path: Path, by_site: tuple[s
     assert removed(EVERY, by_site) == gone
     left = environment(EVERY, by_site)
     assert left == {name: value for name, value in EVERY.items() if name not in gone}
-    found = on_the_node(tmp_path, EVERY, False, *by_site)
+    found = on_the_node(tmp_path, EVERY, "mpiexec", *by_site)
     handed = {f"APPTAINERENV_{name}": EVERY[name] for name in by_site if name == "OMPI_MCA_btl"}
     assert found == left | handed
     assert sorted((tmp_path / "launch_removed").read_text().split()) == gone
 
 
-def test_a_scheduler_s_are_handed_to_its_ranks_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("launch", TOLD)
+def test_what_ranks_are_told_is_handed_to_them_as_it_is(tmp_path: Path, launch: str) -> None:
+    """A launcher's ranks are none of Slurm's, though its daemons may be: they would ask Slurm."""
     odd = "a b; $(touch here)\nPMI_LINE=`two`'\""
-    given = {name: odd for name in GIVEN[Fate.PASSES]}
-    found = on_the_node(tmp_path, given, True, APPTAINERENV_SLURM_JOB_ID="mine")
-    assert {name for name in found if name.startswith("APPTAINERENV_")} >= {
-        f"APPTAINERENV_{name}" for name in given
-    }
-    assert found["APPTAINERENV_SLURM_JOB_ID"] == "a b; $(touch here)"
+    names = {name for told in TOLD.values() for name in told}
+    found = on_the_node(tmp_path, dict.fromkeys(names, odd), launch)
+    # The second line of a value has no name of its own.
+    handed = {name for name in found if name.startswith("APPTAINERENV_")} - {"APPTAINERENV_PMI_LINE"}
+    assert handed == {f"APPTAINERENV_{name}" for name in TOLD[launch]}
+    assert all(found[name] == "a b; $(touch here)" for name in handed)
     assert not (tmp_path / "here").exists()
-    assert not any(name.startswith("APPTAINERENV_") for name in on_the_node(tmp_path, given, False))
+    # What somebody has set for containers by himself is not what a rank is told.
+    if launch != "mpiexec":
+        found = on_the_node(tmp_path, {"PMI_RANK": odd}, launch, APPTAINERENV_PMI_RANK="mine")
+        assert found["APPTAINERENV_PMI_RANK"] == "a b; $(touch here)"
 
 
 def test_what_stays_outside_is_not_handed_over_though_a_wider_row_passes(tmp_path: Path) -> None:
     given = {"SLURM_JWT": "secret", "SLURM_PROCID": "0"}
-    found = on_the_node(tmp_path, given, True)
+    found = on_the_node(tmp_path, given, "srun")
     assert found == given | {"APPTAINERENV_SLURM_PROCID": "0"}
     # The site's word prevails.
-    found = on_the_node(tmp_path, given, True, "SLURM_JWT")
+    found = on_the_node(tmp_path, given, "srun", "SLURM_JWT")
     assert found["APPTAINERENV_SLURM_JWT"] == "secret"
 
 
@@ -111,14 +122,15 @@ def test_what_stays_outside_is_not_handed_over_though_a_wider_row_passes(tmp_pat
 def test_only_the_first_rank_notes_what_was_removed(
     tmp_path: Path, told: dict[str, str], notes: bool
 ) -> None:
-    on_the_node(tmp_path, {"FI_PROVIDER": "tcp", **told}, True)
+    on_the_node(tmp_path, {"FI_PROVIDER": "tcp", **told}, "srun")
     assert (tmp_path / "launch_removed").exists() == notes
 
 
 def test_a_value_that_is_no_text_is_no_name(tmp_path: Path) -> None:
     """As Grid Engine's QRSH_COMMAND, whose words bytes of 255 set apart."""
     odd = "\udcfftest\udcff-r;export OMPI_X;OMPI_Y=/opt"
-    found = on_the_node(tmp_path, {"QRSH_COMMAND": f"({odd}", "FINE": "1", "LANG": "C.UTF-8"}, True)
+    given = {"QRSH_COMMAND": f"({odd}", "FINE": "1", "LANG": "C.UTF-8"}
+    found = on_the_node(tmp_path, given, "mpirun")
     assert found["FINE"] == "1"
 
 
@@ -143,8 +155,11 @@ def test_values_are_recorded_of_what_decides_times_alone() -> None:
 
 def test_what_nobody_here_has_set_is_told_from_what_somebody_has() -> None:
     inside = {"PATH": "", "OMPI_MCA_btl": "", "UCX_TLS": "", "PMI_RANK": "", "LD_LIBRARY_PATH": ""}
-    assert from_elsewhere(inside, ["APPTAINERENV_UCX_TLS"], by_scheduler=True) == ["OMPI_MCA_btl"]
-    assert from_elsewhere(inside, [], by_scheduler=False) == ["OMPI_MCA_btl", "PMI_RANK", "UCX_TLS"]
+    assert from_elsewhere(inside, ["APPTAINERENV_UCX_TLS"], "srun") == ["OMPI_MCA_btl"]
+    assert from_elsewhere(inside, [], "mpiexec") == ["OMPI_MCA_btl", "PMI_RANK", "UCX_TLS"]
+    pinned = {"I_MPI_PIN": "", "I_MPI_PIN_DOMAIN": ""}
+    assert from_elsewhere(pinned, [], "mpirun") == ["I_MPI_PIN_DOMAIN"]
+    assert from_elsewhere(pinned, [], "srun") == ["I_MPI_PIN", "I_MPI_PIN_DOMAIN"]
 
 
 def test_a_job_asked_for_in_a_job_is_its_own() -> None:

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from reframe_checks.mixins import launching
 from reframe_checks.mixins.host_launching import (
     HOSTS_OF_JOB,
     OutsideLauncher,
+    request_flux_node,
     request_whole_nodes,
 )
 from reframe_checks.mixins.job_script import INTO_CONTAINER
@@ -34,7 +36,7 @@ def labels(family: str) -> Labels:
 def launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the machine a launcher of each family, and none of LAM."""
 
-    def found(site: Mapping[str, Any], family: str) -> HostLauncher:
+    def found(site: Mapping[str, Any], family: str, *_: object) -> HostLauncher:
         if family == "lam":
             raise LauncherError("they boot daemons of their own")
         return HostLauncher(site["launcher"], family, "5")
@@ -89,9 +91,35 @@ def test_the_site_s_own_options_come_last_and_may_be_by_family() -> None:
 def test_a_launcher_that_does_not_know_the_scheduler_is_given_the_nodes() -> None:
     found = start("openmpi", Placement(4, 2), hostfile=True)
     assert found.launcher[7:9] == ["--hostfile", "launch_hosts"]
-    assert found.before == (f"{HOSTS_OF_JOB} '%s slots=%s' 2 >launch_hosts || exit 1",)
+    assert found.before == (f"{HOSTS_OF_JOB} '%s slots=%s' 2 2 2 >launch_hosts || exit 1",)
     found = start("mpich", Placement(4, 2), hostfile=True)
-    assert found.launcher[7:9] == ["-f", "launch_hosts"] and "%s:%s 2 >" in found.before[0]
+    assert found.launcher[7:9] == ["-f", "launch_hosts"] and "%s:%s 2 2 2 >" in found.before[0]
+
+
+@pytest.mark.usefixtures("launcher")
+@pytest.mark.parametrize(("world", "ranks"), [(Placement(2, 2), 1), (Placement(16, 2), 8)])
+def test_of_grid_engine_each_node_must_be_whole(world: Placement, ranks: int) -> None:
+    """Its job requests the cores of whole nodes, whatever the ranks on each."""
+    said = start("openmpi", world, hostfile=True, scheduler="sge").before
+    assert said == (f"{HOSTS_OF_JOB} '%s slots=%s' {ranks} 2 4 >launch_hosts || exit 1",)
+    # A launcher that knows Grid Engine is told no nodes, and they are looked at all the same.
+    said = start("openmpi", world, scheduler="sge").before
+    assert said == (f"{HOSTS_OF_JOB} '%s slots=%s' {ranks} 2 4 >/dev/null || exit 1",)
+
+
+@pytest.mark.usefixtures("launcher")
+def test_options_are_of_the_image_s_family_as_launchers_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One launcher of MPICH's may start images of several."""
+
+    def found(site: Mapping[str, Any], *_: object) -> HostLauncher:
+        return HostLauncher(site["launcher"], "mpich", "5")
+
+    monkeypatch.setattr(launching, "launcher_for", found)
+    options = {"mvapich": ["-iface", "ib0"], "mpich": ["-iface", "eth1"]}
+    words = start("mvapich", Placement(2, 2), launch_options=options).launcher
+    assert words[-6:] == ["-bind-to", "core", "-iface", "ib0", "-n", "2"]
 
 
 @pytest.mark.usefixtures("launcher")
@@ -149,9 +177,34 @@ def test_without_a_scheduler_there_is_none(tmp_path: Path) -> None:
     )
 
 
-def hosts(folder: Path, variables: dict[str, str]) -> str:
+@pytest.mark.parametrize(
+    ("nodes", "sentence"),
+    [
+        ("node1 4 q X\nnode2 3 q X\nnode3 1 q X\n", "has 3 of node2's cores, and not 4 or more"),
+        ("node1 8 q X\n", "it is on 1 node(s), and not on 2 (node1)"),
+        ("node1 4 q X\nnode2 4 q X\n", None),
+        # Of two queues of a node each has a line.
+        ("node1 2 p X\nnode1 2 q X\nnode2 4 q X\n", None),
+    ],
+)
+def test_a_job_that_shares_its_nodes_is_ended(
+    tmp_path: Path, nodes: str, sentence: str | None
+) -> None:
+    """Otherwise ranks would start on cores that are another job's."""
+    (tmp_path / "nodes").write_text(nodes)
+    given = {"PE_HOSTFILE": str(tmp_path / "nodes")}
+    if sentence is None:
+        assert hosts(tmp_path, given, slots=4) == "node1 slots=2\nnode2 slots=2\n"
+        return
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        hosts(tmp_path, given, slots=4)
+    assert sentence in failed.value.stderr and failed.value.stdout == ""
+    assert "have whole nodes requested in `access`" in failed.value.stderr
+
+
+def hosts(folder: Path, variables: dict[str, str], slots: int = 1) -> str:
     return subprocess.run(
-        [HOSTS_OF_JOB, "%s slots=%s", "2"], env={"PATH": f"{folder}:/usr/bin:/bin", **variables},
+        [HOSTS_OF_JOB, "%s slots=%s", "2", "2", str(slots)], env={"PATH": f"{folder}:/usr/bin:/bin", **variables},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
@@ -245,3 +298,34 @@ def test_a_job_requests_whole_nodes_in_its_scheduler_s_words(
     said = scheduler.emit_preamble(job)
     assert set(REQUESTS[name]) <= set(said), said
     assert not any("nnodes" in line for line in said)
+
+
+class JobSpecification:
+    """Flux's own, as far as its documentation of `flux.job.JobspecV1` says what is used here."""
+
+    def __init__(self, command: list[str], **asked: Any) -> None:
+        self.command, self.asked = command, asked
+        self.duration, self.stdout, self.stderr, self.cwd = 0.0, "", "", ""
+        self.environment: dict[str, str] = {}
+
+    @classmethod
+    def from_command(
+        cls, command: list[str], num_tasks: int = 1, cores_per_task: int = 1,
+        gpus_per_task: int | None = None, num_nodes: int | None = None, exclusive: bool = False,
+    ) -> "JobSpecification":  # fmt: skip
+        return cls(command, tasks=num_tasks, cores=cores_per_task, nodes=num_nodes,
+                   exclusive=exclusive)  # fmt: skip
+
+
+def test_a_job_of_flux_has_a_whole_node() -> None:
+    """ReFrame asks for a core, and for no end: it makes the job before it knows either."""
+    before = JobSpecification.from_command(["/bin/bash", "job.sh"])
+    before.stdout, before.stderr, before.cwd = "/stage/out", "/stage/err", "/stage"
+    before.environment = {"A": "b"}
+    job = SimpleNamespace(fluxjob=before, time_limit=300.0, script_filename="job.sh")
+    request_flux_node(job, 16)
+    found = job.fluxjob
+    assert found.command == ["/bin/bash", "job.sh"] and found.duration == 300
+    assert found.asked == {"tasks": 1, "cores": 16, "nodes": 1, "exclusive": True}
+    assert (found.stdout, found.stderr, found.cwd) == ("/stage/out", "/stage/err", "/stage")
+    assert found.environment == {"A": "b"}

@@ -60,6 +60,80 @@ def test_what_grid_engine_could_not_start_is_deleted_and_said() -> None:
     assert never_ran(job._exception)
 
 
+#: What Grid Engine 8.1.9 says of queues that it hears nothing of, and of jobs in them.
+UNHEARD = """<?xml version='1.0'?>
+<job_info>
+  <queue_info>
+    <Queue-List>
+      <name>all.q@node2</name>
+      <slots_used>1</slots_used>
+      <state>u</state>
+      <job_list state="running">
+        <JB_job_number>17</JB_job_number>
+        <JB_owner>wyeast</JB_owner>
+        <state>dr</state>
+        <master>SLAVE</master>
+      </job_list>
+    </Queue-List>
+  </queue_info>
+  <job_info>
+  </job_info>
+</job_info>
+"""
+NONE_UNHEARD = "<?xml version='1.0'?>\n<job_info>\n<queue_info>\n</queue_info>\n</job_info>\n"
+
+
+def test_a_job_of_grid_engine_on_a_lost_node_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays in the queue for ever, and cannot be deleted, since nobody there ends it."""
+    asked, answer = tmp_path / "asked", tmp_path / "answer"
+    (tmp_path / "qstat").write_text(f'#!/bin/sh\necho "$*" >>{asked}\ncat {answer}\n')
+    (tmp_path / "qstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    clock = Clock()
+    cancelled: list[object] = []
+    scheduler = SimpleNamespace(cancel=cancelled.append)
+    jobs = [
+        SimpleNamespace(jobid=name, state=state, _state=state, _exception=None)
+        for name, state in (("17", "RUNNING"), ("18", "RUNNING"), ("19", "PENDING"))
+    ]
+    lost = schedulers.LostNodes(clock)
+
+    def look(after_s: float, said: str) -> int:
+        clock.now += after_s
+        answer.write_text(said)
+        lost.look(scheduler, [*jobs, None])
+        return len(asked.read_text().splitlines()) if asked.exists() else 0
+
+    # Beside a launch of less than a minute nobody is asked, and beside a longer one now and then.
+    assert look(0, UNHEARD) == 0 and look(59, UNHEARD) == 0
+    assert look(1, UNHEARD) == 1 and look(30, UNHEARD) == 1 and not cancelled
+    # It has been heard of again, or does not answer.
+    assert look(30, NONE_UNHEARD) == 2 and look(60, UNHEARD) == 3 and look(60, "busy") == 4
+    assert not cancelled
+    assert look(60, UNHEARD) == 5
+    assert cancelled == [jobs[0]] and jobs[0]._state == "COMPLETED"
+    said = str(jobs[0]._exception)
+    assert "node failure: Grid Engine hears nothing of node2, which this job is on" in said
+    assert "`qdel -f 17`" in said
+    # Something of it ran.
+    assert not never_ran(jobs[0]._exception)
+    assert [job._exception for job in jobs[1:]] == [None, None]
+    assert "-qs u" in asked.read_text() and "-g t" in asked.read_text()
+
+
+def test_grid_engine_s_jobs_are_looked_at_as_they_are_polled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[object] = []
+    told = SimpleNamespace(look=lambda *words: seen.append(words))
+    monkeypatch.setattr(schedulers, "lost_nodes", told)
+    monkeypatch.setattr(schedulers, "silent_sge_poll", lambda *_: None)
+    schedulers.poll_gridengine("scheduler", "a job", None)
+    assert seen == [("scheduler", ("a job", None))]
+
+
 @pytest.mark.parametrize(
     ("squeue", "sinfo", "said"),
     [

@@ -22,9 +22,9 @@ INTEL = "Intel(R) MPI Library for Linux* OS, Version 2021.19 Build 20260101 (id:
 @pytest.fixture(autouse=True)
 def nothing_is_known() -> Iterator[None]:
     """Have each launcher asked anew."""
-    launchers._said.cache_clear()
+    launchers._asked.cache_clear()
     yield
-    launchers._said.cache_clear()
+    launchers._asked.cache_clear()
 
 
 def program(folder: Path, name: str, said: str, then: str = "") -> str:
@@ -136,3 +136,49 @@ def test_it_is_asked_once_after_what_a_job_prepares_and_loads(tmp_path: Path) ->
         assert launcher_for(here, "openmpi").command == "mpirun"
     assert (tmp_path / "opt" / "asked").read_text() == "asked\n"
     assert (tmp_path / "loaded").read_text() == "load openmpi/5\n"
+
+
+def test_one_that_fails_is_asked_once_too(tmp_path: Path) -> None:
+    """Each image would wait for a launcher that hangs."""
+    path = program(tmp_path, "mpirun", "no such library\n", "exit 127")
+    for _ in range(3):
+        with pytest.raises(LauncherError, match="fails where jobs are submitted"):
+            launcher_for(site(path), "openmpi")
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+def test_it_is_asked_with_what_a_job_has_of_the_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting of the user's own, which no job gets, neither breaks it nor mends it."""
+    monkeypatch.setenv("OMPI_MCA_mca_base_param_files", "/nowhere")
+    monkeypatch.setenv("UCX_TLS", "tcp")
+    monkeypatch.setenv("FINE", "1")
+    path = program(tmp_path, "mpirun", OPENMPI, f"env >{tmp_path}/had")
+    launcher_for(site(path, variables=["UCX_TLS"]), "openmpi")
+    had = {line.partition("=")[0] for line in (tmp_path / "had").read_text().splitlines()}
+    assert {"UCX_TLS", "FINE", "PATH"} <= had and "OMPI_MCA_mca_base_param_files" not in had
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "other"), [(OLDER, "5.0.11", "4"), (OPENMPI, "4.1.8", "5")]
+)
+def test_another_major_version_of_open_mpi_is_refused(
+    tmp_path: Path, said: str, version: str, other: str
+) -> None:
+    path = program(tmp_path, "mpirun", said)
+    with pytest.raises(LauncherError) as refused:
+        launcher_for(site(path), "openmpi", version)
+    sentence = str(refused.value)
+    assert f"({path}) cannot start images of Open MPI {version}" in sentence
+    assert f"name a launcher of Open MPI {version[0]} in `launcher` of site_configs" in sentence
+    assert launcher_for(site(path), "openmpi", f"{other}.9.9").family == "openmpi"
+    # Of an image without a version, such as one that was packed from elsewhere, nothing is known.
+    assert launcher_for(site(path), "openmpi", "main").family == "openmpi"
+
+
+def test_an_mpich_that_speaks_pmix_alone_is_refused(tmp_path: Path) -> None:
+    path = program(tmp_path, "mpiexec", MPICH)
+    with pytest.raises(LauncherError, match=r"whose ranks ask PMIx, and it speaks PMI 1 and 2"):
+        launcher_for(site(path), "mpich", "4.2", "pmix")
+    assert launcher_for(site(path), "mpich", "4.2", "pmi2").family == "mpich"

@@ -146,6 +146,65 @@ def test_a_launcher_of_the_machine(tmp_path: Path, more: str) -> None:
     assert read_site(path, tmp_path)["launch"] == "mpirun"
 
 
+#: What each launch sets itself -> what the refusal says to do in its place.
+OWN_OPTIONS = {
+    "[-n, '4']": "how many ranks there are is each experiment's",
+    "[-np, '4']": "how many ranks there are",
+    "[--np=4]": "how many ranks there are",
+    "[-ppn, '2']": "set `nodes` and `cores_per_node`, by which ranks are spread",
+    "[--map-by, 'ppr:1:node']": "set `nodes` and `cores_per_node`",
+    "['--map-by=node']": "set `nodes` and `cores_per_node`",
+    "[--rank-by, slot]": "set `nodes` and `cores_per_node`",
+    "[--bind-to, none]": "ranks are bound to a core each",
+    "[-bind-to=core]": "ranks are bound to a core each",
+    "[--hostfile, hosts]": "set `hostfile: true` if the launcher has to be told",
+    "[-f, hosts]": "set `hostfile: true`",
+    "[--host, 'a,b']": "set `hostfile: true`",
+    "['--host=a']": "set `hostfile: true`",
+    "[--prtemca, rmaps_default_mapping_policy, slot]": "set `nodes` and `cores_per_node`",
+    "[--mca, hwloc_base_binding_policy, none]": "ranks are bound to a core each",
+    "[-genv, I_MPI_PIN=0]": "ranks are bound to a core each",
+    "{mpich: [-iface, eth1], openmpi: [--bind-to, none]}": "ranks are bound to a core each",
+}
+
+
+@pytest.mark.parametrize("options", OWN_OPTIONS)
+def test_what_every_launch_sets_itself_is_no_site_s(tmp_path: Path, options: str) -> None:
+    more = f"launch: mpirun\nlauncher: mpirun\nlaunch_options: {options}"
+    wrong = GOOD.replace("launch: srun", more)
+    said = refusal(tmp_path, wrong)
+    assert said.startswith(f"site.yaml:{line_of(wrong, 'launch_options')}: `launch_options` must")
+    assert OWN_OPTIONS[options] in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("-n4", "how many ranks there are"), ("--ntasks=4", "how many ranks there are"),
+        ("--ntasks-per-node=2", "set `nodes` and"), ("-N2", "set `nodes` and"),
+        ("--mpi=pmix", "each image names the PMI"), ("-wnode1", "choose nodes in `access`"),
+    ],
+)  # fmt: skip
+def test_of_srun_as_well(tmp_path: Path, option: str, sentence: str) -> None:
+    wrong = GOOD.replace("launch: srun", f"launch: srun\nlaunch_options: ['{option}']")
+    said = refusal(tmp_path, wrong)
+    assert f"`launch_options` must not have {option}: {sentence}" in said
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "launch: srun\nlaunch_options: [--cpu-bind=cores, --distribution=block, -m, block]",
+        "launch: mpirun\nlauncher: mpirun\nlaunch_options: [--prtemca, plm, ssh, -x, FINE, "
+        "--allow-run-as-root, -iface, eth1, -launcher, rsh, --report-bindings]",
+    ],
+)
+def test_other_options_are_the_site_s(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(GOOD.replace("launch: srun", more))
+    assert read_site(path, tmp_path)["nodes"] == 4
+
+
 def test_grid_engine_and_flux_get_what_reframe_can_request(tmp_path: Path) -> None:
     mpirun = GOOD.replace("launch: srun", "launch: mpirun\nlauncher: mpirun")
     sge = mpirun.replace("scheduler: squeue", "scheduler: sge")
