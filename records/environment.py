@@ -177,9 +177,7 @@ def for_reframe(variables: Mapping[str, str], **own: str) -> dict[str, str]:
     return {**found, **own}
 
 
-def from_elsewhere(
-    inside: Mapping[str, str], explained: Collection[str], launch: str
-) -> list[str]:
+def from_elsewhere(inside: Mapping[str, str], explained: Collection[str], launch: str) -> list[str]:
     """Return what decides what is measured in a container and was not named by anybody here.
 
     It is from the machine's apptainer.conf or a script of the image. `explained` are the variables

@@ -16,7 +16,8 @@ BINDING = (
     "the same rule for every launcher"
 )
 HOSTS = (
-    "set `hostfile: true` if the launcher has to be told a job's nodes, and choose nodes in `access`"
+    "set `hostfile: true` if the launcher has to be told a job's nodes, and choose nodes in "
+    "`access`"
 )
 PROGRAM = "which program starts is each experiment's"
 PMI = "each image names the PMI that it speaks"

@@ -117,7 +117,9 @@ def patient(poll: Callable[..., None]) -> Callable[..., None]:
             if job is not None and job.state == "ERROR":
                 # It ran nothing that could have failed.
                 why = f"the scheduler could not start it (`qstat -j {job.jobid}` says why)"
-                give_up(scheduler, job, errors.JobBlockedError(f"{why}, so it was deleted", job.jobid))
+                give_up(
+                    scheduler, job, errors.JobBlockedError(f"{why}, so it was deleted", job.jobid)
+                )
 
     return poll_and_wait
 

@@ -41,7 +41,8 @@ def words_of(
 
     Where ranks go is told in the launcher's own words; the site's options are by the image's family
     as its launchers are, and none is of those that say where ranks go (site_configs/
-    launch_options.py). Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not be on each node.
+    launch_options.py). Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not
+    be on each node.
     """
     placement = "pinned" if on_a_node <= site["cores_per_node"] else "oversubscribed"
     placed = PLACEMENTS[launcher.family][placement].format(on_a_node=on_a_node).split()

@@ -204,7 +204,8 @@ def test_a_job_that_shares_its_nodes_is_ended(
 
 def hosts(folder: Path, variables: dict[str, str], slots: int = 1) -> str:
     return subprocess.run(
-        [HOSTS_OF_JOB, "%s slots=%s", "2", "2", str(slots)], env={"PATH": f"{folder}:/usr/bin:/bin", **variables},
+        [HOSTS_OF_JOB, "%s slots=%s", "2", "2", str(slots)],
+        env={"PATH": f"{folder}:/usr/bin:/bin", **variables},
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
