@@ -146,8 +146,8 @@ class LostNodes:
 
     def look(self, scheduler: Any, jobs: Sequence[Any]) -> None:
         """Give up those of the polled jobs that have been on a lost node for long enough."""
-        running = [job for job in jobs if job is not None and job.state not in (*PENDING, "ERROR",
-                                                                               "COMPLETED")]  # fmt: skip
+        over = (*PENDING, "ERROR", "COMPLETED")
+        running = [job for job in jobs if job is not None and job.state not in over]
         self.runs = {job.jobid: self.runs.get(job.jobid, self.now()) for job in running}
         # Most launches are over before anybody is asked: that could disturb them.
         first = min(self.runs.values(), default=self.now())
