@@ -66,13 +66,17 @@ def test_statistics_are_those_of_the_iterations(built: Built, tmp_path: Path) ->
 
 
 def test_preflight_describes_the_world(built: Built, tmp_path: Path) -> None:
-    # Many round trips, so that the best of them is undisturbed even on a busy machine.
-    done = built.run("preflight", "--ranks", "2", "--hosts", "1", "--iterations", "2000")
-    assert done.returncode == 0, done.stderr
-    records = read(done.stdout, tmp_path / "out")
     version = built.implementation.split("-")[1]
-    assert version in str(records[0]["library"])
-    transport = next(r for r in records if r.get("operation") == "transport")
+    # Where both ranks never have a processor at once, no round trip shows what carried it: of many,
+    # and where a whole launch is disturbed of another launch, the best is undisturbed.
+    for _ in range(10):
+        done = built.run("preflight", "--ranks", "2", "--hosts", "1", "--iterations", "2000")
+        assert done.returncode == 0, done.stderr
+        records = read(done.stdout, tmp_path / "out")
+        assert version in str(records[0]["library"])
+        transport = next(r for r in records if r.get("operation") == "transport")
+        if transport["transport"] != "unknown":
+            break
     assert transport["transport"] == "shared memory", transport["evidence"]
 
 

@@ -240,7 +240,7 @@ def test_the_first_screen_has_all_groups_and_what_to_beware_of(
     beware = page.locator(".warnings")
     assert "2 cells oversubscribed" in beware.inner_text()
     beware.locator("summary").press("Enter")
-    beware.get_by_text("55.2% in").wait_for()
+    beware.get_by_text("85.8% in").wait_for()
     top = page.locator("#curves figure").first.bounding_box()
     assert top is not None and top["y"] < DESK
     page.close()

@@ -192,8 +192,8 @@ def test_what_a_user_may_not_read_is_refused_in_a_sentence(
     shut = caller / "shut"
     shut.mkdir(mode=0o700)
     (shut / "there").mkdir()
-    for folder in (caller, *caller.parents[:-2]):
-        folder.chmod(folder.stat().st_mode | 0o755)
+    # They are other tests' as well.
+    modes = {folder: folder.stat().st_mode for folder in (caller, *caller.parents[:-2])}
 
     def asked() -> str:
         os.setresuid(OTHER, OTHER, OTHER)
@@ -205,7 +205,13 @@ def test_what_a_user_may_not_read_is_refused_in_a_sentence(
                 return str(error)
         return said.getvalue() if code else "it was taken"
 
-    said = in_child(asked)
+    try:
+        for folder, mode in modes.items():
+            folder.chmod(mode | 0o755)
+        said = in_child(asked)
+    finally:
+        for folder, mode in modes.items():
+            folder.chmod(mode)
     assert "shut/there" in said, said
     assert "PermissionError" not in said and "Traceback" not in said
 
