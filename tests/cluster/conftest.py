@@ -43,9 +43,13 @@ def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedPro
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
     deadline = time.monotonic() + seconds
-    while not condition():
+    while True:
+        asked = time.monotonic()
+        if condition():
+            return
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.1)
+        # Who asks by starting programs leaves as much time to what it waits for.
+        time.sleep(max(0.1, time.monotonic() - asked))
 
 
 @dataclass
