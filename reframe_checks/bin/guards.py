@@ -22,8 +22,9 @@ A job script on this machine is started by its full path, even if that contains 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
 each check that it makes; it parses the references in Python; it puts the variables into the class
-and converts their values; it tests whether all attributes can be copied; and it writes all of a
-check as JSON for each line of its log, although the log's format uses none of it.
+and converts their values; it tests whether all attributes can be copied; and it collects all of a
+check for each line of its log, and writes it as JSON, although the log's format uses its name alone.
+It also does so for each look at a job, beside what is measured.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
-from reframe.core.logging import CheckFieldFormatter
+from reframe.core.logging import CheckFieldFormatter, LoggerAdapter
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli, filters, printer
 from reframe.frontend.executors import Runner
@@ -238,6 +239,12 @@ class QuickYaml:
         return PARSED[name]
 
 
+def tell_of_check(adapter: Any) -> None:
+    """Give a line of the log what our formats name of a check (site_configs/settings.py)."""
+    if adapter.check is not None:
+        adapter.extra["check_info"] = adapter.check.info()
+
+
 def inject(space: VarSpace, test: Any, of: type) -> None:
     """Give a new test the values of its class's variables.
 
@@ -280,6 +287,7 @@ def main() -> None:
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject
     CheckFieldFormatter.formatMessage = logging.Formatter.formatMessage
+    LoggerAdapter._update_check_extras = tell_of_check
     sys.argv[0] = "reframe"
     cli.main()
 
