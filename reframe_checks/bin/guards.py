@@ -48,7 +48,7 @@ import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter, LoggerAdapter
 from reframe.core.variables import VarSpace
-from reframe.frontend import cli, filters, printer
+from reframe.frontend import cli, executors, filters, printer
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
@@ -239,6 +239,17 @@ class QuickYaml:
         return PARSED[name]
 
 
+class KeptElsewhere:
+    """Stands in for `jsonext` where ReFrame leaves each check that passed in its stage folder.
+
+    Nobody restores a session of a campaign, whose journal and packs have what it measured.
+    """
+
+    @staticmethod
+    def dump(*_: Any, **more: Any) -> None:
+        """Write nothing."""
+
+
 def tell_of_check(adapter: Any) -> None:
     """Give a line of the log what our formats name of a check (site_configs/settings.py)."""
     if adapter.check is not None:
@@ -283,6 +294,7 @@ def main() -> None:
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
+        executors.jsonext = KeptElsewhere
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject
