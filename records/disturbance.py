@@ -165,7 +165,8 @@ def look_of(lines: Sequence[str]) -> Look | None:
         script, uptime_s = int(lines[0]), float(lines[1].split()[0])
     except (IndexError, ValueError):
         return None
-    carriers, processes = {}, {}
+    carriers: dict[str, int] = {}
+    processes: dict[int, str] = {}
     for line in lines[2:]:
         if line.startswith("/sys/class/net/"):
             path, colon, count = line.rpartition(":")

@@ -23,8 +23,8 @@ Checks also load quickly: what ReFrame repeats for each check is done once. To f
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
 each check that it makes; it parses the references in Python; it puts the variables into the class
 and converts their values; it tests whether all attributes can be copied; and it collects all of a
-check for each line of its log, and writes it as JSON, although the log's format uses its name alone.
-It also does so for each look at a job, beside what is measured.
+check for each line of its log, and writes it as JSON, although the log's format uses its name
+alone. It also does so for each look at a job, beside what is measured.
 """
 
 from __future__ import annotations

@@ -236,10 +236,11 @@ def test_corrupted_data_is_found(
     assert done.returncode == 0
 
 
-#: What is printed whole at the end, bit by bit before, by NAS's own words, into a file, and at once.
+#: Programs that print in different ways.
+HPL_DAT = ["hpl_dat", "--p", "1", "--q", "1", "--n", "64", "--nb", "8"]
 PRINTING = [
-    ["preflight"], ["nas_ep", "--class", "S"], ["hpl_dat", *"--p 1 --q 1 --n 64 --nb 8".split()],
-    ["startup", "--help"], ["collective", "--version"],
+    ["preflight"], ["nas_ep", "--class", "S"], HPL_DAT, ["startup", "--help"],
+    ["collective", "--version"],
 ]  # fmt: skip
 
 
@@ -257,10 +258,8 @@ def test_full_disk_is_an_error_with_its_reason(built: Built, words: list[str]) -
 
 @pytest.mark.parametrize("file", ["/dev/full", "/missing/HPL.dat"])
 def test_a_file_that_cannot_be_written_is_named_with_the_reason(built: Built, file: str) -> None:
-    words = [*PRINTING[2][1:], "--output", file]
-    done = subprocess.run(
-        [built.build / "bin/hpl_dat", *words], capture_output=True, text=True, check=False
-    )
+    words = [str(built.build / "bin" / HPL_DAT[0]), *HPL_DAT[1:], "--output", file]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     reason = "No space left on device" if file == "/dev/full" else "No such file or directory"
     assert file in done.stderr and done.stderr.strip().endswith(f"written: {reason}")

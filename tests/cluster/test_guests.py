@@ -59,8 +59,9 @@ def attack(checkout: Checkout, cluster: Cluster) -> AttackedLaunch:
     secret, trace, shown = root / "secret", root / "trace", root / "apptainer.conf"
     told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root)}
     words = [f"RESULT={name}.$SLURM_PROCID; ( {words} )" for name, words in TRIED.items()]
+    words.append(f"{LEAVES} true")
     facts = {
-        "attacks": {"all": "; ".join([*words, f"{LEAVES} true"])}, "told": told, "ranks": len(RANKS),
+        "attacks": {"all": "; ".join(words)}, "told": told, "ranks": len(RANKS),
         "each": [f"{name}.{rank}" for name in TRIED for rank in RANKS],
     }  # fmt: skip
     campaign.mkdir(parents=True)
