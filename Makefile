@@ -150,8 +150,9 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
+    $(call flag,--all-pairs,ALL_PAIRS) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS=1, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
 	@. ./activate && $(MEASURE) --look $(if $(filter file,$(origin SITE)),--site-by-default)
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -164,7 +165,7 @@ nightly: ## measure a night, repeat what is worse, decide (SITE, TIER, ROUNDS, I
 	    $(call option,--checks,CHECKS) $(call option,--name,NAME) $(call option,--resume,RESUME) \
 	    $(call option,--keep-nights,KEEP_NIGHTS) $(call flag,--dry-run,DRY_RUN)
 
-study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, IMAGES_FROM, BUILDER)
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS, ESTIMATE, IMAGES_FROM, BUILDER)
 	@images=$$($(PYTHON) -m campaign.choice --study=$(call quoted,PAPER)) && $(MAKE) \
 	    --no-print-directory run STUDY=$(call quoted,PAPER) \
 	    IMAGES=$(or $(call given,IMAGES),"$$images")

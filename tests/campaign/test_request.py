@@ -156,10 +156,11 @@ def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
 ASKED = [
     [], ["--site=virtual", "--tier=paper", "--rounds=7"], ["--budget=0.5h", "--checks=^Nas"],
     ["--tier=paper"],
-    ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"],
+    ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"], ["--all-pairs"],
     ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
     ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
     ["--study=iit", "--images=mpich-5.0.2", "--checks=Linpack$", "--raw-by-rank"],
+    ["--study=iit", "--all-pairs"],
     ["--seed=5", "--checks=-a 'b' $c", "--rounds=2"], ["--name=mine", "--time-limit=30m"],
     ["--study=iit", "--name=mine", "--images=a,b"],
 ]  # fmt: skip
