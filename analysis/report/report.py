@@ -13,7 +13,8 @@ from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
-from analysis.comparison.result import Cell, Comparison
+from analysis.comparison.result import Cell, Comparison, Group
+from analysis.comparison.verdict import Verdict
 from analysis.comparison.winners import NAME as WINNERS
 from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
@@ -92,6 +93,18 @@ def verdicts_on(comparison: Comparison, cells: list[Cell]) -> list[tuple[Cell, s
         if cell.name in names
         for other in cell.verdicts
     ]
+
+
+def answers_in(comparison: Comparison) -> list[tuple[Group, Verdict]]:
+    """Return every group with each of its verdicts; pairs of a group follow one another."""
+    found = [
+        (group, verdict)
+        for one in comparison.pairs
+        for group in one.groups
+        for verdict in group.verdicts.values()
+    ]
+    order = {name: place for place, name in enumerate(dict.fromkeys(g.name for g, _ in found))}
+    return sorted(found, key=lambda pair: order[pair[0].name])
 
 
 def median_rows(cells: list[Cell], names: list[str]) -> list[tuple[Cell, int, list[str]]]:
@@ -201,14 +214,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         ranked=ranked,
         headlines=headlines(comparison),
         most_headlines=MOST_HEADLINES,
-        answers=forest(
-            [
-                (group, verdict)
-                for one in comparison.pairs
-                for group in one.groups
-                for verdict in group.verdicts.values()
-            ]
-        ),
+        answers=forest(answers_in(comparison)),
         warnings=said,
         caveats=caveats,
         tally=[
