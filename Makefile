@@ -34,6 +34,10 @@ endef
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 script = '$(subst ','\'',$(HERE)campaign/bin/$1)'
 
+# What is on or off. Whoever gives 0, or no, wants it off, and gets nothing else by accident.
+SWITCHES := AGAIN ALLOW_UNSIGNED ALL_PAIRS DRY_RUN ESTIMATE INSECURE KEEP_IMAGES RAW_BY_RANK REDACT \
+    WITH_IMAGES
+
 # A target takes the variables in the brackets that end its help line. Anything else on the
 # command line is refused before anything is done; environment variables are not checked.
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
@@ -45,6 +49,8 @@ REFUSED := $(shell goals=$(call shell_word,$(MAKECMDGOALS)) given=$(call shell_w
 $(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could not read the Makefile)))
 $(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
     $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
+$(foreach name,$(filter $(SWITCHES),$(GIVEN)),$(if $(subst x1,,x$(strip $(value $(name)))),\
+    $(if $(value $(name)),$(error $(name)=$(value $(name)): give $(name)=1, or leave it out))))
 endif
 # A checkout that was copied with what is installed in it would run the other one's programs.
 ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)

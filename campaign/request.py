@@ -26,6 +26,7 @@ from site_configs.site_file import seconds_of
 
 #: The default number of rounds where rounds are fixed.
 ROUNDS = 3
+MOST_ROUNDS = 999_999
 #: The tier whose campaigns have a budget by default: the site's, or this one in seconds, with which
 #: a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
 #: are as large as a report or a site, however long that takes.
@@ -37,8 +38,10 @@ FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 def number_of_rounds(words: str) -> int:
     """Return a number of rounds; raise CampaignError for anything else."""
-    if not re.fullmatch(r"[0-9]{1,6}", words) or int(words) < 1:
-        raise CampaignError(f"ROUNDS={words}: a campaign has at least one round; give a number")
+    if not re.fullmatch(r"[0-9]{1,6}", words) or not 1 <= int(words) <= MOST_ROUNDS:
+        raise CampaignError(
+            f"ROUNDS={words}: a campaign has 1 to {MOST_ROUNDS} rounds; give such a number"
+        )
     return int(words)
 
 

@@ -24,10 +24,10 @@ from tests.whole_records import manifest, put_manifest
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = {"mpich-5.0.2": {"sha256": "1" * 64}}
 REFUSED = [
-    ("--rounds=0", "ROUNDS=0: a campaign has at least one round"),
-    ("--rounds=-1", "ROUNDS=-1: a campaign has at least one round"),
-    ("--rounds=abc", "ROUNDS=abc: a campaign has at least one round"),
-    ("--rounds=1.5", "ROUNDS=1.5: a campaign has at least one round"),
+    ("--rounds=0", "ROUNDS=0: a campaign has 1 to 999999 rounds"),
+    ("--rounds=-1", "ROUNDS=-1: a campaign has 1 to 999999 rounds"),
+    ("--rounds=abc", "ROUNDS=abc: a campaign has 1 to 999999 rounds"),
+    ("--rounds=1.5", "ROUNDS=1.5: a campaign has 1 to 999999 rounds"),
     ("--tier=huge", "TIER=huge is unknown; choose one of: quick, paper, site"),
     ("--site=nowhere", "site nowhere is unknown; site_configs/ has box-mpirun, box-sge, local, "),
     ("--site=virtual", "SITE=virtual: the cluster is not up; start it with: make cluster-up"),
