@@ -6,6 +6,7 @@ import pytest
 
 from analysis.comparison.answer import answer
 from analysis.comparison.compare import compare, compare_all_pairs
+from analysis.comparison.confirmed import held_against
 from analysis.comparison.families import family_in, family_of
 from analysis.comparison.result import Comparison
 from analysis.comparison.winners import contests, winners_table
@@ -135,8 +136,15 @@ def test_all_pairs_are_in_the_tables_the_report_and_the_last_lines(declared: Pat
     assert "Differences of every two" in said and "gamma-3.0 slower than beta-2.0 by" in said
     assert len(said.splitlines()) <= 25
     assert any("gamma-3.0 is slower than beta-2.0" in one for one in answer(comparison))
+    # Against another base, what both campaigns have is held against each other the same way round.
+    claims = held_against(comparison, compare(read, "gamma-3.0"))
+    assert {(one.own.implementation, one.own.base) for one in claims} == {("beta-2.0", "alpha-1.0")}
+    held = held_against(comparison, compare(read))
+    assert len({(one.own.implementation, one.own.base) for one in held}) == 3
     page = report_on(read, comparison, declared / "report.html").read_text()
     assert "gamma-3.0 against beta-2.0" in page and "Which implementation to use" in page
+    # Beside the curves: a band that leaves out 1 is no verdict.
+    assert "there is no correction over curves" in page and "Only verdicts say whether" in page
 
 
 def test_winners_and_ties(tmp_path: Path) -> None:
