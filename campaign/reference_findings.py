@@ -1,4 +1,7 @@
-"""How a campaign's launches compare with their references, in sentences for its end."""
+"""How a campaign's launches compare with their references, in sentences for its end.
+
+And which slowdown these would have shown: that nothing missed one is worth no more than that.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ SHOWN = 10
 
 
 def findings(campaign: Path, site: str) -> list[str]:
-    """Return sentences about stale references and launches that were worse or better."""
+    """Return sentences about stale references, launches that were worse or better, and power."""
     stale: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
     for launch in kept_launches(campaign):
@@ -42,7 +45,10 @@ def findings(campaign: Path, site: str) -> list[str]:
         shown = "; ".join(f"{what} ({many(count)})" for what, count in counted[:SHOWN])
         more = f"; and {len(counted) - SHOWN} more" if len(counted) > SHOWN else ""
         sentences.append(f"{kind} than the reference: {shown}{more}{ending}")
-    return sentences
+    # It loads SciPy, which takes a second that no campaign's beginning has to wait for.
+    from analysis.references.missed import held_references, power_sentences
+
+    return [*sentences, *power_sentences(list(held_references(campaign).values()))]
 
 
 def many(count: int) -> str:
