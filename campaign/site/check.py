@@ -33,6 +33,7 @@ from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError
 from records.causes import one_line, sentence_in
+from records.command_words import CommandWords
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
@@ -302,7 +303,7 @@ def table(root: Path, site: dict[str, Any], became: dict[str, str]) -> Table:
 
 def main() -> int:
     """Check the site, run the preflights, print the table; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.site.check",
         description="Check a site: look at everything that needs no job, then run every "
         "image's preflight in the way the site starts ranks; say what to fix.",
