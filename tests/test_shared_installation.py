@@ -44,7 +44,8 @@ ODD_VARIABLES = (
     "PYTHONSTARTUP=/nowhere", "VIRTUAL_ENV=/nowhere", "LD_LIBRARY_PATH=/usr/lib/lapack",
     "PIP_TARGET=/nowhere", "PIP_INDEX_URL=http://nowhere.invalid", "http_proxy=http://a.invalid:1",
     "https_proxy=http://a.invalid:1", "MAKEFLAGS=-j8", "CDPATH=/", "SHELL=/bin/tcsh",
-    "BASH_ENV=/nowhere", "ENV=/nowhere", "GREP_OPTIONS=--color=always",
+    "BASH_ENV={aside}/habits", "ENV={aside}/habits", "BASH_FUNC_cat%%=() {{ echo no cat; }}",
+    "SHELLOPTS=nounset", "GREP_OPTIONS=--color=always",
 )  # fmt: skip
 
 
@@ -76,6 +77,7 @@ class Measurer:
         script = opened_here(self.installation.parents[1] / "opened")
         if is_odd:
             self.aside.mkdir(exist_ok=True)
+            (self.aside / "habits").write_text("echo hello\ncd /\n")
             words = {"aside": self.aside, "installation": self.installation}
             script += ODD_PLACE.format(**words)
             variables += [one.format(**words) for one in ODD_VARIABLES]
