@@ -176,9 +176,9 @@ def for_reframe(
 ) -> dict[str, str]:  # fmt: skip
     """Return the variables of a ReFrame that a campaign on a site starts, with its own.
 
-    None of the caller's sets an option of ReFrame, and none is a habit of shells that its jobs would
-    have, unless the site names it or has commands for jobs, which may need it: a campaign is measured
-    as it is declared.
+    None of the caller's sets an option of ReFrame, and none is a habit of shells that its jobs
+    would have, unless the site names it or has commands for jobs, which may need it: a campaign is
+    measured as it is declared.
     """
     kept = named(site)
     has_commands = bool(site.get("modules") or site.get("prepare"))

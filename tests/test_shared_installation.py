@@ -183,7 +183,8 @@ def test_two_users_measure_with_one_installation(installation: Path, users: list
     assert done.returncode != 0 and f"nothing can be written in {installation}" in done.stderr
     assert f"cd ~/wyeast && {installation}/bin/wyeast help" in done.stderr
 
-    measuring = first.started("wyeast", *MEASURE)
+    # Whatever the first one's umask is, nobody else can write what comes of it.
+    measuring = first.started("sh", "-c", 'umask 0; exec wyeast "$@"', "sh", *MEASURE)
     driver = driver_of(first, measuring)
     # It holds the machine for as long as the other one needs to ask.
     os.kill(driver, signal.SIGSTOP)
@@ -196,6 +197,11 @@ def test_two_users_measure_with_one_installation(installation: Path, users: list
     assert "wait until it has ended" in done.stderr
     out, err = measuring.communicate(timeout=PATIENCE_S)
     assert measuring.returncode == 0, out + err
+    assert [
+        path
+        for path in first.home.rglob("*")
+        if path.stat(follow_symlinks=False).st_mode & 0o022 and not path.is_symlink()
+    ] == []
     done = second.run("wyeast", *MEASURE, is_odd=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path.stat().st_mode & 0o077 for path in second.home.glob("runs/*")} == {0}
