@@ -32,7 +32,13 @@ from records.left_behind import ends_left, open_left
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
-from reframe_checks.mixins.job_script import OWN_TMP, found_on_nodes, own_tmp, quoted
+from reframe_checks.mixins.job_script import (
+    OWN_MEMORY,
+    OWN_TMP,
+    found_on_nodes,
+    own_folders,
+    quoted,
+)
 from reframe_checks.mixins.noted import (
     AFTER,
     BEFORE,
@@ -140,11 +146,11 @@ class RecordedCheck(NotingCheck):
         """Note the request for the launch, in case it is never judged."""
         self.prerun_cmds[:0] = [
             *found_on_nodes(state_folder() / "bin"),
-            f"{OWN_TMP}=",
+            f"{OWN_TMP}= {OWN_MEMORY}=",
             # However the script ends: not every scheduler can be asked for its exit code.
-            f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
+            f'trap \'echo $? >{EXIT_CODE}; rm -rf "${OWN_TMP}" "${OWN_MEMORY}" 2>/dev/null\' EXIT',
             "trap 'exit 143' TERM",
-            *(own_tmp() if getattr(self.container_platform, "has_own_tmp", False) else ()),
+            *(own_folders() if getattr(self.container_platform, "has_own_folders", False) else ()),
         ]
         self.wanted = self.asked()
         self.is_sound = False
