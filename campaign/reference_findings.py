@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 
 from records.files import json_of
-from records.kept import kept_launches
+from records.kept import Kept
 from records.references import METRICS_FILE
 
 SHOWN = 10
 
 
-def findings(campaign: Path, site: str) -> list[str]:
+def findings(launches: Iterable[Kept], site: str) -> list[str]:
     """Return sentences about stale references and launches that were worse or better."""
     stale: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
-    for launch in kept_launches(campaign):
+    for launch in launches:
         try:
             data = json_of(launch.read(METRICS_FILE).decode())
             if data["stale"]:

@@ -61,7 +61,7 @@ def kept(stand_in: StandIn) -> dict[str, Any]:
 
 def said(stand_in: StandIn) -> str:
     """Return what the campaign's end says."""
-    return " | ".join(findings(stand_in.root / "runs/campaign", "local"))
+    return " | ".join(findings(kept_launches(stand_in.root / "runs/campaign"), "local"))
 
 
 def run(stand_in: StandIn, seconds: float) -> Outcome:
