@@ -63,8 +63,9 @@ def largest_within(
 ) -> float:
     """Return the largest size that takes at most so long and so much, as the curve goes on.
 
-    The time is that of processors, which other work on the machine changes little. From the two largest sizes measured, and never with a power below 1: what seems to grow
-    slower may do so by chance.
+    The time is that of processors, which other work on the machine changes little. From the two
+    largest sizes measured, and never with a power below 1: what seems to grow slower may do so by
+    chance.
     """
     smallest, *_, second, last = sorted(found)
     power = max(power, 1.0)
