@@ -23,8 +23,9 @@ Checks also load quickly: what ReFrame repeats for each check is done once. To f
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
 each check that it makes; it parses the references in Python; it puts the variables into the class
 and converts their values; it tests whether all attributes can be copied; it looks up all of a
-check, and writes it as JSON, for each line of its log, although the log's format uses none of it;
-and it compiles a pattern for each of its options.
+check, and writes it as JSON, for each line of its log, although the log's format uses its name
+alone, also for each look at a job, beside what is measured; and it compiles a pattern for each of
+its options.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ import reframe.utility.osext as osext
 import yaml
 from reframe.core.logging import CheckFieldFormatter, LoggerAdapter
 from reframe.core.variables import VarSpace
-from reframe.frontend import cli, filters, printer
+from reframe.frontend import cli, executors, filters, printer
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
@@ -241,6 +242,17 @@ class QuickYaml:
         return PARSED[name]
 
 
+class KeptElsewhere:
+    """Stands in for `jsonext` where ReFrame leaves each check that passed in its stage folder.
+
+    Nobody restores a session of a campaign, whose journal and packs have what it measured.
+    """
+
+    @staticmethod
+    def dump(*_: Any, **more: Any) -> None:
+        """Write nothing."""
+
+
 class QuickMatching:
     """Stands in for the `fnmatch` module where ReFrame looks for an option among all that it has.
 
@@ -299,6 +311,7 @@ def main() -> None:
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
+        executors.jsonext = KeptElsewhere
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject
