@@ -293,15 +293,11 @@ CARRIED = {
 def test_ranks_that_talk_by_another_device_than_the_site_says_are_refused(
     stand_in: StandIn, carried: list[dict[str, object]], sentence: str
 ) -> None:
-    site = stand_in.root / "site_configs" / "local" / "site.yaml"
-    text = site.read_text()
-    # What is linked there is everybody's.
-    site.unlink()
-    site.write_text(f"{text}\nfabric: memory\n")
+    memory = stand_in.settings(lambda data: f"{data}\nfabric: memory\n")
     before, _ = PREFLIGHT.split('{"record": "end"')
     end = {"record": "end", "results": 3 + len(carried)}
     (stand_in.root / "preflight.out").write_text(before + lines(*carried, end))
-    outcome = stand_in.run()
+    outcome = stand_in.run("-C", memory)
     assert (outcome.code != 0) == bool(sentence) and sentence in outcome.reason(), outcome.text
 
 
