@@ -34,6 +34,7 @@ from records.acting_user import act_for
 from records.base import CampaignError
 from records.campaign import read_campaign
 from records.causes import one_line, sentence_in
+from records.command_words import CommandWords
 from records.communication import Fabric
 from records.experiments import proving
 from records.files import only_owner_writes
@@ -323,7 +324,7 @@ def table(
 
 def main() -> int:
     """Check the site, run the preflights, print the table; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.site.check",
         description="Check a site: look at everything that needs no job, then run every "
         "image's preflight in the way the site starts ranks; say what to fix.",

@@ -155,7 +155,7 @@ def test_each_known_cause_has_an_example_that_is_known() -> None:
 def test_refusals_are_listed_by_their_words() -> None:
     page = sentences.refusals(PROJECT)
     for words in (
-        "ROUNDS=…: a campaign has at least one round; give a number",
+        "ROUNDS=…: a campaign has 1 to … rounds; give such a number",
         "submits jobs by `scheduler: …`",
         "is not a valid site name; use letters",
     ):
