@@ -64,8 +64,8 @@ def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:
         '[ -c "/dev/$f" ] || echo "lacks $f"; done; find /dev -type b; '
         "rm -rf /dev/infiniband /dev/null /dev/mqueue/* 2>/dev/zero; "
         "[ -c /dev/null ] && [ -c /dev/infiniband/uverbs0 ] || echo gone; "
-        "ls /dev/shm; ls /dev/mqueue; echo x >/dev/null && echo x >/dev/cxi0 && echo used; "
-        "touch /dev/shm/own && echo shared; [ /dev/fd -ef /proc/self/fd ] && echo linked"
+        "ls /dev/shm.own; ls /dev/mqueue; echo x >/dev/null && echo x >/dev/cxi0 && echo used; "
+        "touch /dev/shm.own/own && echo shared; [ /dev/fd -ef /proc/self/fd ] && echo linked"
     )
     done = subprocess.run(
         [*AS_ROOT, sys.executable, "-c", FABRICS, "", "sh", "-c", script],
