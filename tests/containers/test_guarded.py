@@ -45,7 +45,7 @@ def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Pat
         'shift && exec "$@"'
     )
     tries = (
-        'for path in "$PWD" "$0" "$0/.." /etc /usr / /dev /sys; do '
+        'for path in "$PWD" "$0" "$0/.." /etc /usr /var /dev /sys; do '
         '[ ! -w "$path" ] || echo "$path"; done; touch here'
     )
     done = subprocess.run(
