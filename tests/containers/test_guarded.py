@@ -28,7 +28,7 @@ for name in ("infiniband/uverbs0", "cxi0", "xpmem"):
 os.mkdir("/dev/mqueue")
 guarded.mount("mqueue", "/dev/mqueue", "tmpfs")
 open("/dev/mqueue/another's", "w").close()
-open("/dev/shm/another's", "w").close()
+open(guarded.MEMORY + "/another's", "w").close()
 os.execv(sys.executable, {GUARD!r} + sys.argv[1:])
 """
 
