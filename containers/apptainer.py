@@ -6,7 +6,6 @@ distributions that lack the package also have an older C library than it was lin
 Standard library only: this runs before the virtual environment exists.
 """
 
-import argparse
 import os
 import re
 import resource
@@ -24,6 +23,7 @@ from containers.guarded import BEFORE_DEV, MEMORY
 from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
+from records.command_words import CommandWords
 from records.files import only_owner_writes
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -440,7 +440,7 @@ def _assemble(package: Path, c_library: Path, prefix: Path, state: Path) -> None
 
 def main() -> int:
     """Provide Apptainer and print its path."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python3 -m containers.apptainer",
         description="Find Apptainer, or provide it in .wyeast/apptainer, and print its path.",
     )

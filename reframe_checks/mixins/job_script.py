@@ -16,7 +16,10 @@ from containers.apptainer import guard, mount_option
 from containers.guarded import BEFORE_DEV, MEMORY
 from records import environment
 
-INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
+LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
+INTO_CONTAINER = LAUNCHERS / "into_container"
+#: How long the nodes of a job may take to say what is left on them, in seconds: one may be dead.
+LEFT_WITHIN_S = 30
 #: The folder of the stage folder that programs work in.
 WORK = "work"
 #: The variables of a job's script with the folders that become a container's /tmp and /dev/shm.
@@ -67,17 +70,46 @@ def own_folders(place: str = "/tmp", memory: str = "/dev/shm") -> list[str]:
     name = "wyeast.$$.XXXXXXXX"
     old = '-mindepth 1 -maxdepth 1 -type d -user "$(id -u)" -mmin +1440'
     own = guard() == []
-    places = f"{quoted(place)}/ {quoted(memory)}/" if own else f"{quoted(place)}/"
+    folders = [quoted(place), quoted(memory)] if own else [quoted(place)]
+    places = " ".join(f"{folder}/" for folder in folders)
+    remains = " ".join(f"{folder}/wyeast.[0-9]*.????????" for folder in folders)
     return [
-        f"find {places} {old} -name 'wyeast.[0-9]*.????????' 2>/dev/null | "
+        # Mostly there is none, and then no process is started for it.
+        f"for any in {remains}; do",
+        '    [ -d "$any" ] || continue',
+        f"    find {places} {old} -name 'wyeast.[0-9]*.????????' 2>/dev/null | "
         "while IFS= read -r old; do",
-        "    pid=${old##*/wyeast.} pid=${pid%.????????}",
-        "    case $pid in *[!0-9]*) continue ;; esac",
-        '    kill -0 "$pid" 2>/dev/null || rm -rf "$old"',
+        "        pid=${old##*/wyeast.} pid=${pid%.????????}",
+        "        case $pid in *[!0-9]*) continue ;; esac",
+        '        kill -0 "$pid" 2>/dev/null || rm -rf "$old"',
+        "    done",
+        "    break",
         "done",
         f"{OWN_TMP}=$(mktemp -d {quoted(place)}/{name} 2>/dev/null ||",
         f'    mktemp -d "${{TMPDIR:-/tmp}}/{name}") || exit 1',
         *([f"{OWN_MEMORY}=$(mktemp -d {quoted(memory)}/{name}) || exit 1"] if own else []),
+    ]
+
+
+def end_what_is_left(job: str, by_slurm: bool, nodes: int, note: str) -> list[str]:
+    """Return the commands that mark a launch, and a function that ends what is left of it.
+
+    `job` is what the scheduler calls it. The function `end_left` notes the names of the programs.
+    It looks on all nodes where Slurm starts ranks, which then starts it too; else on the first one.
+    """
+    each = f'{quoted(LAUNCHERS / "end_what_is_left")} "$left"'
+    if by_slurm and nodes > 1:
+        each = (
+            f"timeout -k 1 {LEFT_WITHIN_S} srun --nodes={nodes} --ntasks={nodes} "
+            f"--ntasks-per-node=1 --mpi=none {each}"
+        )
+    name = environment.OF_LAUNCH
+    return [
+        # No other launch of the node has the same word.
+        f"{name}={quoted(job)}.$$; export {name}",
+        # What looks is not of the launch.
+        f'end_left() {{ left="{name}=${name}"; unset {name};',
+        f"    {each} >{note} 2>/dev/null </dev/null; }}",
     ]
 
 

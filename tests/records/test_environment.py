@@ -180,5 +180,15 @@ def test_names_are_patterns_that_a_shell_and_python_read_alike() -> None:
 def test_a_campaigns_reframe_has_none_of_the_users_options() -> None:
     """As RFM_CHECK_SEARCH_RECURSIVE, by which it would find nothing to measure."""
     users = {"RFM_CHECK_SEARCH_RECURSIVE": "y", "RFM_STAGE_DIR": "/x", "RFM_SYSTEM": "x", "A": "b"}
-    found = for_reframe(users, RFM_SYSTEM="local")
+    found = for_reframe(users, {}, RFM_SYSTEM="local")
     assert found == {"RFM_SYSTEM": "local", "A": "b"}
+
+
+def test_a_campaigns_jobs_have_no_habits_of_the_users_shell() -> None:
+    """But for those of a site that loads modules, or prepares its jobs otherwise."""
+    habits = {"BASH_ENV": "x", "ENV": "x", "SHELLOPTS": "nounset", "BASH_FUNC_grep%%": "() { :; }"}
+    users = {**habits, "BASH_COMPAT": "5", "MODULEPATH": "/x"}
+    assert for_reframe(users, {}) == {"BASH_COMPAT": "5", "MODULEPATH": "/x"}
+    assert for_reframe(users, {"modules": ["apptainer"]}) == users
+    assert for_reframe(users, {"prepare": [". /etc/profile"]}) == users
+    assert "ENV" in for_reframe(users, {"variables": ["ENV"]})
