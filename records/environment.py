@@ -47,7 +47,10 @@ def _twins(*names: str) -> tuple[str, ...]:
     return tuple(f"{prefix}_{name}" for name in names for prefix in ("APPTAINER", "SINGULARITY"))
 
 
+#: By which the processes of a launch are known, on each node, when it is over.
+OF_LAUNCH = "WYEAST_LAUNCH"
 TABLE = (
+    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("srun", "mpirun")),
     # Caches, the temporary folder, configuration, keys, registries, and how much is said.
     VariablesRow(
         _twins(

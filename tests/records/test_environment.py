@@ -135,15 +135,18 @@ def test_a_value_that_is_no_text_is_no_name(tmp_path: Path) -> None:
     assert found["FINE"] == "1"
 
 
-def test_a_folder_of_any_name_becomes_the_container_s_tmp(tmp_path: Path) -> None:
+def test_folders_of_any_name_become_the_container_s_own(tmp_path: Path) -> None:
     (tmp_path / "apptainer").write_text('#!/bin/sh\nprintf "%s " "$@"\n')
     (tmp_path / "apptainer").chmod(0o755)
     folder = '/a,"b c'
     done = subprocess.run(
-        [INTO_CONTAINER, "named:-", folder, "image.sif"], cwd=tmp_path, check=True,
+        [INTO_CONTAINER, "named:-", folder, "/b", "image.sif"], cwd=tmp_path, check=True,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
     )  # fmt: skip
-    assert done.stdout == 'exec --mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '
+    assert done.stdout == (
+        'exec --mount=type=bind,"source=/b",destination=/dev/shm '
+        '--mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '
+    )
 
 
 def test_values_are_recorded_of_what_decides_times_alone() -> None:
