@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers import apt, programs
+from containers.ending import exit_code
 from containers.guarded import BEFORE_DEV, MEMORY
 from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
 from records.command_words import CommandWords
-from records.files import only_owner_writes
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -446,15 +446,14 @@ def main() -> int:
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing unless it fails")
     options = parser.parse_args()
-    only_owner_writes()
-    try:
+
+    def work() -> int:
         found = provide(say=not options.quiet)
-    except ProvisionError as error:
-        print(f"apptainer: {error}", file=sys.stderr)
-        return 1
-    if not options.quiet:
-        print(found)
-    return 0
+        if not options.quiet:
+            print(found)
+        return 0
+
+    return exit_code("apptainer", work, (ProvisionError,), "begin again: make setup")
 
 
 if __name__ == "__main__":

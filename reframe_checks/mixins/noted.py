@@ -1,6 +1,7 @@
 """What a launch's job has left in its stage folder: its node, its clock, how it ended."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ LEFT_RUNNING = "launch_left"
 REMOVED = "launch_removed"
 #: How much of standard error is searched for how ranks ended, and of each end for a complaint.
 MOST_SAID_BYTES = 100_000
+#: What that of MPICH and that of Intel MPI print last of a rank that the kernel ended.
+OF_HYDRA = re.compile(
+    r"^(?:YOUR APPLICATION TERMINATED WITH THE EXIT STRING: |=   KILLED BY SIGNAL: ).*$",
+    re.MULTILINE,
+)
 
 
 class NotingCheck(rfm.RegressionTestPlugin):
@@ -115,10 +121,15 @@ class NotingCheck(rfm.RegressionTestPlugin):
     def said(self) -> str:
         """Return the end of standard error, where launchers say how ranks ended.
 
-        They say it last; a program may have written any amount before.
+        They say it last; a program may have written any amount before. Hydra says it on standard
+        output, among what programs print there: these lines of it come first.
         """
+        said = {stream: self._end_of(stream) for stream in ("stdout", "stderr")}
+        return "\n".join([*OF_HYDRA.findall(said["stdout"]), said["stderr"]])
+
+    def _end_of(self, stream: str) -> str:
         try:
-            with self.output_path("stderr").open("rb") as file:
+            with self.output_path(stream).open("rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SAID_BYTES))
                 return file.read().decode(errors="replace")
         except OSError:

@@ -1,5 +1,8 @@
 """What Apptainer needs of the machine, for those who build images and for those who run them."""
 
+import errno
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +125,18 @@ def test_users_of_an_installation_have_its_apptainer_or_are_told(
     monkeypatch.setattr(apptainer, "on_path", lambda: Path("/opt/apptainer"))
     assert apptainer.provide(say=False) == Path("/opt/apptainer") and own.exists()
     assert list(home.iterdir()) == []
+
+
+def test_what_root_has_left_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after a `sudo make setup`."""
+    own = tmp_path / ".wyeast" / "bin" / "apptainer"
+
+    def refuse(say: bool) -> Path:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(own))
+
+    monkeypatch.setattr(apptainer, "provide", refuse)
+    monkeypatch.setattr(sys, "argv", ["apptainer", "--quiet"])
+    assert apptainer.main() == 1
+    assert capsys.readouterr().err == f"apptainer: {own}: Permission denied\n"

@@ -2,11 +2,14 @@
 
 import tracemalloc
 from pathlib import Path
+from types import MethodType, SimpleNamespace
+from typing import cast
 
 import pytest
 
 from records.base import RecordError
-from reframe_checks.mixins.noted import MOST_SAID_BYTES
+from records.causes import of_signal
+from reframe_checks.mixins.noted import MOST_SAID_BYTES, NotingCheck
 from reframe_checks.mixins.recording import complaint_in
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.rates import linpack
@@ -30,6 +33,23 @@ def test_a_bus_error_is_named_and_a_line_of_megabytes_is_cut(
     assert len(sentence) <= 400 and sentence.isprintable()
     assert sentence.startswith("linpack ended by a bus error (signal 7)")
     assert "df /dev/shm" in sentence
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)",
+     "=   KILLED BY SIGNAL: 7 (Bus error)"],
+    ids=["MPICH", "Intel MPI"],
+)  # fmt: skip
+def test_what_hydra_says_on_standard_output_counts(line: str, tmp_path: Path) -> None:
+    """As where /dev/shm is full, when nothing stands in standard error."""
+    launch = SimpleNamespace(output_path=lambda stream: tmp_path / stream)
+    launch._end_of = MethodType(NotingCheck._end_of, launch)
+    (tmp_path / "stdout").write_text(f"{LONG}\n=   EXIT CODE: 7\n{line}\nThis typically\n")
+    assert NotingCheck.said(cast(NotingCheck, launch)) == f"{line}\n"
+    (tmp_path / "stderr").write_text("it ended\n")
+    said = NotingCheck.said(cast(NotingCheck, launch))
+    assert said == f"{line}\nit ended\n" and "df /dev/shm" in str(of_signal(7, said))
 
 
 @pytest.mark.parametrize(
