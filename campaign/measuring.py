@@ -196,7 +196,7 @@ def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> boo
         # What stands in the packs is looked for once, for both.
         launches = kept_launches(campaign, shelf)
         say_overhead(launches, manifest, progress)
-        for sentence in findings(launches, manifest.site):
+        for sentence in findings(campaign, launches, manifest.site):
             progress.say(sentence)
     return not missing and all(one.reframe_exit_code == 0 for one in manifest.rounds_done)
 
