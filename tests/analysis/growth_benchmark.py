@@ -85,7 +85,8 @@ def of_iterations(folder: Path) -> Costs:
 
 def of_campaigns(folder: Path) -> Costs:
     """Return what it costs to read a large campaign, and to compare it with another one."""
-    first, second = sorted((folder / "runs").iterdir())
+    # A repetition finds beside them the index that the history of the one before has left.
+    first, second = sorted(path for path in (folder / "runs").iterdir() if path.is_dir())
     return costs_of_pair(first, second, folder)
 
 

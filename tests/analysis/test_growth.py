@@ -17,6 +17,8 @@ import pytest
 from analysis.history.index import FILE
 from campaign import retention
 from inference.change_points import scores_by_chance
+from tests.analysis import growth_benchmark
+from tests.analysis.support.costs import Cost
 from tests.analysis.support.counts import Counts, counted, power_of, too_fast
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.large import write_large
@@ -95,6 +97,23 @@ def test_no_command_grows_faster_than_its_work(axis: str, tmp_path: Path) -> Non
         found.append(costs(tmp_path / f"{size}", size))
         shutil.rmtree(tmp_path / f"{size}")
     assert not too_fast(sizes, found)
+
+
+def test_a_repetition_reads_the_same_campaigns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, str]] = []
+
+    def costs(first: Path, second: Path, folder: Path) -> dict[str, Cost]:
+        read.append((first.name, second.name))
+        assert analysis("history", "--runs", str(first.parent), "--rebuild").returncode == 0
+        return {}
+
+    monkeypatch.setattr(growth_benchmark, "costs_of_pair", costs)
+    growth_benchmark.two_campaigns(tmp_path, 1, cells=1, axis="rounds")
+    for _ in range(2):
+        growth_benchmark.of_campaigns(tmp_path)
+    assert (tmp_path / "runs" / FILE).exists() and read == [(FIRST, SECOND)] * 2
 
 
 def looks(folder: Path, size: int) -> None:
