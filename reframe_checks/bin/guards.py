@@ -22,13 +22,15 @@ A job script on this machine is started by its full path, even if that contains 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
 each check that it makes; it parses the references in Python; it puts the variables into the class
-and converts their values; it tests whether all attributes can be copied; and it collects all of a
-check for each line of its log, and writes it as JSON, although the log's format uses its name
-alone. It also does so for each look at a job, beside what is measured.
+and converts their values; it tests whether all attributes can be copied; it looks up all of a
+check, and writes it as JSON, for each line of its log, although the log's format uses its name
+alone, also for each look at a job, beside what is measured; and it compiles a pattern for each of
+its options.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import logging
 import os
 import random
@@ -39,6 +41,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
+import reframe.core.config
 import reframe.core.exceptions as errors
 import reframe.core.pipeline
 import reframe.core.runtime as runtime
@@ -250,10 +253,24 @@ class KeptElsewhere:
         """Write nothing."""
 
 
-def tell_of_check(adapter: Any) -> None:
-    """Give a line of the log what our formats name of a check (site_configs/settings.py)."""
-    if adapter.check is not None:
-        adapter.extra["check_info"] = adapter.check.info()
+class QuickMatching:
+    """Stands in for the `fnmatch` module where ReFrame looks for an option among all that it has.
+
+    It tries one after the other, and few have wildcards.
+    """
+
+    @staticmethod
+    def fnmatchcase(name: str, pattern: str) -> bool:
+        """Return whether a name matches a pattern; one without wildcards is not compiled."""
+        if any(sign in pattern for sign in "*?["):
+            return fnmatch.fnmatchcase(name, pattern)
+        return name == pattern
+
+
+def describe_check(logger: LoggerAdapter) -> None:
+    """Have a line of the log know what our format has of a check, and nothing else."""
+    if logger.check is not None:
+        logger.extra["check_info"] = logger.check.info()
 
 
 def inject(space: VarSpace, test: Any, of: type) -> None:
@@ -299,7 +316,8 @@ def main() -> None:
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject
     CheckFieldFormatter.formatMessage = logging.Formatter.formatMessage
-    LoggerAdapter._update_check_extras = tell_of_check
+    LoggerAdapter._update_check_extras = describe_check
+    reframe.core.config.fnmatch = QuickMatching
     sys.argv[0] = "reframe"
     cli.main()
 

@@ -33,10 +33,11 @@ from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
 from reframe_checks.mixins.job_script import (
+    OWN_MEMORY,
     OWN_TMP,
     end_what_is_left,
     found_on_nodes,
-    own_tmp,
+    own_folders,
     quoted,
 )
 from reframe_checks.mixins.noted import (
@@ -149,12 +150,13 @@ class RecordedCheck(NotingCheck):
         then = "end_left; " if end_left else ""
         self.prerun_cmds[:0] = [
             *found_on_nodes(state_folder() / "bin"),
-            f"{OWN_TMP}=",
+            f"{OWN_TMP}= {OWN_MEMORY}=",
             *end_left,
             # However the script ends: not every scheduler can be asked for its exit code.
-            f"trap 'echo $? >{EXIT_CODE}; {then}rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
+            f"trap 'echo $? >{EXIT_CODE}; {then}"
+            f'rm -rf "${OWN_TMP}" "${OWN_MEMORY}" 2>/dev/null\' EXIT',
             "trap 'exit 143' TERM",
-            *(own_tmp() if getattr(self.container_platform, "has_own_tmp", False) else ()),
+            *(own_folders() if getattr(self.container_platform, "has_own_folders", False) else ()),
         ]
         self.wanted = self.asked()
         self.is_sound = False
@@ -269,8 +271,10 @@ class RecordedCheck(NotingCheck):
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
-        # What a program said of itself may come of it.
-        if (known := known_in(said)) and known.sentence not in complaint:
+        # What a program said of itself may come of it; not of what is said in sound launches, too.
+        is_own = complaint.startswith(f"{self.program}: ")
+        known = known_in(said)
+        if known and known.sentence not in complaint and not (is_own and known.may_be_harmless):
             complaint = f"{complaint}; {known.sentence}"
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 

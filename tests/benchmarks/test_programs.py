@@ -306,6 +306,7 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
         "pingpong", "preflight", "startup", "hpl_dat", "collective", "pairs", "some_to_some",
         "halo", "neighbours", "node_pairs", "one_sided", "echo", "emulator", "stream", "su3",
         "profiled", "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
+        "nas_lu", "nas_sp", "nas_bt",
     }  # fmt: skip
     assert not (PROJECT / "benchmarks/bin").exists()
     (tmp_path / "b").mkdir()

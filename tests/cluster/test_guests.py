@@ -27,7 +27,7 @@ RANKS = range(2)
 LEAVES = "setsid sleep 1234 </dev/null >/dev/null 2>&1 &"
 #: What closes the work folder would keep the others from being tried.
 TRIED = {name: words for name, words in ATTACKS.items() if name != "closed"}
-UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "input")
+UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "machine", "input")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def attack(checkout: Checkout, cluster: Cluster) -> AttackedLaunch:
     checkout.give_image(IMAGE)
     root, campaign = checkout.root, checkout.root / "runs" / "attacked"
     secret, trace, shown = root / "secret", root / "trace", root / "apptainer.conf"
-    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root)}
+    # Ranks share the node's /dev/shm.
+    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root), "DECOYS": "/dev/none",
+            "SHARED": ""}  # fmt: skip
     words = [f"RESULT={name}.$SLURM_PROCID; ( {words} )" for name, words in TRIED.items()]
     words.append(f"{LEAVES} true")
     facts = {
