@@ -60,7 +60,7 @@ def carried(played: Path, folder: Path, counters: dict[str, tuple[str, str]]) ->
             (root / name).write_text(f"{text}\n")
     (folder / "class/net/eth0").mkdir(parents=True, exist_ok=True)
     (folder / "class/net/eth0/upper_bond0").symlink_to("../bond0")
-    command = [played, folder, f"cp -r {folder}/after/class {folder}/"]
+    command = [str(played), str(folder), f"cp -r {folder}/after/class {folder}/"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {one["device"]: one for one in json.loads(done.stdout)}
