@@ -108,7 +108,7 @@ def test_a_line_of_the_log_asks_a_check_for_what_the_log_shows_alone() -> None:
             return lambda: "said"
 
     adapter = SimpleNamespace(check=Check(), extra={})
-    describe_check(adapter)  # type: ignore[arg-type]
+    describe_check(adapter)
     assert (asked, adapter.extra) == (["info"], {"check_info": "said"})
     settings = (PROJECT / "site_configs" / "settings.py").read_text()
     shown = set(re.findall(r"%\((\w+)\)s", settings[settings.index('"logging"') :]))
