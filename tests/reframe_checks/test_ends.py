@@ -1,5 +1,6 @@
 """What ended a launch is named in one line, however much its program has written."""
 
+import os
 import tracemalloc
 from pathlib import Path
 from types import MethodType, SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from records.base import RecordError
 from records.causes import of_signal
 from reframe_checks.mixins.noted import MOST_SAID_BYTES, NotingCheck
-from reframe_checks.mixins.recording import complaint_in
+from reframe_checks.mixins.recording import RecordedCheck, complaint_in
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.rates import linpack
 
@@ -94,3 +95,25 @@ def test_a_complaint_is_not_read_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is a link and not a file"):
         complaint_in(tmp_path / "stderr", "gemm")
     assert complaint_in(tmp_path / "nothing", "gemm") == ""
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "said", "who"),
+    [
+        ("slurm", "CANCELLED by 1000", ": user 1000"),
+        ("slurm", "TIMEOUT", ""),
+        # Slurm's accounting is asked only where ReFrame has it, and its silence changes nothing.
+        ("squeue", "CANCELLED by 1000", ""),
+        ("slurm", "", ""),
+    ],
+)
+def test_who_cancelled_a_job_is_named_where_slurms_accounting_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str, said: str, who: str
+) -> None:
+    sacct = tmp_path / "sacct"
+    answer = f"echo '{said}'" if said else "exit 1"
+    sacct.write_text(f'#!/bin/sh\ncase "$*" in *--jobs=17) {answer} ;; esac\n')
+    sacct.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    job = SimpleNamespace(jobid="17", scheduler=SimpleNamespace(registered_name=scheduler))
+    assert RecordedCheck.who_cancelled(SimpleNamespace(job=job)) == who  # type: ignore[arg-type]
