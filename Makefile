@@ -10,6 +10,11 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
+# Below, the user's PYTHON, SHELL or PYTHONPATH would replace those of this file.
+ifneq ($(findstring e,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
+$(error make -e, or an e in MAKEFLAGS, has variables of the environment replace those of the Makefile: \
+    leave it out)
+endif
 ACTIVATED := $(value WYEAST_ROOT)
 CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)

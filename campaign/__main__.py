@@ -13,11 +13,12 @@ from containers.ending import exit_code
 from containers.installed import prefix_of
 from records import files
 from records.acting_user import act_for
+from records.command_words import CommandWords
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line, or other words that are parsed like it."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign",
         description="Measure every cell with every implementation, in rounds or for a time, in "
         "random order, one launch at a time; keep everything in a folder of runs/ and report it.",

@@ -1,6 +1,5 @@
 """Which implementations a site measures; `python -m campaign.choice` prints them."""
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from analysis.studies.declaration import Study, StudyError
 from analysis.studies.reading import papers, read_paper
 from containers.selection import wanted
 from records.base import CampaignError
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -26,7 +26,7 @@ def study_of(root: Path, paper: str) -> Study:
 
 def main() -> int:
     """Print what `make images` builds for a site or a study, separated by commas."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.choice",
         description="Print the implementations that a site measures, separated by commas.",
     )
@@ -42,7 +42,7 @@ def main() -> int:
         else:
             print(",".join(wanted(ROOT, options.site)))
     except CampaignError as error:
-        print(f"choice: {error}", file=sys.stderr)
+        print(f"{'site' if options.study is None else 'study'}: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -18,6 +18,7 @@ from containers.ending import exit_code
 from records import files, layout, schedule
 from records.acting_user import act_for
 from records.base import CampaignError
+from records.command_words import CommandWords
 from reframe_checks.bin.telling import UNTIL
 
 #: The share of its time in which launches are begun; the rest is for the last one's wait and run.
@@ -30,7 +31,7 @@ POLL_S = 10.0
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.driver_job",
         description="Continue a campaign for the duration of this Slurm job; the next job, "
         "which this one submits, does the same. `make run DRIVER=job` starts the chain.",

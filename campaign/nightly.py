@@ -26,6 +26,7 @@ from containers.ending import exit_code
 from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError
+from records.command_words import CommandWords
 from records.files import only_owner_writes, read_json
 from records.manifest import read_manifest
 
@@ -59,7 +60,7 @@ Judge = Callable[[Path, Sequence[Path], bool], dict[str, Any]]
 
 def arguments() -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.nightly",
         description="Measure a site's tier, compare it with the references and with earlier "
         "nights, repeat twice whatever is worse, and decide. Nothing is built or "

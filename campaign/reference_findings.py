@@ -6,20 +6,24 @@ And which slowdown these would have shown: that nothing missed one is worth no m
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from records.files import json_of
-from records.kept import kept_launches
+from records.kept import Kept
 from records.references import METRICS_FILE
 
 SHOWN = 10
 
 
-def findings(campaign: Path, site: str) -> list[str]:
-    """Return sentences about stale references, launches that were worse or better, and power."""
+def findings(campaign: Path, launches: Iterable[Kept], site: str) -> list[str]:
+    """Return sentences about stale references, launches that were worse or better, and power.
+
+    `launches` are the campaign's, as whoever asks has found them.
+    """
     stale: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
-    for launch in kept_launches(campaign):
+    for launch in launches:
         try:
             data = json_of(launch.read(METRICS_FILE).decode())
             if data["stale"]:

@@ -199,7 +199,7 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
         table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
     ]  # the MPI that is bound in is not looked at here
     environment = {
-        **for_reframe(os.environ, RFM_CONFIG_PATH=str(root / "site_configs"),
+        **for_reframe(os.environ, {}, RFM_CONFIG_PATH=str(root / "site_configs"),
                       RFM_SYSTEM=options.site, RFM_COLORIZE="no"),
         "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
         "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),

@@ -16,6 +16,7 @@ from cluster import accounts, box, inside, network, programs, scrontab, terminal
 from cluster.description import Cluster, ClusterError, describe
 from records import layout
 from records.acting_user import hand_over
+from records.command_words import CommandWords
 from records.files import only_owner_writes
 from records.locks import LockHeld, exclusive
 from site_configs.processor import detected_processor
@@ -31,7 +32,7 @@ FAULTS = {
 
 def arguments() -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m cluster",
         description="A cluster in a box: nodes in namespaces of this machine, on a shaped "
         "network of their own.",

@@ -1,6 +1,5 @@
 """List the images here and who vouches for them: `python -m containers.admission`."""
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from containers.locking import BuildError, only_build
 from containers.origin import COMMAND, answered_for, told, word
 from containers.programs import ProvisionError
 from records import layout
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -54,7 +54,7 @@ def listed(root: Path) -> list[str]:
 
 def main() -> int:
     """List the images and where they come from, or admit some on the caller's word."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.admission",
         description="List where the images here come from and which may run, or vouch for some "
         "so that they may run.",

@@ -5,7 +5,6 @@ It is made from the image's own manifest alone, when the image is built, and sto
 image runs for it.
 """
 
-import argparse
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from containers.apptainer import Admitted, CallError, call, exec_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.sif_header import SifError
+from records.command_words import CommandWords
 from records.files import write_whole
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def put_inside(image: Path, text: str, scratch: Path) -> None:
 
 def main() -> int:
     """Write the requested bills, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.bill_of_materials",
         description="Write beside each image its software bill of materials (CycloneDX, JSON).",
     )

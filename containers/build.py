@@ -38,6 +38,7 @@ from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.table import TABLE, Packed, TableError, load_table
 from records import layout
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -353,7 +354,7 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 
 def main() -> int:
     """Build what is requested, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.build",
         description="Build the images that are out of date, and nothing else.",
     )

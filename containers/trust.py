@@ -3,7 +3,6 @@
 Apptainer signs and verifies (PGP). Whose signatures count stands in `containers/trust/*.asc`.
 """
 
-import argparse
 import json
 import os
 import re
@@ -35,6 +34,7 @@ from records.acting_user import (
     others_write,
     refuse_unsafe_home,
 )
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -358,7 +358,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
 
 def main() -> int:
     """Sign or verify images, or make a key, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.trust",
         description=f"Sign images, verify them with the keys in {FOLDER}, or make a key.",
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from documentation.pages import SETTINGS, gather
 from records import layout
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: Where the Makefile installs mkdocs: its packages are none of ours.
@@ -75,7 +76,7 @@ def why_kept(site: Path, is_ours: bool) -> str | None:
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m documentation", description="Build the site of the documentation."
     )
     parser.add_argument(

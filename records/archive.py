@@ -208,7 +208,9 @@ def refusals_of(path: Path) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BundleError(f"{path} is not a bundle, or is damaged ({error})") from None
+        # Without the first bytes of what is no archive.
+        plain = str(error).partition(" (b")[0]
+        raise BundleError(f"{path} is not a bundle, or is damaged ({plain})") from None
     except OSError as error:
         raise BundleError(f"{path} cannot be unpacked: {error.strerror or error}") from None
     except BundleError as error:

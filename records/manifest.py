@@ -333,7 +333,9 @@ def read_manifest(folder: Path) -> Manifest:
     file = folder / FILE
     try:
         data = files.read_json(file)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CampaignError(f"{file} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise CampaignError(f"{file} cannot be read: {error}") from None
     return manifest_of(data, file)
 

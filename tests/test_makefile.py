@@ -192,6 +192,14 @@ def test_nothing_is_done_before_the_refusal(tmp_path: Path) -> None:
         assert done.returncode == 2 and (tmp_path / ".wyeast" / "image.sif").exists()
 
 
+def test_variables_of_the_environment_replace_none_of_the_makefiles() -> None:
+    """As a PYTHON that has none of our packages."""
+    for words, flags in ((["-e"], ""), ([], "-e"), ([], "ke")):
+        done = make("-n", *words, "report", env={**os.environ, "MAKEFLAGS": flags})
+        assert done.returncode == 2 and "leave it out" in done.stderr, (words, flags)
+        assert "Makefile: leave" in done.stderr and done.stdout == ""
+
+
 def test_what_a_make_passes_on_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(f"all:\n\t$(MAKE) -n -C '{PROJECT}' cluster-status\n")
     assert make(cwd=tmp_path).returncode == 0

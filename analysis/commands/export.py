@@ -88,8 +88,10 @@ def export(
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             write_whole(folder / name, text)
+    except FileExistsError:
+        fail(f"{folder} is a file; name a folder")
     except OSError as error:
-        fail(f"{folder} cannot be written: {error.strerror}; choose another with --output")
+        fail(f"{folder} cannot be written: {error.strerror}; choose another folder")
     for name in files:
         print(folder / name)
 

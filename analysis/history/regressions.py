@@ -102,7 +102,10 @@ def tested(
         said = outcome(row.verdict, allowed, level, p_value)
         one = Tested(row, said, allowed, p_value, level / max(1, len(told)), needed)
         if said == "none shown" and needed is not None and not one.would_show(needed):
+            seen = one.smallest
             one = replace(one, outcome="could not be seen")
+            # What takes so long is not computed anew for the same row.
+            vars(one)["smallest"] = seen
         found.append(one)
     return found
 

@@ -188,6 +188,8 @@ def nights_in(
 ) -> list[NightRow]:  # fmt: skip
     """Return the newest nights with their verdicts; one whose file is damaged has none.
 
+    A campaign whose manifest cannot be read is among them: it may be a night.
+
     A night of which no launch counts has no series, and is shown for that. One that is not
     finished has no verdict yet; with a later one at its site it was interrupted.
     """
@@ -203,6 +205,8 @@ def nights_in(
         is_unfinished = False
         if (runs / name / "night.json").is_file():
             verdict, words = verdict_in(runs / name / "night.json")
+        elif told is None and not is_imported(runs / name):
+            verdict, words = "damaged", "Its manifest cannot be read: it may be a night."
         elif told is None or not told.is_night:
             continue
         elif is_unfinished := not told.is_finished:
@@ -214,7 +218,8 @@ def nights_in(
         if name not in measured and not is_unfinished:
             verdict, words = "broken", f"No launch of it counts. {words}"
         later.add(of_site)
-        if site is not None and of_site != site:
+        # What has no manifest has the site in its name, which may have more parts.
+        if site is not None and (of_site != site if of_site else f"-{site}-" not in name):
             continue
         bad = verdict in ("regression", "incomplete", "damaged", "broken")
         found.append(NightRow(place(name), of_site, words, bad))

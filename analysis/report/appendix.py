@@ -30,6 +30,8 @@ from records.campaign import manifest_of_nodes
 
 #: What the template defines: in another document a heading is as good.
 MACROS = r"""% Where the template of SC's appendix is not in use, these stand for its macros.
+\providecommand{\appendixAD}{\section*{Artifact Description}}
+\providecommand{\appendixAE}{\section*{Artifact Evaluation}}
 \providecommand{\newartifact}{\subsection*{Artifact}}
 \providecommand{\artrel}{\subsubsection*{Relation to contributions}}
 \providecommand{\artexp}{\subsubsection*{Expected results}}
@@ -40,7 +42,8 @@ MACROS = r"""% Where the template of SC's appendix is not in use, these stand fo
 \providecommand{\artout}{\subsubsection*{Artifact analysis}}
 \providecommand{\arteval}[1]{\subsection*{Evaluation of artifact #1}}
 """
-
+#: How deep a heading is in Markdown, by the part's macro; of all others it is 3.
+DEPTHS = {"subsection*": 2, "newartifact": 2, "arteval": 2, "artinpart": 4}
 
 #: What may be expected of somebody who repeats it, and what the measurements do not tell.
 TOLERANCE = (
@@ -67,6 +70,11 @@ class AppendixPart:
     sentences: Sequence[str] = ()
     commands: Sequence[str] = ()
     table: Table | None = None
+
+    @property
+    def depth(self) -> int:
+        """Return how deep its heading is in Markdown."""
+        return DEPTHS.get(self.macro.partition("{")[0], 3)
 
 
 @dataclass
@@ -108,7 +116,9 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     machine, software = manifest.machine, manifest.software
     where = repository or "<address of the repository>"
     bundle = f"{manifest.campaign}.tar.gz"
-    contributions = contributions_of(comparison)
+    shown, contributions = contributions_of(comparison)
+    supported = ", ".join(f"C{number}" for number in shown) or "none"
+    elements = "<the paper's tables and figures that rest on it>"
     measured = math.fsum(done.wall_s for done in manifest.rounds_done)
     launches = math.fsum(launch.record.wall_s or 0.0 for launch in campaign.sound())
     memory = machine.get("memory_bytes")
@@ -123,7 +133,7 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     programs = [
         f"Wyeast, commit {manifest.commit or '<commit>'}"
         f"{changed if software.get('wyeast_changes') else ''}, from {where}",
-        *(f"{name} {version}" for name, version in software.items()
+        *(f"{name} {version.removeprefix(f'{name} version ')}" for name, version in software.items()
           if version and name in ("reframe", "apptainer", "slurm", "python")),
         *(f"image {name}, SHA-256 {digest}" for name, digest in digests(campaign).items()),
         f"kernel {machine.get('kernel') or 'not recorded'}",
@@ -147,16 +157,26 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     ]  # fmt: skip
     found = Appendix()
     found.description = [
+        AppendixPart("subsection*{Paper's main contributions}", "Paper's main contributions",
+             contributions),
+        AppendixPart("subsection*{Computational artifacts}", "Computational artifacts",
+             [f"A1: {bundle}, <DOI>; contributions supported: {supported}; {elements}",
+              f"A2: the program, {where}; contributions supported: {supported}; {elements}"]),
         AppendixPart("newartifact", f"Artifact A1: {bundle}",
-             [f"What `make bundle` packs: the campaign's folder, {kept}, and the files it was "
+             [f"What make bundle packs: the campaign's folder, {kept}, and the files it was "
               "measured with, as far as bundle.json names none as missing; the images only with "
-              f"WITH_IMAGES=1; <DOI>. Artifact A2, the program, is at {where}."]),
-        AppendixPart("artrel", "Relation to contributions", contributions),
+              "WITH_IMAGES=1."]),
+        AppendixPart("artrel", "Relation to contributions",
+             ["The contributions above rest on its numbers. Artifact A2 makes tables and reports "
+              "of them, and repeats the campaign."]),
         AppendixPart("artexp", "Expected results", TOLERANCE),
         AppendixPart("arttime", "Expected reproduction time", took),
         AppendixPart("artin", "Artifact setup"),
         AppendixPart("artinpart{Hardware}", "Hardware", hardware),
         AppendixPart("artinpart{Software}", "Software", programs),
+        AppendixPart("artinpart{Datasets / Inputs}", "Datasets and inputs",
+             ["None: the programs make what they work on. The files that define the experiments "
+              "are in the folder definitions of the bundle."]),
         AppendixPart("artinpart{Installation and Deployment}", "Installation",
              ["The site is a folder of site_configs: docs/how-to/add-a-site.md says how to add "
               "one. Images that neither the bundle nor the checkout has are built first."],
@@ -185,36 +205,44 @@ def appendix_of(comparison: Comparison, repository: str | None) -> Appendix:
     return found
 
 
-def contributions_of(comparison: Comparison) -> list[str]:
-    """Return what the campaign shows, a sentence for each group; what is open is none."""
-    shown, open_ = [], 0
+def contributions_of(comparison: Comparison) -> tuple[list[int], list[str]]:
+    """Return what the campaign shows: the numbers of groups, and a sentence for each verdict.
+
+    What is open is no contribution; a last sentence counts it.
+    """
+    numbers: list[int] = []
+    shown: list[str] = []
+    open_ = 0
     for number, group in enumerate(comparison.groups, 1):
         told = [one.is_different or one.is_equivalent for one in group.verdicts.values()]
         sentences = zip(sentences_of(group), told, strict=True)
         shown += [f"C{number}: {sentence}" for sentence, is_told in sentences if is_told]
+        numbers += [number] if any(told) else []
         open_ += told.count(False)
     if open_:
         shown.append(
             "The campaign shows neither a difference nor equivalence in "
             f"{open_} more comparison{'' if open_ == 1 else 's'}."
         )
-    return shown
+    return numbers, shown
 
 
 def in_markdown(appendix: Appendix) -> str:
     """Return the appendix in Markdown."""
     lines: list[str] = []
-    for title, parts in headed(appendix):
+    for title, _, parts in headed(appendix):
         lines += [f"# {title}", ""]
         for part in parts:
-            lines += [f"## {markdown_cell(part.title)}", ""]
+            lines += [f"{'#' * part.depth} {markdown_cell(part.title)}", ""]
             marks = "- " if len(part.sentences) > 1 else ""
             lines += [f"{marks}{markdown_cell(sentence)}" for sentence in part.sentences]
             if part.commands:
-                lines += ["", "```", *(" ".join(one.split()) for one in part.commands), "```"]
+                lines += [""] if part.sentences else []
+                lines += ["```", *(" ".join(one.split()) for one in part.commands), "```"]
             if part.table:
                 lines += ["", *markdown_table(part.table)]
-            lines.append("")
+            if part.sentences or part.commands or part.table:
+                lines.append("")
     return "\n".join(lines)
 
 
@@ -224,8 +252,8 @@ def in_latex(appendix: Appendix) -> str:
         r"% \usepackage[T1]{fontenc}, \usepackage{textcomp,array,booktabs,longtable,pdflscape}",
         MACROS,
     ]
-    for title, parts in headed(appendix):
-        lines += [rf"\section*{{{latex_cell(title)}}}", ""]
+    for _, macro, parts in headed(appendix):
+        lines += [rf"\{macro}", ""]
         for part in parts:
             lines.append(f"\\{part.macro}")
             if len(part.sentences) > 1:
@@ -247,9 +275,9 @@ def in_latex(appendix: Appendix) -> str:
     return "\n".join(lines)
 
 
-def headed(appendix: Appendix) -> list[tuple[str, list[AppendixPart]]]:
-    """Return the two halves with their headings."""
+def headed(appendix: Appendix) -> list[tuple[str, str, list[AppendixPart]]]:
+    """Return the two halves with their headings and macros."""
     return [
-        ("Artifact Description", appendix.description),
-        ("Artifact Evaluation", appendix.evaluation),
+        ("Artifact Description", "appendixAD", appendix.description),
+        ("Artifact Evaluation", "appendixAE", appendix.evaluation),
     ]

@@ -232,7 +232,10 @@ def gather(
     """Return the bundle of a campaign; raises BundleError if it cannot be complete."""
     bundle = Bundle(manifest.campaign, manifest)
     if folder.resolve().name != bundle.name:
-        raise BundleError(f"{folder} says that it is {bundle.name}: copied or renamed")
+        raise BundleError(
+            f"{folder} is a copy, or was renamed: its manifest says {bundle.name}; pack that "
+            "one, or give this folder its name back"
+        )
     if not manifest.finished_utc:
         bundle.notes.append("the campaign is not finished")
     if manifest.rounds > MOST_ROUNDS:

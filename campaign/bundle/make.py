@@ -29,6 +29,7 @@ from records.archive import (
 from records.base import CampaignError
 from records.campaign import find_campaign
 from records.causes import one_line
+from records.command_words import CommandWords
 from records.manifest import read_manifest
 from records.program import (
     CITATION,
@@ -47,7 +48,7 @@ SHOWN = 5
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.bundle.make",
         description="Pack a campaign and the definitions it was measured with into one archive.",
     )

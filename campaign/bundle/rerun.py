@@ -28,6 +28,7 @@ from records.archive import MOST_BYTES, BundleError, unpack
 from records.base import CampaignError
 from records.campaign import IMPORTED, is_imported
 from records.causes import harmless
+from records.command_words import CommandWords
 from records.locks import scratch
 from records.manifest import PLAIN, Manifest, read_manifest
 
@@ -44,7 +45,7 @@ MEASURED = (
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.bundle.rerun",
         description="Verify a bundle, put its campaign into runs/, repeat it with the same checks, "
         "images, tier, rounds and order, and compare. It runs the programs of the images: check "
@@ -290,7 +291,11 @@ def rerun(options: argparse.Namespace) -> int:
 
     Raises BundleError, CampaignError and ImageError.
     """
+    if not options.bundle:
+        raise BundleError("no archive is named: make rerun BUNDLE=<archive>")
     bundle = layout.meant(options.bundle)
+    if bundle.is_dir():
+        raise BundleError(f"{bundle} is a folder; name the archive that `make bundle` made")
     with images.with_guests(guests_of(bundle)):
         return rerun_with_guests(options, bundle)
 
@@ -303,6 +308,11 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         name, sums = unpack(bundle, aside, options.most_bytes)
         unpacked = aside / name
         print(f"{bundle.name}: {len(sums)} files match their digests")
+        if "campaign/manifest.json" not in sums:
+            raise BundleError(
+                f"{bundle} holds no campaign that can be repeated; name an archive that `make "
+                "bundle` made"
+            )
         manifest = read_manifest(unpacked / "campaign")
         if manifest.campaign != name or not PLAIN.fullmatch(name):
             raise BundleError(f"{bundle} holds {manifest.campaign!r} in a folder {name!r}")

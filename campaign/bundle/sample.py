@@ -29,6 +29,7 @@ from records.acting_user import act_for, become, owner_of
 from records.archive import BundleError, Member, read_sums, sums_of
 from records.base import CampaignError
 from records.campaign import IMPORTED, find_campaign
+from records.command_words import CommandWords
 from records.experiments import experiments
 from records.files import json_of
 from records.kept import FOLDERS, kept_launches
@@ -60,7 +61,7 @@ HOSTS = re.compile(r'"hosts":\s*(?=\[)')
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.bundle.sample",
         description="Pack the launches of some cells, without the names of the machine.",
     )

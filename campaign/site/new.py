@@ -23,6 +23,7 @@ from containers import images
 from containers.table import load_table
 from records import layout
 from records.acting_user import refuse_unsafe_home
+from records.command_words import CommandWords
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.entries import SiteError, nearest
@@ -363,7 +364,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def main() -> int:
     """Write the folder, or print what it would have; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.site.new",
         description="Inspect this machine and write a site folder of data, in which every "
         "guess and everything left to do is marked. An existing folder is never "

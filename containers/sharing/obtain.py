@@ -6,7 +6,6 @@ that of images.lock here, or the registry's own, which counts only for images th
 has signed, and that say themselves that they are of these inputs.
 """
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from containers.sharing import registry as sharing
 from containers.sharing.registry import LockEntry
 from containers.table import load_table, split_variant
 from records.base import CampaignError
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: The word for building everything here, whatever the site says.
@@ -93,7 +93,7 @@ def entry_for(
 
 def main() -> int:
     """Pull and build what is out of date, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.sharing.obtain",
         description="Pull the images that are out of date, and build those that no registry has.",
     )

@@ -5,7 +5,6 @@ under the tag `lock` the image's entry of images.lock. Apptainer carries nothing
 the entry is in one, as its only object.
 """
 
-import argparse
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from containers.spack import environment as spack_environment
 from containers.table import TableError
 from records import layout
 from records.causes import one_line
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: The word for the registry's own lock.
@@ -362,7 +362,7 @@ def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
 
 def main() -> int:
     """Push or pull, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.sharing.registry",
         description="Push images to a registry, or pull them from it, by the digests of a lock.",
     )

@@ -1,6 +1,5 @@
 """Build images again from the same inputs, and say what differs."""
 
-import argparse
 import hashlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from containers.sources import SourceError, sha256_of
 from containers.spack import environment as spack_environment
 from containers.table import TableError
 from records import layout
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How many differing files of an image are named on the terminal; the log has all.
@@ -170,7 +170,7 @@ def build_again(root: Path, name: str, log: Path) -> bool:
 
 def main() -> int:
     """Rebuild the requested images; 0 if all are the same."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.sharing.reproducibility",
         description="Build images again from the same inputs, and list what differs.",
     )

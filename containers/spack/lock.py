@@ -1,6 +1,5 @@
 """Renew the locks of spack.yaml and say what changed: `python -m containers.spack.lock`."""
 
-import argparse
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.spack.environment import SpackError
 from containers.table import TableError, load_table
+from records.command_words import CommandWords
 from records.files import write_whole
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -49,7 +49,7 @@ def renew(root: Path, names: list[str]) -> list[str]:
 
 def main() -> int:
     """Renew the requested locks, or print a sentence on why not."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.spack.lock",
         description="Renew the locks in spack_locks/ and say what changed.",
     )

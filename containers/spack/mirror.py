@@ -3,7 +3,6 @@
 It is filled from what a machine without the internet has, and by Spack where there is one.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -25,6 +24,7 @@ from containers.spack.environment import SpackError
 from containers.spack.tool import Spack
 from containers.table import TableError, load_table
 from records import layout
+from records.command_words import CommandWords
 from records.files import put_in_place, replacing
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
@@ -127,7 +127,7 @@ def create(root: Path, found: Spack, implementation: str) -> list[str]:
 
 def main() -> int:
     """Fill the mirror and say what it has."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.spack.mirror",
         description="Fill .wyeast/spack/mirror with the sources that Spack builds from, and make "
         "the bases of the images, to be carried to a machine without the internet; "

@@ -5,7 +5,6 @@ In this order: SPACK_ROOT; `spack` on PATH; else the pinned releases from upstre
 is made of whatever the machine at hand has.
 """
 
-import argparse
 import os
 import platform
 import re
@@ -20,6 +19,7 @@ from containers.programs import ProvisionError
 from records import layout
 from records.acting_user import git
 from records.causes import sentence_in
+from records.command_words import CommandWords
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 
@@ -263,7 +263,7 @@ def solver(root: Path) -> Path:
 
 def main() -> int:
     """Provide Spack and say which."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m containers.spack",
         description="Find Spack (SPACK_ROOT, PATH), or clone its pinned release into "
         f".wyeast/spack from {UPSTREAM}, or from {UPSTREAM_VARIABLE}.",

@@ -72,3 +72,24 @@ def test_wrong_input_is_a_sentence(places: dict[str, str], words: list[str]) -> 
     assert said and len(said[-1]) > 20 and "Traceback" not in done.stderr
     # No name of a file that was on its way under another one.
     assert f".{Path(places['C']).name}." not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["tabel"], "No such command 'tabel'. Did you mean 'table'?; all options: "),
+     (["table", "sample", "--bogus"], "No such option: --bogus"),
+     (["why", "sample"], "Missing argument 'other'; all options: "),
+     (["export", "sample", "-f", "odd"], "'odd' is not one of 'csv', "),
+     (["calibrate", "local", "--rounds", "x"], "Invalid value for '--rounds': ")],
+)  # fmt: skip
+def test_what_is_wrong_with_the_words_is_one_sentence(words: list[str], said: str) -> None:
+    done = analysis(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith("analysis: ") and said in line and "Value error" not in line
+    assert line.endswith("--help")
+
+
+def test_no_words_print_the_help() -> None:
+    done = analysis()
+    assert done.returncode == 2 and "The usual ones" in done.stdout + done.stderr

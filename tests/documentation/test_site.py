@@ -12,7 +12,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from documentation import __main__ as site
 from documentation import pages, sentences, targets
-from records.causes import KNOWN, known_in
+from records.ailments.table import KNOWN
+from records.causes import known_in
 from site_configs.site_file import KEYS
 from tests.analysis.report.test_report import CHROMIUM, QUIET
 

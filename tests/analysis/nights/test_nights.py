@@ -345,7 +345,7 @@ def test_a_reference_says_which_slowdown_it_would_have_shown() -> None:
 
 def test_a_campaign_ends_with_the_power_of_its_references(tmp_path: Path) -> None:
     with_reference(tmp_path, 9000.0, 9100.0)
-    seen, blind = findings(tmp_path, "local")
+    seen, blind = findings(tmp_path, (), "local")
     assert "would have missed its reference with 80%: a factor of 1" in seen
     assert blind.startswith("1 of 1 metrics with a reference would not have shown a slowdown of 25")
 

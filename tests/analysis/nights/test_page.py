@@ -167,6 +167,15 @@ def test_a_night_without_any_launch_is_shown(nightly: Path, tmp_path: Path) -> N
     assert "It was interrupted before it was finished." in found["20260207"]
     assert "It is not finished yet." in found["20260208"]
     assert "counts" not in found["20260207"] + found["20260208"]
+
+    # One of which nothing can be read may be a night, unless somebody else's.
+    for day in (9, 10):
+        (night(day) / "manifest.json").write_text("{")
+    (runs / "20260210T000000Z-local-nightly" / "imported.json").write_text("{}")
+    for words in ((), ("--site", "local")):
+        found = nights(*words)
+        assert "Its manifest cannot be read: it may be a night." in found["20260209"]
+        assert "20260210" not in found
     text = (runs / "history.html").read_text()
     assert 'class="bad">It was interrupted' in text and "<td>It is not finished yet." in text
 

@@ -328,7 +328,7 @@ def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
     in_the_way.write_text("")
     for words, sentence in (
         (["--base", "gamma"], "gamma was not measured"),
-        (["-o", str(in_the_way)], "choose another with --output"),
+        (["-o", str(in_the_way)], "is a file; name a folder"),
     ):
         done = CliRunner().invoke(app, ["export", str(folder), *words])
         assert done.exit_code == 1 and sentence in done.stderr

@@ -351,6 +351,23 @@ def test_sizes_are_bounded(tmp_path: Path, write: Callable[[Path], Path]) -> Non
     assert not list((tmp_path / "into").iterdir())
 
 
+def test_what_is_no_bundle_is_told_what_it_is(
+    there: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text"
+    text.write_text("root:x:0:0")
+    for given, said in (
+        ("", "rerun: no archive is named: make rerun BUNDLE=<archive>\n"),
+        (tmp_path, f"rerun: {tmp_path} is a folder; name the archive that `make bundle` made\n"),
+        (text, f"rerun: {text} is not a bundle, or is damaged (Not a gzipped file)\n"),
+        (PROJECT / "runs" / "sample.tar.gz", "holds no campaign that can be repeated"),
+    ):  # fmt: skip
+        assert rerun.main([str(given)]) == 1
+        told = capsys.readouterr().err
+        assert told.endswith(said) or said in told, told
+        assert len(told.splitlines()) == 1 and ".unpacked-" not in told
+
+
 def test_damage_is_found(bundle: Path, tmp_path: Path) -> None:
     content = bundle.read_bytes()
     plain = gzip.decompress(content)

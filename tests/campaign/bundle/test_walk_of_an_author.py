@@ -87,4 +87,4 @@ def test_a_reviewer_does_what_the_appendix_says(
     # What is expected is what the campaign says, in the bundle's README and in the appendix alike.
     readme = next(folder.glob("*/README.md")).read_text()
     assert ADDRESS in readme and "faster" in readme.partition("## What to expect")[2]
-    assert "faster" in appendix.partition("## Relation to contributions")[2].partition("## ")[0]
+    assert "faster" in appendix.partition("## Paper's main contributions")[2].partition("## ")[0]
