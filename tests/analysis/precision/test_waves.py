@@ -57,6 +57,8 @@ class MadeUp:
     missing: frozenset[tuple[int, int, int]] = frozenset()
     slower: float = 0.0
     step: float = PRINTED_STEP
+    #: Every two are compared; what differs by `truth` from the first one is alike otherwise.
+    all_pairs: bool = False
 
     def campaign(self, random: numpy.random.Generator) -> "Measured":
         """Return one such campaign at its end."""
@@ -92,44 +94,61 @@ class Measured:
 
     def comparison(self) -> Comparison:
         """Return the comparison of the blocks that were measured so far."""
-        names = [f"mpi-{place}" for place in range(self.plan.implementations)]
-        cells = []
-        for check in self.done:
-            for series in range(self.plan.series):
-                ratios = {
-                    name: {
-                        block: float(self.rows[check, series, other, block])
-                        for block in range(self.done[check])
-                        if not self.is_lost[check, other, block]
-                    }
-                    for other, name in enumerate(names[1:])
-                }
-                verdicts = {
-                    name: Verdict(
-                        name, names[0],
-                        ratio_of(list(own.values()), MARGIN, self.plan.step, self.looks),
-                        MARGIN, cells=int(bool(own)),
-                    )
-                    for name, own in ratios.items()
-                }  # fmt: skip
-                cells.append(
-                    Cell(
-                        f"Linpack n={check} {series}", "Linpack", str(series), False,
-                        {"n": str(check), "grid": "1x1"}, {name: [] for name in names}, verdicts,
-                        {}, ratios, {}, step=self.plan.step, margin=MARGIN,
-                    )
-                )  # fmt: skip
-        groups = groups_of(cells, names[0], self.looks)
-        # Nothing of the campaign itself is asked for.
-        found = Comparison(cast(Any, None), names[0], names, cells, groups)
-        correct_families([found])
+        every = range(self.plan.implementations)
+        found = self.compared_with(0, every[1:])
+        if self.plan.all_pairs:
+            found.among_others = [
+                self.compared_with(base, every[base + 1 :]) for base in every[1:-1]
+            ]
+        correct_families(found.pairs)
         return found
+
+    def compared_with(self, base: int, others: Sequence[int]) -> Comparison:
+        """Return the comparison with a base; nothing of the campaign itself is asked for."""
+        names = [f"mpi-{place}" for place in range(self.plan.implementations)]
+        cells = [
+            self.cell(check, series, base, others, names)
+            for check in self.done
+            for series in range(self.plan.series)
+        ]
+        groups = groups_of(cells, names[base], self.looks)
+        return Comparison(cast(Any, None), names[base], names, cells, groups)
+
+    def cell(
+        self, check: int, series: int, base: int, others: Sequence[int], names: Sequence[str]
+    ) -> Cell:
+        """Return a cell; the first implementation is 1 in each block, and the others as drawn."""
+        levels = numpy.vstack([numpy.zeros(BLOCKS), self.rows[check, series]])
+        lost = numpy.vstack([numpy.zeros(BLOCKS, bool), self.is_lost[check]])
+        ratios = {
+            names[other]: {
+                block: float(levels[other, block] - levels[base, block])
+                for block in range(self.done[check])
+                if not (lost[other, block] or lost[base, block])
+            }
+            for other in others
+        }
+        verdicts = {
+            name: Verdict(
+                name, names[base],
+                ratio_of(list(own.values()), MARGIN, self.plan.step, self.looks),
+                MARGIN, cells=int(bool(own)),
+            )
+            for name, own in ratios.items()
+        }  # fmt: skip
+        return Cell(
+            f"Linpack n={check} {series}", "Linpack", str(series), False,
+            {"n": str(check), "grid": "1x1"}, {name: [] for name in names}, verdicts,
+            {}, ratios, {}, step=self.plan.step, margin=MARGIN,
+        )  # fmt: skip
 
     def verdicts(self) -> list[Verdict]:
         """Return the verdicts of its cells and groups."""
-        found = self.comparison()
-        every = [one for cell in found.cells for one in cell.verdicts.values()]
-        return every + [one for group in found.groups for one in group.verdicts.values()]
+        pairs = self.comparison().pairs
+        every = [one for of in pairs for cell in of.cells for one in cell.verdicts.values()]
+        return every + [
+            one for of in pairs for group in of.groups for one in group.verdicts.values()
+        ]
 
     def measure(self) -> None:
         """Measure what is decided, until nothing is."""
@@ -166,6 +185,7 @@ ODD = {
     "time for none": MadeUp(budget_s=1),
     "no end of time": MadeUp(checks=2, budget_s=3.6e5),
     "twelve implementations": MadeUp(checks=2, implementations=12, budget_s=60),
+    "every two of four": MadeUp(checks=2, implementations=4, budget_s=90, all_pairs=True),
     "series of one launch": MadeUp(checks=2, series=4),
     "a third of launches lost": MadeUp(lost=1 / 3),
     "one lacks a block of the beginning": MadeUp(missing=frozenset({(0, 1, 1)})),
@@ -218,6 +238,21 @@ def test_a_campaign_that_looks_without_spending_is_found_out() -> None:
         campaign = MadeUp(checks=1, budget_s=1e4).campaign(random)
         campaign.looks, campaign.done = looks, {0: LOOKS.blocks[-1]}
         false += is_false(campaign.verdicts(), 0.0)
+    assert false / trials > 0.05 + 2 * math.sqrt(0.05 * 0.95 / trials)
+
+
+def test_pairs_in_families_of_their_own_are_found_out() -> None:
+    """What the test above would say if pairs without the base were corrected apart."""
+    plan = MadeUp(checks=1, implementations=6, budget_s=1, all_pairs=True)
+    random, trials, false = numpy.random.default_rng(4), 250, 0
+    for _ in range(trials):
+        campaign = plan.campaign(random)
+        campaign.done = {0: LOOKS.blocks[-1]}
+        found = campaign.comparison()
+        for one in found.pairs:
+            correct_families([one])
+        every = [one for of in found.pairs for cell in of.cells for one in cell.verdicts.values()]
+        false += is_false(every, 0.0)
     assert false / trials > 0.05 + 2 * math.sqrt(0.05 * 0.95 / trials)
 
 
